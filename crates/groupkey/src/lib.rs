@@ -1,1 +1,53 @@
-//! Under construction.
+//! Group key management schemes, each implemented once, as a state machine without I/O.
+//!
+//! A group of devices shares a key that must change whenever somebody joins or leaves. Every scheme
+//! for that is a pair of [`Party`] state machines (a controller and a member, or just members) found
+//! in the [catalogue]. A party is driven from outside: it gets commands and messages through
+//! [`Context`], and leaves what it wants to send in an [`Outbox`]. It has no clock, no socket and no
+//! randomness of its own, so the same inputs give the same bytes on every platform.
+//!
+//! ```
+//! use groupkey::rig::{Rig, Settings};
+//!
+//! // A controller and eight members in virtual time.
+//! let scheme = groupkey::catalogue::scheme("skdc").unwrap();
+//! let mut rig = Rig::new(scheme, Settings::default());
+//! rig.create(8).unwrap();
+//! let before = rig.agreed_key().unwrap().clone();
+//!
+//! // Member 3 is evicted: everybody else agrees on a new key.
+//! rig.remove(3).unwrap();
+//! assert_ne!(&before, rig.agreed_key().unwrap());
+//! ```
+//!
+//! Where to look: the contract is [`party`], what a party may do is [`context`], what goes over the
+//! wire is [`wire`], all cryptography is behind [`crypto`].
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod context;
+pub mod crypto;
+pub mod error;
+pub mod identity;
+pub mod outbox;
+pub mod party;
+pub mod protection;
+#[cfg(feature = "rig")]
+pub mod rig;
+pub mod schemes;
+pub mod secret;
+pub mod wire;
+
+pub use context::{Context, Setting};
+pub use crypto::Suite;
+pub use error::Error;
+pub use identity::{Epoch, GroupId, MemberId, PartyId};
+pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};
+pub use party::{Command, Footprint, Input, Operation, Party};
+pub use schemes::catalogue;
+pub use secret::Key;

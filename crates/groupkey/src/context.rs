@@ -1,0 +1,413 @@
+//! The one door: everything a party may use from outside itself comes through its [`Context`].
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
+
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::meter::{Primitive, Probe};
+use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
+use crate::crypto::{Suite, derive};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, GroupId, PartyId};
+use crate::outbox::{Channel, Event, Outbox, Recipient};
+use crate::party::{Command, Input, Operation, Party};
+use crate::protection::Protection;
+use crate::secret::Key;
+use crate::wire::{Header, Message, Writer, head_length, parse_header};
+
+/// What all parties of a group have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// The group.
+    pub group: GroupId,
+    /// The algorithms.
+    pub suite: Suite,
+}
+
+/// What one step of a party may use. Its driver makes one for every step.
+pub struct Context<'a> {
+    setting: Setting,
+    me: PartyId,
+    protection: Protection<'a>,
+    rng: &'a mut dyn CryptoRng,
+    now: u64,
+    outbox: &'a mut Outbox,
+    probe: &'a mut dyn Probe,
+}
+
+impl<'a> Context<'a> {
+    /// A context for the party `me` at time `now` (ns since an origin of the driver's choice).
+    pub const fn new(
+        setting: Setting,
+        me: PartyId,
+        protection: Protection<'a>,
+        rng: &'a mut dyn CryptoRng,
+        now: u64,
+        outbox: &'a mut Outbox,
+        probe: &'a mut dyn Probe,
+    ) -> Self {
+        Self { setting, me, protection, rng, now, outbox, probe }
+    }
+
+    /// Gives a party a command. On an error the party and the outbox are as before.
+    pub fn command(&mut self, party: &mut dyn Party, command: Command<'_>) -> Result<(), Error> {
+        self.run(party, Input::Command(command))
+    }
+
+    /// Gives a party a message as it came from the wire. It is decoded and checked first: group,
+    /// addressee, protection. On an error the party and the outbox are as before.
+    pub fn deliver(&mut self, party: &mut dyn Party, bytes: &[u8]) -> Result<(), Error> {
+        let message = self.open(bytes)?;
+        self.run(party, Input::Message(message))
+    }
+
+    fn run(&mut self, party: &mut dyn Party, input: Input<'_>) -> Result<(), Error> {
+        let mark = self.outbox.mark();
+        let result = party.step(self, input);
+        if result.is_err() {
+            self.outbox.roll_back(&mark);
+        }
+        result
+    }
+
+    /// The group.
+    pub const fn group(&self) -> GroupId {
+        self.setting.group
+    }
+
+    /// The algorithms.
+    pub const fn suite(&self) -> Suite {
+        self.setting.suite
+    }
+
+    /// The party whose step this is.
+    pub const fn me(&self) -> PartyId {
+        self.me
+    }
+
+    /// The time in ns, as the driver tells it.
+    pub const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Tells the driver of something.
+    pub fn event(&mut self, event: Event) {
+        self.outbox.push_event(event);
+    }
+
+    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it.
+    pub fn draft(
+        &mut self,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        self.draft_on(Channel::Open, to, epoch, operation, kind)
+    }
+
+    /// Begins a message for the confidential channel of the deployment phase.
+    pub fn confidential_draft(
+        &mut self,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        self.draft_on(Channel::Confidential, to, epoch, operation, kind)
+    }
+
+    fn draft_on(
+        &mut self,
+        channel: Channel,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        let header =
+            Header { group: self.setting.group, epoch, operation, kind, sender: self.me, to };
+        let start = self.outbox.buffer().len();
+        Writer::new(self.outbox.buffer()).header(&header);
+        let body_start = self.outbox.buffer().len();
+        Draft { cx: self, to, channel, start, body_start }
+    }
+
+    /// Makes room for so many messages of about so many body bytes each, so that sending to a large
+    /// group does not move what was written already.
+    pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
+        const HEADER_BYTES: usize = 24;
+        let each = HEADER_BYTES + body_bytes + 2 + self.protection.tag_length();
+        self.outbox.reserve(messages, messages * each);
+    }
+
+    /// A new random key.
+    pub fn random_key(&mut self) -> Key {
+        self.probe.record(Primitive::Random, Key::BYTES);
+        let mut key = Key::default();
+        self.rng.fill_bytes(key.as_bytes_mut());
+        key
+    }
+
+    /// A key derived from another (HKDF or its Ascon counterpart); `label` says what for.
+    pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.probe.record(Primitive::Derive, Key::BYTES + label.len() + context.len());
+        derive::derive(self.setting.suite, secret.as_bytes(), label, context)
+    }
+
+    /// A key derived from a shared group element.
+    pub fn derive_from_element(
+        &mut self,
+        element: &Element,
+        label: &'static str,
+        context: &[u8],
+    ) -> Key {
+        let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
+        element.encode(&mut bytes);
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        zeroize::Zeroize::zeroize(&mut bytes);
+        key
+    }
+
+    /// Opens a wrapped key.
+    pub fn unwrap_key(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        wrapped: &[u8],
+    ) -> Result<Key, Error> {
+        let mut key = [Key::default()];
+        self.unwrap_keys(kek, epoch, label, wrapped, &mut key)?;
+        let [key] = key;
+        Ok(key)
+    }
+
+    /// Opens keys that were wrapped in one call; there must be exactly as many as `keys` holds.
+    pub fn unwrap_keys(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        wrapped: &[u8],
+        keys: &mut [Key],
+    ) -> Result<(), Error> {
+        self.probe.record(Primitive::Unwrap, keys.len());
+        unwrap(self.setting.suite, kek, Binding { epoch: epoch.0, label }, wrapped, keys)
+            .ok_or_else(|| Misbehaviour::WrongKey.into())
+    }
+
+    /// Length in bytes of so many keys wrapped in one call.
+    pub const fn wrapped_length(&self, keys: usize) -> usize {
+        wrapped_length(self.setting.suite, keys)
+    }
+
+    /// A new random exponent.
+    pub fn random_exponent(&mut self) -> Exponent {
+        self.probe.record(Primitive::Random, 64);
+        Exponent::random(self.setting.suite, self.rng)
+    }
+
+    /// The generator raised to an exponent.
+    pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
+        self.probe.record(Primitive::ExponentiateGenerator, 1);
+        Element::generator_power(self.setting.suite, exponent)
+    }
+
+    /// An element raised to an exponent.
+    pub fn power(&mut self, element: &Element, exponent: &Exponent) -> Element {
+        self.probe.record(Primitive::Exponentiate, 1);
+        element.power(exponent)
+    }
+
+    /// The exponent that undoes another.
+    pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
+        self.probe.record(Primitive::InvertExponent, 1);
+        exponent.inverse()
+    }
+
+    /// Reads a received element: canonical, in range, not the identity, and in the subgroup of prime
+    /// order if `check` says so.
+    pub fn element(&mut self, bytes: &[u8], check: Check) -> Result<Element, Error> {
+        self.probe.record(Primitive::CheckElement, 1);
+        Element::decode(self.setting.suite, bytes, check)
+            .ok_or_else(|| Misbehaviour::InvalidElement.into())
+    }
+
+    fn open<'m>(&mut self, bytes: &'m [u8]) -> Result<Message<'m>, Error> {
+        let tag_length = self.protection.tag_length();
+        let tag_item = if tag_length == 0 { 0 } else { head_length(tag_length as u64) + tag_length };
+        let covered = bytes.len().checked_sub(tag_item).ok_or(Misbehaviour::Malformed)?;
+        let (content, tag_item) = bytes.split_at(covered);
+        let (header, body) = parse_header(content)?;
+        if header.group != self.setting.group {
+            return Err(Misbehaviour::ForeignGroup.into());
+        }
+        let for_us = match header.to {
+            Recipient::Controller => self.me == PartyId::Controller,
+            Recipient::Member(member) => self.me == PartyId::Member(member),
+            Recipient::Group | Recipient::Subset(_) => true,
+        };
+        if !for_us {
+            return Err(Misbehaviour::NotForUs.into());
+        }
+        self.check_tag(header.sender, content, tag_item)?;
+        Ok(Message::new(header, body))
+    }
+
+    fn check_tag(&mut self, sender: PartyId, content: &[u8], item: &[u8]) -> Result<(), Error> {
+        if matches!(self.protection, Protection::None) {
+            return Ok(());
+        }
+        let mut reader = crate::wire::Reader::new(item);
+        let tag = reader.bytes().map_err(|_| Misbehaviour::Forged)?;
+        let valid = match self.protection {
+            Protection::None => true,
+            Protection::Mac(key) => {
+                self.probe.record(Primitive::Mac, content.len());
+                let expected = derive::mac(self.setting.suite, key.as_bytes(), content);
+                bool::from(expected.ct_eq(tag))
+            }
+            Protection::Signature { directory, .. } => {
+                self.probe.record(Primitive::Verify, content.len());
+                match (directory.public_identity(sender), tag.try_into()) {
+                    (Some(identity), Ok(signature)) => identity.verifies(content, signature),
+                    _ => false,
+                }
+            }
+        };
+        if valid { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("setting", &self.setting)
+            .field("me", &self.me)
+            .field("protection", &self.protection)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that is being written, straight into the outbox.
+#[derive(Debug)]
+#[must_use = "a draft that is not sent leaves half a message behind"]
+pub struct Draft<'d, 'a> {
+    cx: &'d mut Context<'a>,
+    to: Recipient,
+    channel: Channel,
+    start: usize,
+    body_start: usize,
+}
+
+impl Draft<'_, '_> {
+    /// Appends a number.
+    pub fn number(&mut self, value: u64) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).number(value);
+        self
+    }
+
+    /// Appends the head of an array; so many items must follow.
+    pub fn array(&mut self, length: usize) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).array(length as u64);
+        self
+    }
+
+    /// Appends a byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).bytes(bytes);
+        self
+    }
+
+    /// Appends a key in the clear; only for the confidential channel.
+    pub fn secret(&mut self, key: &Key) -> &mut Self {
+        debug_assert_eq!(self.channel, Channel::Confidential);
+        self.bytes(key.as_bytes())
+    }
+
+    /// Appends a group element as a byte string.
+    pub fn element(&mut self, element: &Element) -> &mut Self {
+        let length = Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(length);
+        element.encode(buffer);
+        self
+    }
+
+    /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
+    /// different sets of keys may be wrapped under `kek` with the same epoch and label.
+    pub fn wrapped<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let keys = keys.into_iter();
+        let length = self.cx.wrapped_length(keys.len());
+        Writer::new(self.cx.outbox.buffer()).bytes_head(length);
+        self.packed_wrapped(kek, epoch, label, keys)
+    }
+
+    /// Appends the head of a byte string whose content follows through the `packed` methods.
+    pub fn packed(&mut self, length: usize) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).bytes_head(length);
+        self
+    }
+
+    /// Appends four bytes, most significant first, to a packed byte string.
+    pub fn packed_number(&mut self, value: u32) -> &mut Self {
+        self.packed_bytes(&value.to_be_bytes())
+    }
+
+    /// Appends bytes to a packed byte string.
+    pub fn packed_bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.cx.outbox.buffer().extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends wrapped keys, as [`Self::wrapped`] does, to a packed byte string.
+    pub fn packed_wrapped<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let keys = keys.into_iter();
+        self.cx.probe.record(Primitive::Wrap, keys.len());
+        let binding = Binding { epoch: epoch.0, label };
+        let Context { setting, rng, outbox, .. } = &mut *self.cx;
+        wrap(setting.suite, kek, binding, keys, *rng, outbox.buffer());
+        self
+    }
+
+    /// Protects the message and puts it into the outbox.
+    pub fn send(&mut self) {
+        let Context { setting, protection, outbox, probe, .. } = &mut *self.cx;
+        let buffer = outbox.buffer();
+        let end = buffer.len();
+        let content = &buffer[self.start..];
+        match protection {
+            Protection::None => {}
+            Protection::Mac(key) => {
+                probe.record(Primitive::Mac, content.len());
+                let tag = derive::mac(setting.suite, key.as_bytes(), content);
+                Writer::new(buffer).bytes(&tag);
+            }
+            Protection::Signature { identity, .. } => {
+                probe.record(Primitive::Sign, content.len());
+                let tag = identity.sign(content);
+                Writer::new(buffer).bytes(&tag);
+            }
+        }
+        let bytes = self.start..buffer.len();
+        outbox.push_message(self.to, self.channel, bytes, end - self.body_start);
+    }
+}

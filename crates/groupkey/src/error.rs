@@ -1,0 +1,172 @@
+//! What can go wrong, in three kinds: the peer misbehaved, the scheme cannot do it, the caller
+//! misused the interface. An error never changes the state of a party.
+
+use core::fmt;
+
+use crate::identity::{Epoch, MemberId};
+
+/// Why a step was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A message was malformed, forged, stale or out of place.
+    Misbehaved(Misbehaviour),
+    /// The caller asked for something that makes no sense in the present state.
+    Misuse(Misuse),
+    /// The scheme does not have this operation, or not for so many members.
+    Unsupported(Unsupported),
+}
+
+/// What was wrong with a message. Callers report these; they should not branch on them, except on
+/// [`Misbehaviour::SkippedEpoch`], which calls for [`Command::CatchUp`](crate::Command::CatchUp).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misbehaviour {
+    /// Bytes that are not the canonical encoding of a message.
+    Malformed,
+    /// A signature or MAC that does not verify, or is missing.
+    Forged,
+    /// A message for another group.
+    ForeignGroup,
+    /// A message for somebody else.
+    NotForUs,
+    /// A sender that may not send this.
+    UnexpectedSender,
+    /// A message of this kind has no place in the present state.
+    UnexpectedMessage,
+    /// The message's epoch is over, or the message was seen before.
+    StaleEpoch {
+        /// The epoch of the message.
+        got: Epoch,
+        /// The epoch that the receiver is in.
+        current: Epoch,
+    },
+    /// Epochs lie between the receiver's and the message's: something was missed.
+    SkippedEpoch {
+        /// The epoch of the message.
+        got: Epoch,
+        /// The epoch that the receiver is in.
+        current: Epoch,
+    },
+    /// A wrapped key did not open under the key that should open it.
+    WrongKey,
+    /// The message does not carry what this member needs.
+    NothingForUs,
+    /// A group element that is not canonical, not in the group, or the identity.
+    InvalidElement,
+    /// A list of members or elements of the wrong length or with repetitions.
+    InvalidRoster,
+}
+
+/// How the caller misused the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// The member is in the group already, or is named twice.
+    AlreadyMember(MemberId),
+    /// The member has an individual key already.
+    AlreadyEnrolled(MemberId),
+    /// The group exists already.
+    AlreadyCreated,
+    /// The group has not been created.
+    NotCreated,
+    /// The member has no individual key: enrol it first.
+    NotEnrolled(MemberId),
+    /// The member is not in the group.
+    NotMember(MemberId),
+    /// A group needs at least two members.
+    TooFewMembers,
+    /// This party does not take this command.
+    WrongRole,
+}
+
+/// What a scheme cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The scheme has no such operation.
+    Operation,
+    /// More members than the scheme's parameters allow.
+    TooManyMembers {
+        /// The largest number of members.
+        limit: u32,
+    },
+}
+
+impl From<Misbehaviour> for Error {
+    fn from(misbehaviour: Misbehaviour) -> Self {
+        Self::Misbehaved(misbehaviour)
+    }
+}
+
+impl From<Misuse> for Error {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+impl From<Unsupported> for Error {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::Unsupported(unsupported)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misbehaved(what) => write!(f, "message refused: {what}"),
+            Self::Misuse(what) => write!(f, "not possible now: {what}"),
+            Self::Unsupported(what) => write!(f, "not supported: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Misbehaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => write!(f, "it is not a well-formed message"),
+            Self::Forged => write!(f, "its signature or MAC does not verify"),
+            Self::ForeignGroup => write!(f, "it belongs to another group"),
+            Self::NotForUs => write!(f, "it is addressed to somebody else"),
+            Self::UnexpectedSender => write!(f, "its sender may not send this"),
+            Self::UnexpectedMessage => write!(f, "it has no place in the present state"),
+            Self::StaleEpoch { got, current } => {
+                write!(f, "epoch {got} is over (the group is in epoch {current})")
+            }
+            Self::SkippedEpoch { got, current } => {
+                write!(f, "epoch {got} does not follow epoch {current}: catch up first")
+            }
+            Self::WrongKey => write!(f, "a wrapped key does not open"),
+            Self::NothingForUs => write!(f, "it carries no key for this member"),
+            Self::InvalidElement => write!(f, "a group element is not valid"),
+            Self::InvalidRoster => write!(f, "its list of members is not valid"),
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyMember(member) => write!(f, "member {member} is in the group already"),
+            Self::AlreadyEnrolled(member) => write!(f, "member {member} is enrolled already"),
+            Self::AlreadyCreated => write!(f, "the group exists already"),
+            Self::NotCreated => write!(f, "the group has not been created"),
+            Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
+            Self::NotMember(member) => write!(f, "member {member} is not in the group"),
+            Self::TooFewMembers => write!(f, "a group needs at least two members"),
+            Self::WrongRole => write!(f, "this party does not take this command"),
+        }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation => write!(f, "the scheme has no such operation"),
+            Self::TooManyMembers { limit } => {
+                write!(f, "the scheme's parameters allow at most {limit} members")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,153 @@
+//! What a party leaves to be done: messages to send and events to notice.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::identity::{Epoch, MemberId};
+
+/// A set of members that has a topic of its own, such as those below one node of a key tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubsetId(pub u32);
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recipient {
+    /// The controller alone (unicast).
+    Controller,
+    /// Everybody in the group (broadcast).
+    Group,
+    /// One member (unicast).
+    Member(MemberId),
+    /// Those who subscribed to the subset (multicast).
+    Subset(SubsetId),
+}
+
+/// What the channel of a message must offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Channel {
+    /// Confidential and authentic: only for the deployment phase, once per member.
+    Confidential,
+    /// Anybody may listen.
+    Open,
+}
+
+/// Something that happened in a party and that its driver must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The party has the group key of this epoch.
+    Rekeyed(Epoch),
+    /// The party must receive what is sent to this subset from now on.
+    Subscribed(SubsetId),
+    /// The party need not receive what is sent to this subset any longer.
+    Unsubscribed(SubsetId),
+}
+
+/// A message that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// To whom it goes.
+    pub to: Recipient,
+    /// What it needs of the channel.
+    pub channel: Channel,
+    /// The whole message, as it goes on the wire.
+    pub bytes: &'a [u8],
+    /// How many of these bytes are the scheme's own; the rest is framing and protection.
+    pub body_bytes: usize,
+}
+
+/// Messages and events that steps have left, in order. All messages lie in one buffer, so that a
+/// controller with 55,000 members allocates nothing per message.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    bytes: Vec<u8>,
+    messages: Vec<Entry>,
+    events: Vec<Event>,
+}
+
+impl Outbox {
+    /// An empty outbox.
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new(), messages: Vec::new(), events: Vec::new() }
+    }
+
+    /// The messages, in the order in which they were sent.
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> {
+        self.messages.iter().map(|entry| Outgoing {
+            to: entry.to,
+            channel: entry.channel,
+            bytes: &self.bytes[entry.bytes.clone()],
+            body_bytes: entry.body_bytes,
+        })
+    }
+
+    /// The events, in the order in which they happened.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Whether there is nothing to do.
+    pub const fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.events.is_empty()
+    }
+
+    /// Forgets everything but keeps the memory for the next step.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+        self.events.clear();
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            bytes: self.bytes.len(),
+            messages: self.messages.len(),
+            events: self.events.len(),
+        }
+    }
+
+    /// Takes back what was left since `mark`: a step that fails sends nothing.
+    pub(crate) fn roll_back(&mut self, mark: &Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.messages.truncate(mark.messages);
+        self.events.truncate(mark.events);
+    }
+
+    pub(crate) const fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    pub(crate) fn reserve(&mut self, messages: usize, bytes: usize) {
+        self.messages.reserve(messages);
+        self.bytes.reserve(bytes);
+    }
+
+    pub(crate) fn push_message(
+        &mut self,
+        to: Recipient,
+        channel: Channel,
+        bytes: Range<usize>,
+        body_bytes: usize,
+    ) {
+        self.messages.push(Entry { to, channel, bytes, body_bytes });
+    }
+
+    pub(crate) fn push_event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+/// A point in an outbox to which a failed step rolls back.
+pub(crate) struct Mark {
+    bytes: usize,
+    messages: usize,
+    events: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    to: Recipient,
+    channel: Channel,
+    bytes: Range<usize>,
+    body_bytes: usize,
+}

@@ -1,0 +1,110 @@
+//! The contract that every scheme implements.
+//!
+//! A [`Party`] is a state machine: a step takes one [`Input`] and leaves messages and events in the
+//! context's outbox. It returns an error without having changed anything, or it succeeds whole.
+//! Drive parties through [`Context::command`](crate::Context::command) and
+//! [`Context::deliver`](crate::Context::deliver), which check a message before the party sees it.
+//!
+//! Who gets which command:
+//!
+//! - centralized schemes: the controller gets [`Command::Enroll`], then `Create`, `Add`, `Remove`;
+//! - distributed schemes: `Create`, `Add` and `Remove` are membership events that every party
+//!   concerned gets in the same order (view synchrony), the new member included; each knows from
+//!   its state whether it is the one to act.
+//!
+//! The law of all schemes so far: when an operation has settled, all current members hold the same
+//! group key of the same epoch, the key is new, and nobody else can derive it.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::identity::{Epoch, MemberId};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A state machine of one party in one group.
+pub trait Party: Send {
+    /// Takes one input. On an error nothing has changed.
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error>;
+
+    /// The group key this party holds, if any, with its epoch.
+    fn group_key(&self) -> Option<(Epoch, &Key)>;
+
+    /// How much key material this party holds.
+    fn footprint(&self) -> Footprint;
+}
+
+/// What a party reacts to.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Its application wants something.
+    Command(Command<'a>),
+    /// A message has arrived, and was checked.
+    Message(Message<'a>),
+}
+
+/// What an application wants of a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// Take a member into the running group.
+    Add(MemberId),
+    /// Ask for what was missed, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch).
+    CatchUp,
+    /// Make a group of these members, at least two, in this order.
+    Create(&'a [MemberId]),
+    /// Deployment phase: give each of these an individual key over a confidential channel.
+    Enroll(&'a [MemberId]),
+    /// Evict a member.
+    Remove(MemberId),
+}
+
+/// What a message is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Operation {
+    /// Handing out an individual key (deployment phase).
+    Enroll = 0,
+    /// Creation of the group.
+    Create = 1,
+    /// A member joins.
+    Add = 2,
+    /// A member leaves or is evicted.
+    Remove = 3,
+    /// A member that missed something is brought up to date.
+    CatchUp = 4,
+}
+
+/// Key material in bytes: the quantity "storage" of S002 and S003.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Held between operations.
+    pub permanent: usize,
+    /// Held in addition while an operation was under way, at most.
+    pub temporary: usize,
+}
+
+impl Operation {
+    /// The operations that change a running group's key, in the order in which the papers name them.
+    pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enroll => "enroll",
+            Self::Create => "create",
+            Self::Add => "add",
+            Self::Remove => "remove",
+            Self::CatchUp => "catch-up",
+        }
+    }
+
+    pub(crate) const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Enroll),
+            1 => Some(Self::Create),
+            2 => Some(Self::Add),
+            3 => Some(Self::Remove),
+            4 => Some(Self::CatchUp),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Message protection: none, a MAC as in the papers, or a signature.
+//!
+//! | protection | tag | keeps out |
+//! |---|---|---|
+//! | none | – | nobody; for measuring a scheme alone |
+//! | MAC | 16 bytes | those who never were in the deployment; any party can forge (S000 section 4) |
+//! | signature | 64 bytes (Ed25519, RFC 8032) | everybody but the sender; the default when live |
+
+use core::fmt;
+
+use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::identity::PartyId;
+
+/// How the messages of a group are protected, with the keys this party needs for it.
+#[derive(Clone, Copy)]
+pub enum Protection<'a> {
+    /// A MAC under one key that all parties of the deployment have.
+    Mac(&'a MacKey),
+    /// No protection.
+    None,
+    /// A signature by the sender.
+    Signature {
+        /// The key with which this party signs.
+        identity: &'a Identity,
+        /// Where the other parties' public keys are.
+        directory: &'a (dyn Directory + 'a),
+    },
+}
+
+/// Knows the public keys of parties.
+pub trait Directory {
+    /// The public key of a party, or `None` if the party is unknown.
+    fn public_identity(&self, party: PartyId) -> Option<PublicIdentity>;
+}
+
+/// The key under which the parties of a deployment authenticate messages: 32 bytes.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct MacKey([u8; 32]);
+
+/// A party's signing key.
+pub struct Identity(SigningKey);
+
+/// A party's verifying key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicIdentity(VerifyingKey);
+
+impl Protection<'_> {
+    /// Length of the tag in bytes, without its CBOR head.
+    pub const fn tag_length(&self) -> usize {
+        match self {
+            Self::Mac(_) => 16,
+            Self::None => 0,
+            Self::Signature { .. } => 64,
+        }
+    }
+}
+
+impl MacKey {
+    /// A key of these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl Identity {
+    /// The identity that belongs to a secret of 32 random bytes.
+    pub fn from_secret(secret: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(secret))
+    }
+
+    /// The part that others may know.
+    pub fn public(&self) -> PublicIdentity {
+        PublicIdentity(self.0.verifying_key())
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+impl PublicIdentity {
+    /// Reads a public key; `None` if the bytes are not a point, or one of small order.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self)
+    }
+
+    /// The 32 bytes of RFC 8032 section 5.1.5.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
+    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        self.0.verify_strict(message, &signature.into()).is_ok()
+    }
+}
+
+impl fmt::Debug for Protection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mac(_) => "Mac",
+            Self::None => "None",
+            Self::Signature { .. } => "Signature",
+        })
+    }
+}
+
+impl fmt::Debug for MacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MacKey(..)")
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Identity(..)")
+    }
+}

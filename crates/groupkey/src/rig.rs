@@ -1,0 +1,630 @@
+//! A whole group in virtual time: controller, members and the wires between them.
+//!
+//! The rig is what tests of schemes stand on, ours and those of a scheme written elsewhere. It
+//! enrols, creates, adds and removes, delivers every message after a latency drawn from its seed,
+//! and knows what must be true afterwards: [`Rig::agreed_key`]. Members can sleep through operations,
+//! and parties that were evicted stay on and are offered whatever goes over an open channel.
+//!
+//! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
+//! by a replay; a party that takes one of them fails the run.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::context::{Context, Setting};
+use crate::crypto::Suite;
+use crate::crypto::meter::Meter;
+use crate::error::Error;
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
+use crate::party::{Command, Operation, Party};
+use crate::protection::{Directory, Identity, MacKey, Protection, PublicIdentity};
+use crate::schemes::catalogue::{Configuration, Profile, Scheme};
+use crate::secret::Key;
+
+/// What can be chosen for a rig.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The form of the scheme.
+    pub profile: Profile,
+    /// Parameters that differ from the profile's.
+    pub parameters: Vec<(&'static str, u32)>,
+    /// The algorithms.
+    pub suite: Suite,
+    /// How messages are protected.
+    pub protection: Guard,
+    /// Everything drawn by chance follows from this.
+    pub seed: u64,
+    /// Messages take a random time up to this, in ns; those from one party to another keep their order.
+    pub latency: u64,
+    /// Whether tampered and replayed messages accompany every message.
+    pub hostile: bool,
+}
+
+/// How a rig protects messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// A MAC under one key for all.
+    Mac,
+    /// Not at all.
+    None,
+    /// A signature by the sender.
+    Signature,
+}
+
+/// A group in virtual time.
+pub struct Rig {
+    configuration: Configuration,
+    settings: Settings,
+    credentials: Credentials,
+    rng: ChaCha20Rng,
+    now: u64,
+    sequence: u64,
+    queue: BinaryHeap<Reverse<Delivery>>,
+    /// The latest arrival by sender and receiver, so that no message overtakes another.
+    latest: BTreeMap<(PartyId, PartyId), u64>,
+    seats: BTreeMap<PartyId, Seat>,
+    current: BTreeSet<MemberId>,
+    report: Report,
+}
+
+/// What an operation took.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The messages, in the order in which they were sent.
+    pub messages: Vec<Sent>,
+    /// Primitive operations by party.
+    pub meters: BTreeMap<PartyId, Meter>,
+}
+
+/// A message that was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// By whom.
+    pub from: PartyId,
+    /// To whom.
+    pub to: Recipient,
+    /// What it needed of the channel.
+    pub channel: Channel,
+    /// The whole message.
+    pub bytes: Rc<[u8]>,
+    /// Bytes of the scheme's own body.
+    pub body_bytes: usize,
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RigError {
+    /// A party took a message that it should have refused.
+    AcceptedForgery(PartyId),
+    /// A party refused a command.
+    Command(Error),
+    /// A party holds another key than the rest, or none, or of another epoch.
+    Disagreement(PartyId),
+    /// A party refused a genuine message.
+    Refused(PartyId, Error),
+    /// The group still sends messages after very many of them.
+    Unsettled,
+}
+
+/// Messages delivered before a run counts as not settling.
+const DELIVERY_LIMIT: usize = 4_000_000;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Sound,
+            parameters: Vec::new(),
+            suite: Suite::Standard,
+            protection: Guard::Mac,
+            seed: 1,
+            latency: 1_000_000,
+            hostile: false,
+        }
+    }
+}
+
+impl Rig {
+    /// A rig for a scheme, with no members yet.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme does not have one of the parameters, or not with that value.
+    pub fn new(scheme: &'static Scheme, settings: Settings) -> Self {
+        let mut configuration = scheme.configuration(settings.profile);
+        for &(name, value) in &settings.parameters {
+            configuration.set(name, value).expect("the scheme has this parameter");
+        }
+        let mut seats = BTreeMap::new();
+        if let Some(controller) = configuration.controller() {
+            seats.insert(PartyId::Controller, Seat::new(controller));
+        }
+        Self {
+            credentials: Credentials::new(settings.seed),
+            rng: ChaCha20Rng::seed_from_u64(settings.seed),
+            configuration,
+            settings,
+            now: 0,
+            sequence: 0,
+            queue: BinaryHeap::new(),
+            latest: BTreeMap::new(),
+            seats,
+            current: BTreeSet::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Creates a group of the members 0 to `count - 1`.
+    pub fn create(&mut self, count: u32) -> Result<Report, RigError> {
+        self.create_of(&(0..count).collect::<Vec<_>>())
+    }
+
+    /// Creates a group of these members.
+    pub fn create_of(&mut self, members: &[u32]) -> Result<Report, RigError> {
+        let members: Vec<_> = members.iter().copied().map(MemberId).collect();
+        self.enroll(&members)?;
+        self.begin();
+        let everybody = members.iter().copied().collect();
+        self.command(Command::Create(&members), &everybody)?;
+        self.current = everybody;
+        self.settle()
+    }
+
+    /// Takes a member in.
+    pub fn add(&mut self, member: u32) -> Result<Report, RigError> {
+        let member = MemberId(member);
+        if !self.current.contains(&member) {
+            self.enroll(&[member])?;
+        }
+        self.begin();
+        let mut everybody = self.current.clone();
+        everybody.insert(member);
+        self.command(Command::Add(member), &everybody)?;
+        self.current = everybody;
+        self.settle()
+    }
+
+    /// Evicts a member. It stays in the rig as an outsider that hears everything.
+    pub fn remove(&mut self, member: u32) -> Result<Report, RigError> {
+        let member = MemberId(member);
+        self.begin();
+        let mut everybody = self.current.clone();
+        everybody.remove(&member);
+        self.command(Command::Remove(member), &everybody)?;
+        self.current = everybody;
+        if let Some(mut seat) = self.seats.remove(&member.into()) {
+            seat.standing = Standing::Former;
+            // The id may come back as a new party; the old one listens on under an id of its own.
+            let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
+            self.sequence += 1;
+            seat.acts_as = Some(member.into());
+            self.seats.insert(ghost, seat);
+        }
+        self.settle()
+    }
+
+    /// Lets a member miss everything from now on.
+    pub fn sleep(&mut self, member: u32) {
+        self.seat(member).standing = Standing::Asleep;
+    }
+
+    /// Wakes a member and has it ask for what it missed.
+    pub fn catch_up(&mut self, member: u32) -> Result<Report, RigError> {
+        self.seat(member).standing = Standing::Awake;
+        self.begin();
+        self.command_to(MemberId(member).into(), Command::CatchUp).map_err(RigError::Command)?;
+        self.settle()
+    }
+
+    /// The key that the controller and all current members that are awake hold.
+    pub fn agreed_key(&self) -> Result<&Key, RigError> {
+        let mut agreed: Option<(Epoch, &Key)> = None;
+        for (&id, seat) in &self.seats {
+            if seat.standing != Standing::Awake {
+                continue;
+            }
+            let own = seat.party.group_key().ok_or(RigError::Disagreement(id))?;
+            if *agreed.get_or_insert(own) != own {
+                return Err(RigError::Disagreement(id));
+            }
+        }
+        agreed.map(|(_, key)| key).ok_or(RigError::Disagreement(PartyId::Controller))
+    }
+
+    /// Whether an evicted party or a sleeping member holds the key that the group agreed on.
+    pub fn outsider_knows_key(&self) -> bool {
+        let agreed = self.agreed_key().ok();
+        self.seats
+            .values()
+            .filter(|seat| seat.standing == Standing::Former)
+            .filter_map(|seat| seat.party.group_key())
+            .any(|(_, key)| Some(key) == agreed)
+    }
+
+    /// The current members, in the order of their ids.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.current.iter().map(|member| member.0)
+    }
+
+    /// The key that a party holds.
+    pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
+        self.seats.get(&party).and_then(|seat| seat.party.group_key())
+    }
+
+    /// A party's state machine.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn party(&self, party: PartyId) -> &dyn Party {
+        &*self.seats[&party].party
+    }
+
+    /// Gives a party bytes as if they had come from the wire; what it sends in return is dropped.
+    pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
+        self.step(party, Given::Bytes(bytes)).map(drop)
+    }
+
+    /// Gives a party a command; what it sends in return is delivered.
+    pub fn command_to(&mut self, party: PartyId, command: Command<'_>) -> Result<(), Error> {
+        let outbox = self.step(party, Given::Command(command))?;
+        self.post(party, &outbox);
+        Ok(())
+    }
+
+    fn enroll(&mut self, members: &[MemberId]) -> Result<(), RigError> {
+        for &member in members {
+            if !self.current.contains(&member) {
+                let party = self.configuration.member(member);
+                self.seats.insert(member.into(), Seat::new(party));
+            }
+        }
+        if self.configuration.scheme().has_controller() {
+            self.command_to(PartyId::Controller, Command::Enroll(members))
+                .map_err(RigError::Command)?;
+            self.drive()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.report = Report::default();
+    }
+
+    /// Gives a command to the controller, or where there is none to everybody who is awake.
+    fn command(
+        &mut self,
+        command: Command<'_>,
+        everybody: &BTreeSet<MemberId>,
+    ) -> Result<(), RigError> {
+        if self.configuration.scheme().has_controller() {
+            return self.command_to(PartyId::Controller, command).map_err(RigError::Command);
+        }
+        for &member in everybody {
+            if self.seats[&member.into()].standing == Standing::Awake {
+                self.command_to(member.into(), command).map_err(RigError::Command)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<Report, RigError> {
+        self.drive()?;
+        Ok(core::mem::take(&mut self.report))
+    }
+
+    fn drive(&mut self) -> Result<(), RigError> {
+        for _ in 0..DELIVERY_LIMIT {
+            let Some(Reverse(delivery)) = self.queue.pop() else { return Ok(()) };
+            self.now = delivery.at;
+            self.deliver(&delivery)?;
+        }
+        Err(RigError::Unsettled)
+    }
+
+    fn deliver(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let Some(seat) = self.seats.get(&delivery.to) else { return Ok(()) };
+        match seat.standing {
+            Standing::Asleep => return Ok(()),
+            Standing::Former => {
+                // It may try, and whatever it makes of the message is its own business.
+                let _ = self.step(delivery.to, Given::Bytes(&delivery.bytes));
+                return Ok(());
+            }
+            Standing::Awake => {}
+        }
+        let hostile = self.settings.hostile && delivery.channel == Channel::Open;
+        if hostile {
+            self.tamper(delivery)?;
+        }
+        let outbox = self
+            .step(delivery.to, Given::Bytes(&delivery.bytes))
+            .map_err(|error| RigError::Refused(delivery.to, error))?;
+        if hostile {
+            self.replay(delivery)?;
+        }
+        self.post(delivery.to, &outbox);
+        Ok(())
+    }
+
+    /// Offers changed copies of a message, each of which must be refused.
+    fn tamper(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let bytes = &delivery.bytes;
+        let mut copies = vec![bytes[..bytes.len() - 1].to_vec(), [bytes, &[0][..]].concat()];
+        for _ in 0..4 {
+            let mut copy = bytes.to_vec();
+            let bit = self.rng.next_u32() as usize % (copy.len() * 8);
+            copy[bit / 8] ^= 1 << (bit % 8);
+            copies.push(copy);
+        }
+        for copy in copies {
+            if self.step(delivery.to, Given::Bytes(&copy)).is_ok() {
+                return Err(RigError::AcceptedForgery(delivery.to));
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers a message again: the key must not change, and nothing that is sent in return counts.
+    fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let key = |rig: &Self| rig.key_of(delivery.to).map(|(epoch, key)| (epoch, key.clone()));
+        let before = key(self);
+        let _ = self.step(delivery.to, Given::Bytes(&delivery.bytes));
+        if before != key(self) {
+            return Err(RigError::AcceptedForgery(delivery.to));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
+        let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
+        let me = seat.acts_as.unwrap_or(id);
+        if matches!(self.settings.protection, Guard::Signature) {
+            self.credentials.issue(me);
+        }
+        let protection = self.credentials.protection(self.settings.protection, me);
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let mut outbox = Outbox::new();
+        let mut meter = Meter::new();
+        let mut cx = Context::new(
+            setting,
+            me,
+            protection,
+            &mut self.rng,
+            self.now,
+            &mut outbox,
+            &mut meter,
+        );
+        let result = match given {
+            Given::Bytes(bytes) => cx.deliver(&mut *seat.party, bytes),
+            Given::Command(command) => cx.command(&mut *seat.party, command),
+        };
+        // A refused step must have left nothing, and its cost is not the operation's.
+        result?;
+        self.report.meters.entry(id).or_default().add(&meter);
+        for event in outbox.events() {
+            match *event {
+                Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),
+                Event::Unsubscribed(subset) => drop(seat.subscriptions.remove(&subset)),
+                Event::Rekeyed(_) => {}
+            }
+        }
+        Ok(outbox)
+    }
+
+    /// Puts what a party sent on its way to everybody it is for, and to all outsiders.
+    fn post(&mut self, from: PartyId, outbox: &Outbox) {
+        for message in outbox.messages() {
+            let bytes: Rc<[u8]> = message.bytes.into();
+            self.report.messages.push(Sent {
+                from,
+                to: message.to,
+                channel: message.channel,
+                bytes: Rc::clone(&bytes),
+                body_bytes: message.body_bytes,
+            });
+            let receivers: Vec<_> = self
+                .seats
+                .iter()
+                .filter(|&(&id, seat)| {
+                    let overhears =
+                        seat.standing == Standing::Former && message.channel == Channel::Open;
+                    id != from && (overhears || seat.receives(id, message.to))
+                })
+                .map(|(&id, _)| id)
+                .collect();
+            for to in receivers {
+                let latency = match self.settings.latency {
+                    0 => 0,
+                    latency => self.rng.next_u64() % latency,
+                };
+                let latest = self.latest.entry((from, to)).or_default();
+                *latest = (self.now + latency).max(*latest);
+                self.sequence += 1;
+                self.queue.push(Reverse(Delivery {
+                    at: *latest,
+                    sequence: self.sequence,
+                    to,
+                    channel: message.channel,
+                    bytes: Rc::clone(&bytes),
+                }));
+            }
+        }
+    }
+
+    fn seat(&mut self, member: u32) -> &mut Seat {
+        self.seats.get_mut(&MemberId(member).into()).expect("the member is in the rig")
+    }
+}
+
+impl Report {
+    /// Messages over open channels.
+    pub fn open_messages(&self) -> impl Iterator<Item = &Sent> {
+        self.messages.iter().filter(|message| message.channel == Channel::Open)
+    }
+
+    /// What one party did.
+    pub fn meter(&self, party: PartyId) -> Meter {
+        self.meters.get(&party).copied().unwrap_or_default()
+    }
+
+    /// What all parties did together.
+    pub fn total(&self) -> Meter {
+        let mut total = Meter::new();
+        self.meters.values().for_each(|meter| total.add(meter));
+        total
+    }
+}
+
+impl fmt::Debug for Rig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rig")
+            .field("scheme", &self.configuration.scheme().id)
+            .field("members", &self.current)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for RigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AcceptedForgery(party) => write!(f, "{party} took a forged or replayed message"),
+            Self::Command(error) => write!(f, "a command was refused: {error}"),
+            Self::Disagreement(party) => write!(f, "{party} holds another key than the rest"),
+            Self::Refused(party, error) => write!(f, "{party} refused a genuine message: {error}"),
+            Self::Unsettled => write!(f, "the group does not settle"),
+        }
+    }
+}
+
+impl core::error::Error for RigError {}
+
+const GROUP: GroupId = GroupId(7);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Asleep,
+    Awake,
+    Former,
+}
+
+struct Seat {
+    party: Box<dyn Party>,
+    standing: Standing,
+    subscriptions: BTreeSet<SubsetId>,
+    /// The id under which a former member goes on.
+    acts_as: Option<PartyId>,
+}
+
+impl Seat {
+    fn new(party: Box<dyn Party>) -> Self {
+        Self { party, standing: Standing::Awake, subscriptions: BTreeSet::new(), acts_as: None }
+    }
+
+    fn receives(&self, id: PartyId, to: Recipient) -> bool {
+        match to {
+            Recipient::Controller => id == PartyId::Controller,
+            Recipient::Group => id != PartyId::Controller,
+            Recipient::Member(member) => id == PartyId::Member(member),
+            Recipient::Subset(subset) => self.subscriptions.contains(&subset),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    Bytes(&'a [u8]),
+    Command(Command<'a>),
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Delivery {
+    at: u64,
+    sequence: u64,
+    to: PartyId,
+    channel: Channel,
+    bytes: Rc<[u8]>,
+}
+
+/// The keys with which the parties protect messages.
+struct Credentials {
+    mac: MacKey,
+    seed: u64,
+    identities: Identities,
+}
+
+struct Identities(BTreeMap<PartyId, (Identity, PublicIdentity)>);
+
+impl Credentials {
+    fn new(seed: u64) -> Self {
+        let mut key = [0x4d; 32];
+        key[..8].copy_from_slice(&seed.to_be_bytes());
+        Self { mac: MacKey::from_bytes(key), seed, identities: Identities(BTreeMap::new()) }
+    }
+
+    fn issue(&mut self, party: PartyId) {
+        let seed = self.seed;
+        self.identities.0.entry(party).or_insert_with(|| {
+            let number = match party {
+                PartyId::Controller => 0,
+                PartyId::Member(member) => u64::from(member.0) + 1,
+            };
+            let mut secret = [0; 32];
+            secret[..8].copy_from_slice(&seed.to_be_bytes());
+            secret[8..16].copy_from_slice(&number.to_be_bytes());
+            let identity = Identity::from_secret(&secret);
+            let public = identity.public();
+            (identity, public)
+        });
+    }
+
+    fn protection(&self, guard: Guard, party: PartyId) -> Protection<'_> {
+        match guard {
+            Guard::Mac => Protection::Mac(&self.mac),
+            Guard::None => Protection::None,
+            Guard::Signature => Protection::Signature {
+                identity: &self.identities.0[&party].0,
+                directory: &self.identities,
+            },
+        }
+    }
+}
+
+impl Directory for Identities {
+    fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
+        self.0.get(&party).map(|(_, public)| *public)
+    }
+}
+
+/// Operations of a random history, for model-based tests and fuzzing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A new member joins.
+    Add,
+    /// The current member at this place (modulo their number) leaves.
+    Remove(u16),
+    /// The current member at this place sleeps through what follows.
+    Sleep(u16),
+    /// All sleepers catch up.
+    Wake,
+}
+
+impl Move {
+    /// The operation whose cost this move shows, if any.
+    pub const fn operation(self) -> Option<Operation> {
+        match self {
+            Self::Add => Some(Operation::Add),
+            Self::Remove(_) => Some(Operation::Remove),
+            Self::Sleep(_) | Self::Wake => None,
+        }
+    }
+}

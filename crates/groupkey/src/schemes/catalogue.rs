@@ -1,0 +1,282 @@
+//! Every scheme there is: names, class, provenance, claims, parameters. The only registry.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use crate::identity::MemberId;
+use crate::party::{Operation, Party};
+use crate::schemes::centralized::skdc;
+
+/// All schemes, in the order in which tables show them.
+pub static SCHEMES: &[Scheme] = &[Scheme {
+    id: "skdc",
+    name: "SKDC, simple key distribution center",
+    class: Class::Centralized,
+    provenance: Provenance::Specified,
+    source: "S003 section 3.5; Li and Wu 2010",
+    operations: &Operation::MEASURED,
+    claims: Claims::ALL,
+    parameters: &[],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |_| Box::new(skdc::Controller::new()),
+        member: |_, _| Box::new(skdc::Member::new()),
+    },
+}];
+
+/// The scheme with this id.
+pub fn scheme(id: &str) -> Option<&'static Scheme> {
+    SCHEMES.iter().find(|scheme| scheme.id == id)
+}
+
+/// What the catalogue knows of a scheme.
+#[derive(Debug)]
+pub struct Scheme {
+    /// The id used on the command line and in results.
+    pub id: &'static str,
+    /// The name in the literature.
+    pub name: &'static str,
+    /// Who makes the key.
+    pub class: Class,
+    /// How sure we are that this is the published protocol.
+    pub provenance: Provenance,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The operations that it has.
+    pub operations: &'static [Operation],
+    /// What it claims, in the `sound` profile.
+    pub claims: Claims,
+    /// What can be set, beside the profile.
+    pub parameters: &'static [Parameter],
+    /// The smallest and the largest number of members.
+    pub members: (u32, u32),
+    /// How its parties are made.
+    pub parties: Parties,
+}
+
+/// Who makes the group key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// One controller.
+    Centralized,
+    /// The members among themselves.
+    Distributed,
+}
+
+/// How sure we are that this is the published protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provenance {
+    /// Some details are ours; the scheme's file lists them.
+    Reconstructed,
+    /// Built from the published protocol.
+    Specified,
+    /// The published protocol could not be identified; this one has the same profile of costs.
+    StandIn,
+}
+
+/// What a scheme claims about itself. The audit is what tells whether it is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// A removed member cannot get later keys.
+    pub forward_secrecy: bool,
+    /// A new member cannot get earlier keys.
+    pub backward_secrecy: bool,
+    /// Removed and new members together get nothing that none of them should have.
+    pub collusion_resistance: bool,
+    /// Knowing some group keys does not give others.
+    pub key_independence: bool,
+}
+
+/// Which form of a scheme: as the papers did it, or as a user should run it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// As the papers did.
+    Published,
+    /// What a user should run.
+    #[default]
+    Sound,
+}
+
+/// A number that can be chosen for a scheme.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Its value in the `sound` profile.
+    pub sound: u32,
+    /// Its value in the `published` profile.
+    pub published: u32,
+    /// The smallest and the largest value.
+    pub range: (u32, u32),
+}
+
+/// How a scheme's parties are made.
+#[derive(Clone, Copy, Debug)]
+pub enum Parties {
+    /// A controller and members.
+    KeyServer {
+        /// Makes the controller.
+        controller: fn(&Configuration) -> Box<dyn Party>,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+    /// Members only.
+    Peers {
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+}
+
+/// A scheme with its profile and parameters chosen.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    scheme: &'static Scheme,
+    profile: Profile,
+    values: [u32; Self::PARAMETERS],
+}
+
+/// A parameter that cannot be set like that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParameterError {
+    /// The value is out of the parameter's range.
+    OutOfRange {
+        /// The smallest and the largest value.
+        range: (u32, u32),
+    },
+    /// The scheme has no parameter of this name.
+    Unknown,
+}
+
+impl Scheme {
+    /// The scheme in a profile, with that profile's parameters.
+    pub fn configuration(&'static self, profile: Profile) -> Configuration {
+        let mut values = [0; Configuration::PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(self.parameters) {
+            *value = match profile {
+                Profile::Published => parameter.published,
+                Profile::Sound => parameter.sound,
+            };
+        }
+        Configuration { scheme: self, profile, values }
+    }
+
+    /// Whether the scheme has a controller.
+    pub const fn has_controller(&self) -> bool {
+        matches!(self.parties, Parties::KeyServer { .. })
+    }
+}
+
+impl Configuration {
+    const PARAMETERS: usize = 4;
+
+    /// The scheme.
+    pub const fn scheme(&self) -> &'static Scheme {
+        self.scheme
+    }
+
+    /// The profile.
+    pub const fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme has no parameter of this name.
+    pub fn value(&self, name: &str) -> u32 {
+        self.values[self.index(name).expect("a scheme asks for its own parameters only")]
+    }
+
+    /// Sets a parameter.
+    pub fn set(&mut self, name: &str, value: u32) -> Result<(), ParameterError> {
+        let index = self.index(name).ok_or(ParameterError::Unknown)?;
+        let range = self.scheme.parameters[index].range;
+        if !(range.0..=range.1).contains(&value) {
+            return Err(ParameterError::OutOfRange { range });
+        }
+        self.values[index] = value;
+        Ok(())
+    }
+
+    /// Makes the controller, if the scheme has one.
+    pub fn controller(&self) -> Option<Box<dyn Party>> {
+        match self.scheme.parties {
+            Parties::KeyServer { controller, .. } => Some(controller(self)),
+            Parties::Peers { .. } => None,
+        }
+    }
+
+    /// Makes a member.
+    pub fn member(&self, id: MemberId) -> Box<dyn Party> {
+        match self.scheme.parties {
+            Parties::KeyServer { member, .. } | Parties::Peers { member } => member(self, id),
+        }
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.scheme.parameters.iter().position(|parameter| parameter.name == name)
+    }
+}
+
+impl Claims {
+    /// Everything.
+    pub const ALL: Self = Self {
+        forward_secrecy: true,
+        backward_secrecy: true,
+        collusion_resistance: true,
+        key_independence: true,
+    };
+}
+
+impl Class {
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Centralized => "centralized",
+            Self::Distributed => "distributed",
+        }
+    }
+}
+
+impl Provenance {
+    /// The name used in every table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reconstructed => "reconstructed",
+            Self::Specified => "specified",
+            Self::StandIn => "stand-in",
+        }
+    }
+}
+
+impl Profile {
+    /// Both profiles.
+    pub const ALL: [Self; 2] = [Self::Sound, Self::Published];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Sound => "sound",
+        }
+    }
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { range: (low, high) } => {
+                write!(f, "the value must be from {low} to {high}")
+            }
+            Self::Unknown => write!(f, "the scheme has no such parameter"),
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}
+
+/// From the smallest group to more than a key server's memory holds.
+const MEMBERS: (u32, u32) = (2, 1 << 24);

@@ -1,0 +1,256 @@
+//! The deployment phase that all key servers share: every member gets an individual key over a
+//! confidential channel, once. The controller keeps the keys in slots; a slot is reused after its
+//! member was evicted, and always with a new key.
+//!
+//! Message `Enroll` (confidential): `slot, individual key`.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use hashbrown::HashMap;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A member's own side of its enrolment.
+#[derive(Debug)]
+pub(crate) struct Enrolment {
+    /// The member's slot at the controller.
+    pub(crate) slot: u32,
+    /// The key that only the member and the controller have.
+    pub(crate) key: Key,
+}
+
+/// The members that a controller enrolled, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    slots: HashMap<MemberId, u32>,
+    members: Vec<MemberId>,
+    keys: Vec<Key>,
+    standings: Vec<Standing>,
+    /// Free slots; the lowest is reused first, which keeps key trees low.
+    free: BinaryHeap<Reverse<u32>>,
+    joined: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Free,
+    Enrolled,
+    Joined,
+}
+
+impl Enrolment {
+    /// Reads the message that [`Roster::enroll`] sends.
+    pub(crate) fn receive(message: &Message<'_>) -> Result<Self, Error> {
+        message.from_controller()?;
+        let mut body = message.body();
+        let slot = body.number32()?;
+        let key = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        Ok(Self { slot, key: Key::from_bytes(key) })
+    }
+}
+
+impl Roster {
+    /// Draws an individual key for each member and sends it over the confidential channel.
+    pub(crate) fn enroll(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        members: &[MemberId],
+    ) -> Result<(), Error> {
+        self.reserve(members.len());
+        for (index, &member) in members.iter().enumerate() {
+            if self.slots.contains_key(&member) {
+                // Nothing may change on an error: take back those before this one.
+                members[..index].iter().for_each(|&earlier| self.forget(earlier));
+                return Err(Misuse::AlreadyEnrolled(member).into());
+            }
+            let key = cx.random_key();
+            let slot = self.occupy(member, key.clone());
+            cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, 0)
+                .number(u64::from(slot))
+                .secret(&key)
+                .send();
+        }
+        Ok(())
+    }
+
+    /// Makes enrolled members current members, all or none.
+    pub(crate) fn join_all(&mut self, members: &[MemberId]) -> Result<(), Error> {
+        for (index, &member) in members.iter().enumerate() {
+            if let Err(error) = self.join_near(member, index as u32) {
+                for &earlier in &members[..index] {
+                    self.leave(earlier);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an enrolled member a current member; returns its slot.
+    pub(crate) fn join(&mut self, member: MemberId) -> Result<u32, Error> {
+        self.join_near(member, 0)
+    }
+
+    /// The slot of a current member.
+    pub(crate) fn current(&self, member: MemberId) -> Result<u32, Error> {
+        match self.slots.get(&member) {
+            Some(&slot) if self.standings[slot as usize] == Standing::Joined => Ok(slot),
+            _ => Err(Misuse::NotMember(member).into()),
+        }
+    }
+
+    /// Makes a member a stranger: its key is wiped, its slot free.
+    pub(crate) fn evict(&mut self, member: MemberId) {
+        self.leave(member);
+        self.forget(member);
+    }
+
+    /// Number of current members.
+    pub(crate) const fn len(&self) -> usize {
+        self.joined
+    }
+
+    /// Number of slots, free ones included.
+    pub(crate) const fn slots(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether a current member sits in the slot.
+    pub(crate) fn is_joined(&self, slot: u32) -> bool {
+        self.standings.get(slot as usize) == Some(&Standing::Joined)
+    }
+
+    /// The member in an occupied slot.
+    pub(crate) fn member(&self, slot: u32) -> MemberId {
+        self.members[slot as usize]
+    }
+
+    /// The individual key of an occupied slot.
+    pub(crate) fn key(&self, slot: u32) -> &Key {
+        &self.keys[slot as usize]
+    }
+
+    /// The current members with their individual keys, in the order of their slots.
+    pub(crate) fn current_members(&self) -> impl Iterator<Item = (MemberId, &Key)> {
+        let joined = self.standings.iter().map(|&standing| standing == Standing::Joined);
+        joined
+            .zip(self.members.iter().zip(&self.keys))
+            .filter_map(|(joined, (&member, key))| joined.then_some((member, key)))
+    }
+
+    /// Bytes of individual keys held.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.slots.len() * Key::BYTES
+    }
+
+    fn reserve(&mut self, additional: usize) {
+        self.slots.reserve(additional);
+        let new_slots = additional.saturating_sub(self.free.len());
+        // Exactly, where many come at once: a controller's memory is mostly this.
+        if new_slots > self.members.len() / 8 {
+            self.members.reserve_exact(new_slots);
+            self.keys.reserve_exact(new_slots);
+            self.standings.reserve_exact(new_slots);
+        }
+    }
+
+    fn occupy(&mut self, member: MemberId, key: Key) -> u32 {
+        let slot = match self.free.pop() {
+            Some(Reverse(slot)) => {
+                self.members[slot as usize] = member;
+                self.keys[slot as usize] = key;
+                self.standings[slot as usize] = Standing::Enrolled;
+                slot
+            }
+            None => {
+                self.members.push(member);
+                self.keys.push(key);
+                self.standings.push(Standing::Enrolled);
+                self.members.len() as u32 - 1
+            }
+        };
+        self.slots.insert(member, slot);
+        slot
+    }
+
+    /// Joins a member that is probably in slot `guess`: members are mostly created in the order in
+    /// which they were enrolled, and then the map need not be asked.
+    fn join_near(&mut self, member: MemberId, guess: u32) -> Result<u32, Error> {
+        let guessed = self.members.get(guess as usize) == Some(&member)
+            && self.standings[guess as usize] != Standing::Free;
+        let slot = if guessed {
+            guess
+        } else {
+            *self.slots.get(&member).ok_or(Misuse::NotEnrolled(member))?
+        };
+        let standing = &mut self.standings[slot as usize];
+        if *standing == Standing::Joined {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        *standing = Standing::Joined;
+        self.joined += 1;
+        Ok(slot)
+    }
+
+    fn leave(&mut self, member: MemberId) {
+        if let Some(&slot) = self.slots.get(&member) {
+            self.standings[slot as usize] = Standing::Enrolled;
+            self.joined -= 1;
+        }
+    }
+
+    fn forget(&mut self, member: MemberId) {
+        if let Some(slot) = self.slots.remove(&member) {
+            self.keys[slot as usize] = Key::default();
+            self.standings[slot as usize] = Standing::Free;
+            self.free.push(Reverse(slot));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occupied(members: &[u32]) -> Roster {
+        let mut roster = Roster::default();
+        for &member in members {
+            roster.occupy(MemberId(member), Key::from_bytes([member as u8; 16]));
+        }
+        roster
+    }
+
+    #[test]
+    fn the_lowest_free_slot_is_reused_first() {
+        let mut roster = occupied(&[10, 11, 12, 13]);
+        roster.forget(MemberId(12));
+        roster.forget(MemberId(10));
+        assert_eq!(roster.occupy(MemberId(20), Key::default()), 0);
+        assert_eq!(roster.occupy(MemberId(21), Key::default()), 2);
+        assert_eq!(roster.occupy(MemberId(22), Key::default()), 4);
+    }
+
+    #[test]
+    fn joining_many_is_all_or_none() {
+        let mut roster = occupied(&[1, 2, 3]);
+        let error = roster.join_all(&[MemberId(1), MemberId(2), MemberId(1)]);
+        assert_eq!(error, Err(Misuse::AlreadyMember(MemberId(1)).into()));
+        assert_eq!(roster.len(), 0);
+        let error = roster.join_all(&[MemberId(3), MemberId(9)]);
+        assert_eq!(error, Err(Misuse::NotEnrolled(MemberId(9)).into()));
+        assert_eq!(roster.len(), 0);
+        roster.join_all(&[MemberId(3), MemberId(1)]).unwrap();
+        assert_eq!(roster.len(), 2);
+        assert_eq!(roster.current(MemberId(2)), Err(Misuse::NotMember(MemberId(2)).into()));
+    }
+}

@@ -1,0 +1,4 @@
+//! Schemes with one controller that hands out keys.
+
+pub(crate) mod enrolment;
+pub mod skdc;

@@ -1,0 +1,1 @@
+//! Contributory schemes: the members make the key among themselves.

@@ -1,0 +1,345 @@
+//! The wire format: a CBOR sequence (RFC 8742) of a header, the scheme's body, and a tag.
+//!
+//! ```text
+//! [version, group, epoch, operation, kind, sender, to]  body items ...  tag (bstr, if protected)
+//! ```
+//!
+//! `docs/wire.cddl` describes it in CDDL (RFC 8610). Only the shortest encoding of a number is
+//! accepted and no byte may be left over, so that one message has one encoding.
+
+use alloc::vec::Vec;
+
+use minicbor::data::Type;
+use minicbor::{Decoder, Encoder};
+
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::outbox::{Recipient, SubsetId};
+use crate::party::Operation;
+
+/// The version of the wire format.
+pub const VERSION: u8 = 1;
+
+/// Who sends what to whom, in which epoch of which group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The group.
+    pub group: GroupId,
+    /// The epoch that the message leads to (for `Enroll`: the current one).
+    pub epoch: Epoch,
+    /// The operation that the message is part of.
+    pub operation: Operation,
+    /// The scheme's own number for this kind of message.
+    pub kind: u8,
+    /// The party that made the message.
+    pub sender: PartyId,
+    /// To whom it is addressed.
+    pub to: Recipient,
+}
+
+/// A message whose encoding, group, addressee and protection were checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    header: Header,
+    body: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    pub(crate) const fn new(header: Header, body: &'a [u8]) -> Self {
+        Self { header, body }
+    }
+
+    /// The header.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The scheme's own part, yet to be parsed.
+    pub fn body(&self) -> Reader<'a> {
+        Reader::new(self.body)
+    }
+
+    /// Refuses the message unless it comes from the controller.
+    pub fn from_controller(&self) -> Result<(), Error> {
+        match self.header.sender {
+            PartyId::Controller => Ok(()),
+            PartyId::Member(_) => Err(Misbehaviour::UnexpectedSender.into()),
+        }
+    }
+
+    /// The member that sent the message; refuses one from the controller.
+    pub fn from_member(&self) -> Result<MemberId, Error> {
+        match self.header.sender {
+            PartyId::Member(member) => Ok(member),
+            PartyId::Controller => Err(Misbehaviour::UnexpectedSender.into()),
+        }
+    }
+
+    /// Refuses the message unless it leads from epoch `current` to the next.
+    pub fn follows(&self, current: Epoch) -> Result<(), Error> {
+        let got = self.header.epoch;
+        if got <= current {
+            Err(Misbehaviour::StaleEpoch { got, current }.into())
+        } else if got > current.next() {
+            Err(Misbehaviour::SkippedEpoch { got, current }.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses the message unless it leads to an epoch after `current`, however far.
+    pub fn is_later_than(&self, current: Epoch) -> Result<(), Error> {
+        let got = self.header.epoch;
+        if got <= current {
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        Ok(())
+    }
+}
+
+/// Reads the items of a body, strictly.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    decoder: Decoder<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { decoder: Decoder::new(bytes) }
+    }
+
+    /// An unsigned number.
+    pub fn number(&mut self) -> Result<u64, Error> {
+        let start = self.decoder.position();
+        let value = self.decoder.u64().map_err(malformed)?;
+        self.require_length(start, head_length(value))?;
+        Ok(value)
+    }
+
+    /// An unsigned number of at most 32 bits.
+    pub fn number32(&mut self) -> Result<u32, Error> {
+        u32::try_from(self.number()?).map_err(|_| Misbehaviour::Malformed.into())
+    }
+
+    /// A byte string.
+    pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
+        let start = self.decoder.position();
+        let bytes = self.decoder.bytes().map_err(malformed)?;
+        self.require_length(start, head_length(bytes.len() as u64) + bytes.len())?;
+        Ok(bytes)
+    }
+
+    /// The head of an array; returns its length. The caller reads that many items.
+    pub fn array(&mut self) -> Result<u64, Error> {
+        let start = self.decoder.position();
+        let length = self.decoder.array().map_err(malformed)?.ok_or(Misbehaviour::Malformed)?;
+        self.require_length(start, head_length(length))?;
+        Ok(length)
+    }
+
+    /// Refuses bytes that are left over.
+    pub fn finish(self) -> Result<(), Error> {
+        if self.decoder.position() == self.decoder.input().len() {
+            Ok(())
+        } else {
+            Err(Misbehaviour::Malformed.into())
+        }
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        &self.decoder.input()[self.decoder.position()..]
+    }
+
+    fn require_length(&self, start: usize, length: usize) -> Result<(), Error> {
+        if self.decoder.position() - start == length {
+            Ok(())
+        } else {
+            Err(Misbehaviour::Malformed.into())
+        }
+    }
+
+    fn recipient(&mut self) -> Result<Recipient, Error> {
+        match self.decoder.datatype().map_err(malformed)? {
+            Type::Null => {
+                self.decoder.null().map_err(malformed)?;
+                Ok(Recipient::Group)
+            }
+            Type::Array => {
+                if self.array()? != 1 {
+                    return Err(Misbehaviour::Malformed.into());
+                }
+                Ok(Recipient::Subset(SubsetId(self.number32()?)))
+            }
+            _ => Ok(match self.party()? {
+                PartyId::Controller => Recipient::Controller,
+                PartyId::Member(member) => Recipient::Member(member),
+            }),
+        }
+    }
+
+    /// Parties are numbered: 0 is the controller, `n + 1` is member `n`.
+    fn party(&mut self) -> Result<PartyId, Error> {
+        match self.number()? {
+            0 => Ok(PartyId::Controller),
+            number => u32::try_from(number - 1)
+                .map(|id| PartyId::Member(MemberId(id)))
+                .map_err(|_| Misbehaviour::Malformed.into()),
+        }
+    }
+}
+
+/// Appends the items of a message to a buffer.
+pub(crate) struct Writer<'a>(Encoder<&'a mut Vec<u8>>);
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Self {
+        Self(Encoder::new(buffer))
+    }
+
+    pub(crate) fn header(&mut self, header: &Header) {
+        self.array(7);
+        self.number(u64::from(VERSION));
+        self.number(header.group.0);
+        self.number(header.epoch.0);
+        self.number(header.operation as u64);
+        self.number(u64::from(header.kind));
+        self.party(header.sender);
+        match header.to {
+            Recipient::Controller => self.party(PartyId::Controller),
+            Recipient::Group => infallible(self.0.null()),
+            Recipient::Member(member) => self.party(member.into()),
+            Recipient::Subset(SubsetId(subset)) => {
+                self.array(1);
+                self.number(u64::from(subset));
+            }
+        }
+    }
+
+    pub(crate) fn number(&mut self, value: u64) {
+        infallible(self.0.u64(value));
+    }
+
+    pub(crate) fn array(&mut self, length: u64) {
+        infallible(self.0.array(length));
+    }
+
+    /// The head of a byte string whose content the caller appends.
+    pub(crate) fn bytes_head(&mut self, length: usize) {
+        infallible(self.0.bytes_len(length as u64));
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        infallible(self.0.bytes(bytes));
+    }
+
+    fn party(&mut self, party: PartyId) {
+        match party {
+            PartyId::Controller => self.number(0),
+            PartyId::Member(member) => self.number(u64::from(member.0) + 1),
+        }
+    }
+}
+
+/// Splits a header from what follows it.
+pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
+    let mut reader = Reader::new(bytes);
+    if reader.array()? != 7 || reader.number()? != u64::from(VERSION) {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    let group = GroupId(reader.number()?);
+    let epoch = Epoch(reader.number()?);
+    let operation = u8::try_from(reader.number()?).ok().and_then(Operation::from_code);
+    let kind = u8::try_from(reader.number()?);
+    let sender = reader.party()?;
+    let to = reader.recipient()?;
+    let (Some(operation), Ok(kind)) = (operation, kind) else {
+        return Err(Misbehaviour::Malformed.into());
+    };
+    Ok((Header { group, epoch, operation, kind, sender, to }, reader.rest()))
+}
+
+/// Bytes that CBOR takes for a number, or for the head of a string or array of that length.
+pub(crate) const fn head_length(value: u64) -> usize {
+    match value {
+        0..24 => 1,
+        24..0x100 => 2,
+        0x100..0x1_0000 => 3,
+        0x1_0000..0x1_0000_0000 => 5,
+        _ => 9,
+    }
+}
+
+fn malformed(_: minicbor::decode::Error) -> Error {
+    Misbehaviour::Malformed.into()
+}
+
+fn infallible<T>(result: Result<T, minicbor::encode::Error<core::convert::Infallible>>) {
+    // Appending to a vector cannot fail, and the encoder has no other way to.
+    debug_assert!(result.is_ok());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        let party = prop_oneof![
+            Just(PartyId::Controller),
+            any::<u32>().prop_map(|id| PartyId::Member(MemberId(id))),
+        ];
+        let to = prop_oneof![
+            Just(Recipient::Controller),
+            Just(Recipient::Group),
+            any::<u32>().prop_map(|id| Recipient::Member(MemberId(id))),
+            any::<u32>().prop_map(|id| Recipient::Subset(SubsetId(id))),
+        ];
+        (any::<u64>(), any::<u64>(), 0..5u8, any::<u8>(), party, to).prop_map(
+            |(group, epoch, operation, kind, sender, to)| Header {
+                group: GroupId(group),
+                epoch: Epoch(epoch),
+                operation: Operation::from_code(operation).unwrap(),
+                kind,
+                sender,
+                to,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn header_survives_the_wire(header in any_header(), rest in any::<Vec<u8>>()) {
+            let mut bytes = Vec::new();
+            Writer::new(&mut bytes).header(&header);
+            bytes.extend_from_slice(&rest);
+            prop_assert_eq!(parse_header(&bytes), Ok((header, &rest[..])));
+        }
+
+        #[test]
+        fn accepted_bytes_are_the_only_encoding(bytes in any::<Vec<u8>>()) {
+            if let Ok((header, rest)) = parse_header(&bytes) {
+                let mut again = Vec::new();
+                Writer::new(&mut again).header(&header);
+                again.extend_from_slice(rest);
+                prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn longer_encodings_of_a_number_are_refused() {
+        for bytes in [&[0x18, 0x01][..], &[0x19, 0x00, 0x01], &[0x1b, 0, 0, 0, 0, 0, 0, 0, 1]] {
+            assert_eq!(Reader::new(bytes).number(), Err(Misbehaviour::Malformed.into()));
+        }
+        assert_eq!(Reader::new(&[0x58, 0x01, 0xff]).bytes(), Err(Misbehaviour::Malformed.into()));
+        assert_eq!(Reader::new(&[0x98, 0x01, 0x00]).array(), Err(Misbehaviour::Malformed.into()));
+    }
+
+    #[test]
+    fn left_over_bytes_are_refused() {
+        let mut reader = Reader::new(&[1, 2]);
+        assert_eq!(reader.number(), Ok(1));
+        assert_eq!(reader.finish(), Err(Misbehaviour::Malformed.into()));
+    }
+}
