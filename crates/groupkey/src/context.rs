@@ -173,6 +173,22 @@ impl<'a> Context<'a> {
         key
     }
 
+    /// Wraps keys in one call and appends the result to `out`, for what is sent more than once.
+    /// `label` is as in [`Draft::wrapped`].
+    pub fn wrap_keys<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+        out: &mut Vec<u8>,
+    ) {
+        let keys = keys.into_iter();
+        self.probe.record(Primitive::Wrap, keys.len());
+        let binding = Binding { epoch: epoch.0, label };
+        wrap(self.setting.suite, kek, binding, keys, self.rng, out);
+    }
+
     /// Opens a wrapped key.
     pub fn unwrap_key(
         &mut self,
@@ -238,9 +254,24 @@ impl<'a> Context<'a> {
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
+    /// Reads received elements that [`Draft::elements`] appended; there must be exactly `count`.
+    pub fn elements(
+        &mut self,
+        bytes: &[u8],
+        count: usize,
+        check: Check,
+    ) -> Result<Vec<Element>, Error> {
+        let length = Element::length(self.setting.suite);
+        if bytes.len() != count * length {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        bytes.chunks_exact(length).map(|bytes| self.element(bytes, check)).collect()
+    }
+
     fn open<'m>(&mut self, bytes: &'m [u8]) -> Result<Message<'m>, Error> {
         let tag_length = self.protection.tag_length();
-        let tag_item = if tag_length == 0 { 0 } else { head_length(tag_length as u64) + tag_length };
+        let tag_item =
+            if tag_length == 0 { 0 } else { head_length(tag_length as u64) + tag_length };
         let covered = bytes.len().checked_sub(tag_item).ok_or(Misbehaviour::Malformed)?;
         let (content, tag_item) = bytes.split_at(covered);
         let (header, body) = parse_header(content)?;
@@ -340,6 +371,18 @@ impl Draft<'_, '_> {
         self
     }
 
+    /// Appends group elements, one after the other, as one byte string.
+    pub fn elements(&mut self, elements: &[Element]) -> &mut Self {
+        let length = Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(elements.len() * length);
+        buffer.reserve(elements.len() * length);
+        for element in elements {
+            element.encode(buffer);
+        }
+        self
+    }
+
     /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
     /// different sets of keys may be wrapped under `kek` with the same epoch and label.
     pub fn wrapped<'k>(
@@ -369,6 +412,12 @@ impl Draft<'_, '_> {
     /// Appends bytes to a packed byte string.
     pub fn packed_bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.cx.outbox.buffer().extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends a group element to a packed byte string.
+    pub fn packed_element(&mut self, element: &Element) -> &mut Self {
+        element.encode(self.cx.outbox.buffer());
         self
     }
 

@@ -73,6 +73,8 @@ pub enum Misuse {
     NotEnrolled(MemberId),
     /// The member is not in the group.
     NotMember(MemberId),
+    /// The operation before this one is still under way at this party.
+    OperationUnderWay,
     /// A group needs at least two members.
     TooFewMembers,
     /// This party does not take this command.
@@ -152,6 +154,7 @@ impl fmt::Display for Misuse {
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),
+            Self::OperationUnderWay => write!(f, "an operation is still under way"),
             Self::TooFewMembers => write!(f, "a group needs at least two members"),
             Self::WrongRole => write!(f, "this party does not take this command"),
         }

@@ -24,9 +24,10 @@ pub enum PartyId {
 }
 
 impl Epoch {
-    /// The epoch after this one.
+    /// The epoch after this one. There is none after the last, so that no message can cause an
+    /// overflow.
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 

@@ -99,11 +99,7 @@ impl Outbox {
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark {
-            bytes: self.bytes.len(),
-            messages: self.messages.len(),
-            events: self.events.len(),
-        }
+        Mark { bytes: self.bytes.len(), messages: self.messages.len(), events: self.events.len() }
     }
 
     /// Takes back what was left since `mark`: a step that fails sends nothing.

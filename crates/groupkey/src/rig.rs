@@ -394,15 +394,8 @@ impl Rig {
         let setting = Setting { group: GROUP, suite: self.settings.suite };
         let mut outbox = Outbox::new();
         let mut meter = Meter::new();
-        let mut cx = Context::new(
-            setting,
-            me,
-            protection,
-            &mut self.rng,
-            self.now,
-            &mut outbox,
-            &mut meter,
-        );
+        let mut cx =
+            Context::new(setting, me, protection, &mut self.rng, self.now, &mut outbox, &mut meter);
         let result = match given {
             Given::Bytes(bytes) => cx.deliver(&mut *seat.party, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),

@@ -56,8 +56,7 @@ fn bad_commands_change_nothing() {
         let before = rig.agreed_key().unwrap().clone();
         let present = MemberId(3);
         let absent = MemberId(77);
-        let actor =
-            if scheme.has_controller() { PartyId::Controller } else { MemberId(4).into() };
+        let actor = if scheme.has_controller() { PartyId::Controller } else { MemberId(4).into() };
         for (command, error) in [
             (Command::Add(present), Misuse::AlreadyMember(present)),
             (Command::Create(&[present, absent]), Misuse::AlreadyCreated),

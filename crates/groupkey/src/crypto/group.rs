@@ -69,6 +69,14 @@ impl Exponent {
         })
     }
 
+    /// Length of the exponent in bytes: 32 in ristretto255, 20 in the MODP group's subgroup.
+    pub(crate) const fn stored_bytes(&self) -> usize {
+        match self.0 {
+            ExponentKind::Ristretto(_) => 32,
+            ExponentKind::Modp(_) => ORDER_BITS as usize / 8,
+        }
+    }
+
     /// The exponent that undoes this one.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
@@ -142,6 +150,14 @@ impl Element {
         }
     }
 
+    /// Length of this element in bytes, encoded.
+    pub(crate) const fn stored_bytes(&self) -> usize {
+        match self.0 {
+            ElementKind::Ristretto(_) => 32,
+            ElementKind::Modp(_) => U1024::BYTES,
+        }
+    }
+
     /// Length of an encoded element in bytes: 32 in ristretto255, 128 in the MODP group.
     pub const fn length(suite: Suite) -> usize {
         match suite {
@@ -156,6 +172,16 @@ impl Drop for Exponent {
         match &mut self.0 {
             ExponentKind::Ristretto(scalar) => scalar.zeroize(),
             ExponentKind::Modp(value) => value.zeroize(),
+        }
+    }
+}
+
+/// For an element that is a secret.
+impl Zeroize for Element {
+    fn zeroize(&mut self) {
+        match &mut self.0 {
+            ElementKind::Ristretto(point) => point.zeroize(),
+            ElementKind::Modp(residue) => residue.zeroize(),
         }
     }
 }

@@ -15,15 +15,15 @@ use crate::secret::Key;
 /// What a wrapped key belongs to. With Ascon it is the nonce, so a key-encryption key must wrap at
 /// most one set of keys for a binding; RFC 3394 and CBC do not take it in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Binding {
+pub(crate) struct Binding {
     /// The epoch that the keys are for.
-    pub epoch: u64,
+    pub(crate) epoch: u64,
     /// Which keys, as the scheme numbers them.
-    pub label: u64,
+    pub(crate) label: u64,
 }
 
 /// Keys wrapped in one call, at most: the path of a binary tree with 2^40 leaves is shorter.
-pub const MAX_KEYS: usize = 40;
+pub(crate) const MAX_KEYS: usize = 40;
 
 /// Length of `keys` wrapped keys in bytes.
 pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {

@@ -3,26 +3,54 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
+use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::skdc;
 
 /// All schemes, in the order in which tables show them.
-pub static SCHEMES: &[Scheme] = &[Scheme {
-    id: "skdc",
-    name: "SKDC, simple key distribution center",
-    class: Class::Centralized,
-    provenance: Provenance::Specified,
-    source: "S003 section 3.5; Li and Wu 2010",
-    operations: &Operation::MEASURED,
-    claims: Claims::ALL,
-    parameters: &[],
-    members: MEMBERS,
-    parties: Parties::KeyServer {
-        controller: |_| Box::new(skdc::Controller::new()),
-        member: |_, _| Box::new(skdc::Member::new()),
+pub static SCHEMES: &[Scheme] = &[
+    Scheme {
+        id: "skdc",
+        name: "SKDC, simple key distribution center",
+        class: Class::Centralized,
+        provenance: Provenance::Specified,
+        source: "S003 section 3.5; Li and Wu 2010",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |_| Box::new(skdc::Controller::new()),
+            member: |_, _| Box::new(skdc::Member::new()),
+        },
     },
-}];
+    lkh(
+        "lkh-user",
+        "LKH, logical key hierarchy, user-oriented",
+        Parties::KeyServer {
+            controller: |configuration| lkh_controller(Strategy::User, configuration),
+            member: |configuration, _| lkh_member(Strategy::User, configuration),
+        },
+    ),
+    lkh(
+        "lkh-key",
+        "LKH, logical key hierarchy, key-oriented",
+        Parties::KeyServer {
+            controller: |configuration| lkh_controller(Strategy::Key, configuration),
+            member: |configuration, _| lkh_member(Strategy::Key, configuration),
+        },
+    ),
+    lkh(
+        "lkh-group",
+        "LKH, logical key hierarchy, group-oriented",
+        Parties::KeyServer {
+            controller: |configuration| lkh_controller(Strategy::Group, configuration),
+            member: |configuration, _| lkh_member(Strategy::Group, configuration),
+        },
+    ),
+];
 
 /// The scheme with this id.
 pub fn scheme(id: &str) -> Option<&'static Scheme> {
@@ -181,6 +209,15 @@ impl Configuration {
         self.profile
     }
 
+    /// How much of received group elements is checked: the papers' programs did not look whether
+    /// they are in the subgroup.
+    pub const fn check(&self) -> Check {
+        match self.profile {
+            Profile::Published => Check::Range,
+            Profile::Sound => Check::Subgroup,
+        }
+    }
+
     /// The value of a parameter.
     ///
     /// # Panics
@@ -277,6 +314,40 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+/// The three strategies of LKH differ in their messages only.
+const fn lkh(id: &'static str, name: &'static str, parties: Parties) -> Scheme {
+    Scheme {
+        id,
+        name,
+        class: Class::Centralized,
+        provenance: Provenance::Specified,
+        source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[DEGREE],
+        members: MEMBERS,
+        parties,
+    }
+}
+
+fn lkh_controller(strategy: Strategy, configuration: &Configuration) -> Box<dyn Party> {
+    let degree = configuration.value(DEGREE.name);
+    Box::new(lkh::Controller::new(strategy, configuration.profile(), degree))
+}
+
+fn lkh_member(strategy: Strategy, configuration: &Configuration) -> Box<dyn Party> {
+    let degree = configuration.value(DEGREE.name);
+    Box::new(lkh::Member::new(strategy, configuration.profile(), degree))
+}
+
+const DEGREE: Parameter = Parameter {
+    name: "degree",
+    meaning: "children of a node of the key tree, at most",
+    sound: 4,
+    published: 2,
+    range: (2, 16),
+};
 
 /// From the smallest group to more than a key server's memory holds.
 const MEMBERS: (u32, u32) = (2, 1 << 24);

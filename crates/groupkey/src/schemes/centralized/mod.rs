@@ -1,4 +1,6 @@
 //! Schemes with one controller that hands out keys.
 
 pub(crate) mod enrolment;
+pub(crate) mod key_tree;
+pub mod lkh;
 pub mod skdc;

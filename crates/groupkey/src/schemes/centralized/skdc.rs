@@ -122,9 +122,7 @@ impl Party for Controller {
             Input::Command(Command::Add(member)) => self.add(cx, member),
             Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
             Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(members)) => {
-                self.roster.enroll(cx, self.epoch, members)
-            }
+            Input::Command(Command::Enroll(members)) => self.roster.enroll(cx, self.epoch, members),
             Input::Command(Command::Remove(member)) => self.remove(cx, member),
             Input::Message(message) => self.answer(cx, &message),
         }

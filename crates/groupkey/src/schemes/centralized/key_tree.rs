@@ -1,0 +1,221 @@
+//! The shape and the keys of a logical key tree, in flat arrays.
+//!
+//! Level 0 are the members' slots; the node `index` of level `l` stands above the slots
+//! `index * degree^l` to `(index + 1) * degree^l - 1`. So a member knows its ancestors from its slot
+//! alone, a tree grows by a level on top without moving anybody, and nothing is allocated per node.
+//!
+//! Only a node with at least two occupied children has a key: where evictions leave a node with one,
+//! its key is dropped and the child takes its place (contraction); where a join gives it a second
+//! one, it gets a key again. Trees with holes therefore cost no more than trees without.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::schemes::centralized::enrolment::Roster;
+use crate::secret::Key;
+
+/// A place in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Node {
+    pub(crate) level: u8,
+    pub(crate) index: u32,
+}
+
+/// The tree.
+#[derive(Debug)]
+pub(crate) struct KeyTree {
+    degree: u32,
+    /// Level `l` of the tree is `levels[l - 1]`; level 0 is the roster.
+    levels: Vec<Level>,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// Number of members below each node.
+    occupancy: Vec<u32>,
+    /// Keys of the nodes that have one; the others are zero.
+    keys: Vec<Key>,
+}
+
+impl Node {
+    const INDEX_BITS: u32 = 27;
+
+    /// The slot of a member.
+    pub(crate) const fn leaf(slot: u32) -> Self {
+        Self { level: 0, index: slot }
+    }
+
+    /// The ancestor of a slot on a level.
+    pub(crate) fn above(slot: u32, level: u8, degree: u32) -> Self {
+        Self { level, index: slot / degree.saturating_pow(u32::from(level)) }
+    }
+
+    /// Whether this node is the slot itself or above it.
+    pub(crate) fn is_above(self, slot: u32, degree: u32) -> bool {
+        Self::above(slot, self.level, degree) == self
+    }
+
+    /// The number by which messages name the node: level in the upper 5 bits, index in the lower 27.
+    pub(crate) const fn id(self) -> u32 {
+        (self.level as u32) << Self::INDEX_BITS | self.index
+    }
+
+    /// The node with this number.
+    pub(crate) const fn from_id(id: u32) -> Self {
+        Self { level: (id >> Self::INDEX_BITS) as u8, index: id & ((1 << Self::INDEX_BITS) - 1) }
+    }
+
+    /// Where children of this node may be.
+    fn child_places(self, degree: u32) -> impl Iterator<Item = Self> {
+        let first = self.index * degree;
+        (first..first + degree).map(move |index| Self { level: self.level - 1, index })
+    }
+}
+
+impl KeyTree {
+    /// An empty tree.
+    pub(crate) const fn new(degree: u32) -> Self {
+        Self { degree, levels: Vec::new() }
+    }
+
+    /// The number of children a node has at most.
+    pub(crate) const fn degree(&self) -> u32 {
+        self.degree
+    }
+
+    /// Takes in all current members of the roster at once; the tree must be empty.
+    pub(crate) fn fill(&mut self, roster: &Roster) {
+        let degree = self.degree as usize;
+        let mut below: Vec<u32> =
+            (0..roster.slots() as u32).map(|slot| u32::from(roster.is_joined(slot))).collect();
+        while below.len() > 1 {
+            let occupancy: Vec<u32> =
+                below.chunks(degree).map(|children| children.iter().sum()).collect();
+            let keys = vec![Key::default(); occupancy.len()];
+            below.clone_from(&occupancy);
+            self.levels.push(Level { occupancy, keys });
+        }
+    }
+
+    /// Takes in the member of a slot; the tree grows on top where it must.
+    pub(crate) fn occupy(&mut self, slot: u32) {
+        while self.degree.saturating_pow(self.levels.len() as u32) <= slot {
+            let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
+            self.levels.push(Level { occupancy: vec![total], keys: vec![Key::default()] });
+        }
+        let mut index = slot as usize;
+        for level in &mut self.levels {
+            index /= self.degree as usize;
+            if index >= level.occupancy.len() {
+                level.occupancy.resize(index + 1, 0);
+                level.keys.resize(index + 1, Key::default());
+            }
+            level.occupancy[index] += 1;
+        }
+    }
+
+    /// Drops the member of a slot.
+    pub(crate) fn vacate(&mut self, slot: u32) {
+        let mut index = slot as usize;
+        for level in &mut self.levels {
+            index /= self.degree as usize;
+            level.occupancy[index] -= 1;
+        }
+    }
+
+    /// The node whose key is the root key: the highest key node. There must be two members.
+    pub(crate) fn root(&self, roster: &Roster) -> Node {
+        self.standing_for(Node { level: self.height(), index: 0 }, roster)
+    }
+
+    /// The key nodes above a slot, lowest first.
+    pub(crate) fn path(&self, slot: u32, roster: &Roster) -> impl Iterator<Item = Node> {
+        (1..=self.levels.len() as u8)
+            .map(move |level| Node::above(slot, level, self.degree))
+            .filter(move |&node| self.is_key_node(node, roster))
+    }
+
+    /// The nearest key node above a node.
+    pub(crate) fn key_node_above(&self, node: Node, roster: &Roster) -> Option<Node> {
+        let mut index = node.index;
+        (node.level + 1..=self.height())
+            .map(|level| {
+                index /= self.degree;
+                Node { level, index }
+            })
+            .find(|&above| self.is_key_node(above, roster))
+    }
+
+    /// All key nodes of a level, from 1 on.
+    pub(crate) fn key_nodes(&self, level: u8, roster: &Roster) -> impl Iterator<Item = Node> {
+        let nodes = self.levels.get(usize::from(level) - 1).map_or(0, |level| level.keys.len());
+        (0..nodes as u32)
+            .map(move |index| Node { level, index })
+            .filter(move |&node| self.is_key_node(node, roster))
+    }
+
+    /// Number of levels above the slots.
+    pub(crate) const fn height(&self) -> u8 {
+        self.levels.len() as u8
+    }
+
+    /// The occupied children of a key node, each as the node that stands for it: the highest one at
+    /// or below it that has a key.
+    pub(crate) fn children(&self, node: Node, roster: &Roster) -> impl Iterator<Item = Node> {
+        node.child_places(self.degree)
+            .filter(move |&child| self.is_occupied(child, roster))
+            .map(move |child| self.standing_for(child, roster))
+    }
+
+    /// The key of a key node, or of a member in its slot.
+    pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a Roster) -> &'a Key {
+        match node.level {
+            0 => roster.key(node.index),
+            level => &self.levels[usize::from(level) - 1].keys[node.index as usize],
+        }
+    }
+
+    /// Gives a node a key; returns the one it had.
+    pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
+        let keys = &mut self.levels[usize::from(node.level) - 1].keys;
+        core::mem::replace(&mut keys[node.index as usize], key)
+    }
+
+    /// The slots below a node in which members sit.
+    pub(crate) fn members_below(&self, node: Node, roster: &Roster) -> impl Iterator<Item = u32> {
+        let width = self.degree.saturating_pow(u32::from(node.level));
+        let first = node.index * width;
+        let end = first.saturating_add(width).min(roster.slots() as u32);
+        (first..end).filter(move |&slot| roster.is_joined(slot))
+    }
+
+    /// Number of keys in the tree, those of the members not counted.
+    pub(crate) fn key_count(&self, roster: &Roster) -> usize {
+        (1..=self.height()).map(|level| self.key_nodes(level, roster).count()).sum()
+    }
+
+    fn is_key_node(&self, node: Node, roster: &Roster) -> bool {
+        let occupied = node.child_places(self.degree).filter(|&c| self.is_occupied(c, roster));
+        occupied.take(2).count() == 2
+    }
+
+    fn is_occupied(&self, node: Node, roster: &Roster) -> bool {
+        match node.level {
+            0 => roster.is_joined(node.index),
+            level => {
+                let occupancy = &self.levels[usize::from(level) - 1].occupancy;
+                occupancy.get(node.index as usize).is_some_and(|&members| members > 0)
+            }
+        }
+    }
+
+    fn standing_for(&self, mut node: Node, roster: &Roster) -> Node {
+        while node.level > 0 {
+            let mut occupied =
+                node.child_places(self.degree).filter(|&child| self.is_occupied(child, roster));
+            let (Some(only), None) = (occupied.next(), occupied.next()) else { break };
+            node = only;
+        }
+        node
+    }
+}

@@ -1,0 +1,230 @@
+//! GDH.1: a list of elements goes from the first member up to the last, and another one back down.
+//!
+//! Source: Steiner, Tsudik and Waidner 1996. Class: distributed. Provenance: reconstructed: creation
+//! is specified there; how GDH.1 adds and removes is not, see the deviations.
+//!
+//! | operation | messages | elements sent | exponentiations |
+//! |---|---|---|---|
+//! | create, n members | 2(n - 1) unicasts | n(n - 1) | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
+//! | add, to n members | as creation of n + 1 | | |
+//! | remove, from n members | as creation of n - 1 | | |
+//!
+//! Keys held: 1, the group key. Secret exponents are drawn for each run and wiped after it.
+//! Profiles: in `published`, elements are not checked to be in the subgroup.
+//!
+//! ```text
+//! UPFLOW,   M_i to M_i+1, i < n:  g^r_1, g^(r_1 r_2), .. g^(r_1 .. r_i)               (one byte string)
+//! WELCOME,  the last upflow message when the receiver is new:  [id, ..], the same
+//! DOWNFLOW, M_i+1 to M_i, i < n:  with e = r_i+1 .. r_n:  g^e, g^(r_1 e), .. g^(r_1 .. r_i-1 e)
+//! ```
+//!
+//! `M_i` raises the last element of either message to `r_i`: up, it is the next element; down, it is
+//! the shared element. It raises the other elements that come down and passes them on.
+//!
+//! Deviations: no list of partial keys is left at the end, so there is nothing to join or leave with.
+//! Adding and removing are new runs among the new members, with fresh exponents; the new member comes
+//! last and learns the members from `WELCOME`. The group key is derived from the shared element. For
+//! the same reason a member that missed a run cannot catch up, and a run needs every member awake:
+//! take the sleeper out and add it again. On the way up a member checks only the element that it
+//! raises: the last one checks them all.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::Configuration;
+use crate::schemes::distributed::gdh::{Change, Roster, View, group_key, require_sender};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    view: View,
+    check: Check,
+    run: Option<Run>,
+    group_key: Option<Key>,
+    temporary: usize,
+}
+
+const UPFLOW: u8 = 0;
+const DOWNFLOW: u8 = 1;
+const WELCOME: u8 = 2;
+
+/// A member's part in a run that is under way.
+#[derive(Debug)]
+struct Run {
+    secret: Exponent,
+    /// Which message it waits for: `UPFLOW` (a new member: `WELCOME`) or `DOWNFLOW`.
+    awaited: u8,
+}
+
+impl Member {
+    /// A member that is in no group yet.
+    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        let check = configuration.check();
+        Self { view: View::new(me), check, run: None, group_key: None, temporary: 0 }
+    }
+
+    /// Begins a run among the members that a membership event leads to.
+    fn begin(&mut self, cx: &mut Context<'_>, operation: Operation, change: Change) {
+        let secret = cx.random_exponent();
+        let first = change.roster().first() == Some(self.view.me());
+        if first {
+            let element = cx.generator_power(&secret);
+            let to = Recipient::Member(change.roster().at(1));
+            cx.draft(to, self.view.epoch().next(), operation, UPFLOW).elements(&[element]).send();
+        }
+        self.run = Some(Run { secret, awaited: if first { DOWNFLOW } else { UPFLOW } });
+        self.view.begin(change);
+    }
+
+    fn receive_upflow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let mut body = message.body();
+        let roster = if header.kind == WELCOME {
+            self.view.read_welcome(message, &mut body)?
+        } else {
+            self.view.expect(message)?.clone()
+        };
+        let run = awaiting(&self.run, UPFLOW)?;
+        let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
+        let before = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedMessage)?;
+        require_sender(message, roster.at(before))?;
+        let packed = body.bytes()?;
+        body.finish()?;
+        if place + 1 < roster.len() {
+            let length = Element::length(cx.suite());
+            if packed.len() != place * length {
+                return Err(Misbehaviour::InvalidRoster.into());
+            }
+            let last = cx.element(&packed[packed.len() - length..], self.check)?;
+            let own = cx.power(&last, &run.secret);
+            send_upflow(cx, &roster, place, header.epoch, header.operation, packed, &own);
+            if let Some(run) = &mut self.run {
+                run.awaited = DOWNFLOW;
+            }
+            return Ok(());
+        }
+        let mut elements = cx.elements(packed, place, self.check)?;
+        let shared = elements.pop().map(|last| cx.power(&last, &run.secret));
+        let shared = shared.ok_or(Misbehaviour::InvalidRoster)?;
+        let mut raised = Vec::with_capacity(roster.len() - 1);
+        raised.push(cx.generator_power(&run.secret));
+        raised.extend(elements.iter().map(|element| cx.power(element, &run.secret)));
+        let to = Recipient::Member(roster.at(before));
+        cx.draft(to, header.epoch, header.operation, DOWNFLOW).elements(&raised).send();
+        self.complete(cx, header.epoch, roster, shared);
+        Ok(())
+    }
+
+    fn receive_downflow(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let header = message.header();
+        let roster = self.view.expect(message)?.clone();
+        let run = awaiting(&self.run, DOWNFLOW)?;
+        let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
+        if place + 1 == roster.len() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        require_sender(message, roster.at(place + 1))?;
+        let mut body = message.body();
+        let mut elements = cx.elements(body.bytes()?, place + 1, self.check)?;
+        body.finish()?;
+        let shared = elements.pop().map(|last| cx.power(&last, &run.secret));
+        let shared = shared.ok_or(Misbehaviour::InvalidRoster)?;
+        if place > 0 {
+            let raised: Vec<_> =
+                elements.iter().map(|element| cx.power(element, &run.secret)).collect();
+            let to = Recipient::Member(roster.at(place - 1));
+            cx.draft(to, header.epoch, header.operation, DOWNFLOW).elements(&raised).send();
+        }
+        self.complete(cx, header.epoch, roster, shared);
+        Ok(())
+    }
+
+    fn complete(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster, shared: Element) {
+        let secret = self.run.take().map_or(0, |run| run.secret.stored_bytes());
+        self.temporary = secret + shared.stored_bytes();
+        self.group_key = Some(group_key(cx, shared, epoch, &roster));
+        self.view.settle(cx, epoch, roster);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => {
+                let change = self.view.addition(member)?;
+                self.begin(cx, Operation::Add, change);
+                Ok(())
+            }
+            Input::Command(Command::CatchUp) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::Create(members)) => {
+                let change = self.view.creation(members)?;
+                self.begin(cx, Operation::Create, change);
+                Ok(())
+            }
+            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Remove(member)) => {
+                let change = self.view.removal(member)?;
+                self.begin(cx, Operation::Remove, change);
+                Ok(())
+            }
+            Input::Message(message) => {
+                match (message.header().operation, message.header().kind) {
+                    (Operation::Create | Operation::Add | Operation::Remove, UPFLOW)
+                    | (Operation::Add, WELCOME) => self.receive_upflow(cx, &message),
+                    (Operation::Create | Operation::Add | Operation::Remove, DOWNFLOW) => {
+                        self.receive_downflow(cx, &message)
+                    }
+                    _ => Err(Misbehaviour::UnexpectedMessage.into()),
+                }
+            }
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.view.epoch(), key))
+    }
+
+    /// Permanent: the group key. Temporary: the own secret and the shared element.
+    fn footprint(&self) -> Footprint {
+        let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
+        Footprint { permanent, temporary: self.temporary }
+    }
+}
+
+fn awaiting(run: &Option<Run>, kind: u8) -> Result<&Run, Error> {
+    run.as_ref()
+        .filter(|run| run.awaited == kind)
+        .ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+}
+
+/// Passes what came up on to the next member, with one element more.
+fn send_upflow(
+    cx: &mut Context<'_>,
+    roster: &Roster,
+    place: usize,
+    epoch: Epoch,
+    operation: Operation,
+    received: &[u8],
+    own: &Element,
+) {
+    let next = roster.at(place + 1);
+    let welcome = operation == Operation::Add && roster.last() == Some(next);
+    let kind = if welcome { WELCOME } else { UPFLOW };
+    let length = received.len() + own.stored_bytes();
+    let mut draft = cx.draft(Recipient::Member(next), epoch, operation, kind);
+    if welcome {
+        roster.write(&mut draft);
+    }
+    draft.packed(length).packed_bytes(received).packed_element(own).send();
+}
