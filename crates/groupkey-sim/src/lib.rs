@@ -1,1 +1,28 @@
-//! Under construction.
+//! A deterministic network in virtual time: links, an explicit Linux-like TCP, and MQTT 3.1.1
+//! sessions around one broker.
+//!
+//! [`Network`] is the whole of it; [`probe()`] measures single messages. Time is integer nanoseconds,
+//! and a run is a function of its parameters and its seed. `docs/network.md` explains what is
+//! modelled, what is left out, and how it compares with a real kernel and a real broker.
+
+mod config;
+mod events;
+pub mod group;
+mod link;
+mod mqtt;
+mod network;
+mod probe;
+mod random;
+mod slab;
+mod tcp;
+mod time;
+mod traffic;
+
+pub use config::{NetworkConfig, Processing};
+pub use link::{LinkProfile, LinkSettings, Loss};
+pub use mqtt::{HandOver, Qos};
+pub use network::{ClientId, Direction, Event, MessageId, Network, Topic, TopicId};
+pub use probe::{ProbeResult, ProbeSettings, probe};
+pub use tcp::TcpProfile;
+pub use time::{Duration, Time};
+pub use traffic::Traffic;

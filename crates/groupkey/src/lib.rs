@@ -10,7 +10,7 @@
 //! use groupkey::rig::{Rig, Settings};
 //!
 //! // A controller and eight members in virtual time.
-//! let scheme = groupkey::catalogue::scheme("skdc").unwrap();
+//! let scheme = groupkey::catalogue::scheme("lkh-group").unwrap();
 //! let mut rig = Rig::new(scheme, Settings::default());
 //! rig.create(8).unwrap();
 //! let before = rig.agreed_key().unwrap().clone();
@@ -31,6 +31,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod context;
+pub mod credentials;
 pub mod crypto;
 pub mod error;
 pub mod identity;

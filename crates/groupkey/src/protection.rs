@@ -13,6 +13,17 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::identity::PartyId;
 
+/// How the messages of a group are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Guard {
+    /// By a MAC under one key for all.
+    Mac,
+    /// Not at all.
+    None,
+    /// By a signature of the sender.
+    Signature,
+}
+
 /// How the messages of a group are protected, with the keys this party needs for it.
 #[derive(Clone, Copy)]
 pub enum Protection<'a> {
@@ -45,6 +56,20 @@ pub struct Identity(SigningKey);
 /// A party's verifying key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicIdentity(VerifyingKey);
+
+impl Guard {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Mac, Self::Signature];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::None => "none",
+            Self::Signature => "signature",
+        }
+    }
+}
 
 impl Protection<'_> {
     /// Length of the tag in bytes, without its CBOR head.

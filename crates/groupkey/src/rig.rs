@@ -20,15 +20,17 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::context::{Context, Setting};
+use crate::credentials::Credentials;
 use crate::crypto::Suite;
 use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Operation, Party};
-use crate::protection::{Directory, Identity, MacKey, Protection, PublicIdentity};
 use crate::schemes::catalogue::{Configuration, Profile, Scheme};
 use crate::secret::Key;
+
+pub use crate::protection::Guard;
 
 /// What can be chosen for a rig.
 #[derive(Clone, Debug)]
@@ -47,17 +49,6 @@ pub struct Settings {
     pub latency: u64,
     /// Whether tampered and replayed messages accompany every message.
     pub hostile: bool,
-}
-
-/// How a rig protects messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
-    /// A MAC under one key for all.
-    Mac,
-    /// Not at all.
-    None,
-    /// A signature by the sender.
-    Signature,
 }
 
 /// A group in virtual time.
@@ -148,7 +139,7 @@ impl Rig {
             seats.insert(PartyId::Controller, Seat::new(controller));
         }
         Self {
-            credentials: Credentials::new(settings.seed),
+            credentials: Credentials::new(settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
             configuration,
             settings,
@@ -387,10 +378,8 @@ impl Rig {
     fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
-        if matches!(self.settings.protection, Guard::Signature) {
-            self.credentials.issue(me);
-        }
-        let protection = self.credentials.protection(self.settings.protection, me);
+        self.credentials.issue(me);
+        let protection = self.credentials.protection(me);
         let setting = Setting { group: GROUP, suite: self.settings.suite };
         let mut outbox = Outbox::new();
         let mut meter = Meter::new();
@@ -546,56 +535,6 @@ struct Delivery {
     to: PartyId,
     channel: Channel,
     bytes: Rc<[u8]>,
-}
-
-/// The keys with which the parties protect messages.
-struct Credentials {
-    mac: MacKey,
-    seed: u64,
-    identities: Identities,
-}
-
-struct Identities(BTreeMap<PartyId, (Identity, PublicIdentity)>);
-
-impl Credentials {
-    fn new(seed: u64) -> Self {
-        let mut key = [0x4d; 32];
-        key[..8].copy_from_slice(&seed.to_be_bytes());
-        Self { mac: MacKey::from_bytes(key), seed, identities: Identities(BTreeMap::new()) }
-    }
-
-    fn issue(&mut self, party: PartyId) {
-        let seed = self.seed;
-        self.identities.0.entry(party).or_insert_with(|| {
-            let number = match party {
-                PartyId::Controller => 0,
-                PartyId::Member(member) => u64::from(member.0) + 1,
-            };
-            let mut secret = [0; 32];
-            secret[..8].copy_from_slice(&seed.to_be_bytes());
-            secret[8..16].copy_from_slice(&number.to_be_bytes());
-            let identity = Identity::from_secret(&secret);
-            let public = identity.public();
-            (identity, public)
-        });
-    }
-
-    fn protection(&self, guard: Guard, party: PartyId) -> Protection<'_> {
-        match guard {
-            Guard::Mac => Protection::Mac(&self.mac),
-            Guard::None => Protection::None,
-            Guard::Signature => Protection::Signature {
-                identity: &self.identities.0[&party].0,
-                directory: &self.identities,
-            },
-        }
-    }
-}
-
-impl Directory for Identities {
-    fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
-        self.0.get(&party).map(|(_, public)| *public)
-    }
 }
 
 /// Operations of a random history, for model-based tests and fuzzing.

@@ -7,6 +7,7 @@ use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
 use crate::schemes::centralized::skdc;
 
 /// All schemes, in the order in which tables show them.
@@ -49,6 +50,38 @@ pub static SCHEMES: &[Scheme] = &[
             controller: |configuration| lkh_controller(Strategy::Group, configuration),
             member: |configuration, _| lkh_member(Strategy::Group, configuration),
         },
+    ),
+    gdh(
+        "gdh1",
+        "GDH.1, group Diffie-Hellman, up and down",
+        Provenance::Reconstructed,
+        "Steiner, Tsudik and Waidner 1996",
+        |configuration, me| Box::new(gdh1::Member::new(configuration, me)),
+    ),
+    gdh(
+        "gdh2",
+        "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
+        Provenance::Specified,
+        "Steiner, Tsudik and Waidner 1996 and 2000",
+        |configuration, me| {
+            Box::new(gdh2::Member::new(configuration, me, gdh2::Distribution::Broadcast))
+        },
+    ),
+    gdh(
+        "gdh2-relay",
+        "GDH.2, group Diffie-Hellman, partial keys handed on",
+        Provenance::Reconstructed,
+        "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
+        |configuration, me| {
+            Box::new(gdh2::Member::new(configuration, me, gdh2::Distribution::Relay))
+        },
+    ),
+    gdh(
+        "gdh3",
+        "GDH.3, group Diffie-Hellman, factored out",
+        Provenance::Reconstructed,
+        "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
+        |configuration, me| Box::new(gdh3::Member::new(configuration, me)),
     ),
 ];
 
@@ -348,6 +381,28 @@ const DEGREE: Parameter = Parameter {
     published: 2,
     range: (2, 16),
 };
+
+/// G-DH's variants: the members make the key, and nobody's word is needed but a signature.
+const fn gdh(
+    id: &'static str,
+    name: &'static str,
+    provenance: Provenance,
+    source: &'static str,
+    member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+) -> Scheme {
+    Scheme {
+        id,
+        name,
+        class: Class::Distributed,
+        provenance,
+        source,
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: gdh::MEMBERS,
+        parties: Parties::Peers { member },
+    }
+}
 
 /// From the smallest group to more than a key server's memory holds.
 const MEMBERS: (u32, u32) = (2, 1 << 24);

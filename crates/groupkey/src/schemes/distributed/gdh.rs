@@ -236,6 +236,11 @@ impl View {
         self.change = Some(change);
     }
 
+    /// The members that the event under way leads to, if one is.
+    pub(crate) fn under_way(&self) -> Option<&Roster> {
+        self.change.as_ref().map(Change::roster)
+    }
+
     /// The members that the event under way leads to. Refuses a message that is not part of it.
     pub(crate) fn expect(&self, message: &Message<'_>) -> Result<&Roster, Error> {
         match &self.change {

@@ -1,1 +1,6 @@
 //! Contributory schemes: the members make the key among themselves.
+
+pub(crate) mod gdh;
+pub mod gdh1;
+pub mod gdh2;
+pub mod gdh3;

@@ -1,0 +1,73 @@
+//! The parameters of a network.
+
+use crate::mqtt::{HandOver, Packet, Qos};
+use crate::tcp::TcpProfile;
+use crate::time::Duration;
+
+/// What MQTT packets cost a node. Packets are served one after the other in the order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Processing {
+    /// Serial work for a received PUBLISH.
+    pub publish: Duration,
+    /// Serial work for a received PUBACK, PUBREC, PUBREL or PUBCOMP.
+    pub acknowledgement: Duration,
+    /// Clients only: how long reading a payload takes beside the exchange. The message is handed
+    /// over when both have ended.
+    pub payload_handling: Duration,
+}
+
+/// Parameters of a network.
+#[derive(Clone, Debug)]
+pub struct NetworkConfig {
+    /// Quality of service of every message, publisher to broker and broker to subscriber.
+    pub qos: Qos,
+    /// When a subscriber hands a QoS 2 message over.
+    pub hand_over: HandOver,
+    /// When the broker forwards a QoS 2 message; Mosquitto does at PUBREL.
+    pub broker_forwards_on: HandOver,
+    /// TCP of both ends of every connection.
+    pub tcp: TcpProfile,
+    /// Exchanges that one end of a connection may have under way; more messages wait.
+    pub max_in_flight: u16,
+    /// The broker's processing times.
+    pub broker: Processing,
+    /// A client's processing times unless [`Network::set_processing`](crate::Network::set_processing) says otherwise.
+    pub client: Processing,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Internal events after which the network declares itself unsettled.
+    pub max_events: u64,
+}
+
+impl Default for NetworkConfig {
+    /// QoS 2 at PUBREL over Linux TCP, with the processing times of a Mosquitto and its clients on a
+    /// desktop host (`docs/network.md` tells how they were measured).
+    fn default() -> Self {
+        let processing = |publish, acknowledgement| Processing {
+            publish: Duration::from_micros(publish),
+            acknowledgement: Duration::from_micros(acknowledgement),
+            payload_handling: Duration::ZERO,
+        };
+        Self {
+            qos: Qos::default(),
+            hand_over: HandOver::default(),
+            broker_forwards_on: HandOver::default(),
+            tcp: TcpProfile::default(),
+            max_in_flight: u16::MAX,
+            broker: processing(26, 8),
+            client: processing(30, 16),
+            seed: 0,
+            max_events: 1_000_000_000,
+        }
+    }
+}
+
+impl Processing {
+    /// Serial work for a received packet.
+    pub(crate) const fn cost(&self, packet: &Packet) -> Duration {
+        match packet {
+            Packet::Publish { .. } => self.publish,
+            _ => self.acknowledgement,
+        }
+    }
+}

@@ -1,0 +1,629 @@
+//! A group on the network: the parties of a scheme, each behind its own link, in virtual time.
+//!
+//! The parties are the library's own, with real keys; what they send is what would go over the wire.
+//! A step takes no virtual time by itself. It is charged as a pause as long as its counted primitive
+//! operations take on the party's device, as ComBench does it (S000 section 4): what the step sends
+//! leaves when the pause ends, and a party works on one thing at a time.
+//!
+//! An operation begins at a quiet network and ends when it is quiet again. Its time runs until the
+//! last current member has the new key; the time on the way to that key that devices spent computing
+//! is told apart from the rest, which is transmission.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use groupkey::catalogue::Configuration;
+use groupkey::credentials::Credentials;
+use groupkey::crypto::meter::Meter;
+use groupkey::outbox::Outgoing;
+use groupkey::protection::Guard;
+use groupkey::{
+    Command, Context, Epoch, Error, Event as PartyEvent, GroupId, MemberId, Outbox, Party, PartyId,
+    Recipient, Setting, SubsetId, Suite,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::config::{NetworkConfig, Processing};
+use crate::link::LinkProfile;
+use crate::network::{ClientId, Event, MessageId, Network, Topic, TopicId};
+use crate::time::{Duration, Time};
+use crate::traffic::Traffic;
+
+/// What a group is made of.
+#[derive(Clone, Debug)]
+pub struct GroupSettings {
+    /// The scheme, its profile and parameters.
+    pub configuration: Configuration,
+    /// The algorithms.
+    pub suite: Suite,
+    /// How messages are protected.
+    pub protection: Guard,
+    /// All keys, and with the network's own seed all luck, follow from this.
+    pub seed: u64,
+    /// The broker and the rules of the network.
+    pub network: NetworkConfig,
+    /// Where the controller sits, if the scheme has one.
+    pub controller: Station,
+    /// Where members sit.
+    pub member: Station,
+    /// Members that sit elsewhere, by the order in which they joined. The last match counts.
+    pub exceptions: Vec<(Range<u32>, Station)>,
+    /// Bytes of the request with which a member asks the controller to be added or removed; without
+    /// it the controller acts of its own accord. Schemes without a controller know no request.
+    pub request_bytes: Option<u32>,
+}
+
+/// A device and its link to the broker.
+#[derive(Clone)]
+pub struct Station {
+    /// The link towards the broker.
+    pub up: LinkProfile,
+    /// The link from the broker.
+    pub down: LinkProfile,
+    /// What MQTT packets cost the device.
+    pub processing: Processing,
+    /// How long a step with these primitive operations takes, in ns.
+    pub computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
+}
+
+/// What an operation took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OperationResult {
+    /// Until the last current member had the new key, in ns.
+    pub total_ns: u64,
+    /// Of that, computation on the way to the last member, in ns.
+    pub computation_ns: u64,
+    /// Of that, everything else, in ns.
+    pub transmission_ns: u64,
+    /// Mean over the current members of the time at which each had the new key, in ns.
+    pub member_mean_ns: f64,
+    /// Messages published, requests included.
+    pub messages: u64,
+    /// Bytes of these messages as MQTT payloads.
+    pub payload_bytes: u64,
+    /// Bytes of all packets of all links, until the network was quiet again.
+    pub wire_bytes: u64,
+    /// TCP segments sent again.
+    pub retransmissions: u64,
+    /// Messages handed over to parties.
+    pub deliveries: u64,
+}
+
+/// Why a simulation cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SimulationError {
+    /// TCP gave up a party's connection: its link lets nothing through.
+    Disconnected(PartyId),
+    /// The network fell silent before all members had the key.
+    Incomplete {
+        /// Members that have it.
+        reached: usize,
+        /// Members that should.
+        members: usize,
+    },
+    /// A party refused a command or a genuine message.
+    Refused(PartyId, Error),
+    /// More events than [`NetworkConfig::max_events`] passed.
+    Unsettled,
+}
+
+/// A group in virtual time.
+pub struct GroupSimulation {
+    settings: GroupSettings,
+    network: Network,
+    credentials: Credentials,
+    rng: ChaCha20Rng,
+    group_topic: TopicId,
+    subset_topics: HashMap<SubsetId, TopicId>,
+    /// The controller, if there is one, is the first.
+    seats: Vec<Seat>,
+    seat_of: HashMap<PartyId, usize>,
+    next_member: u32,
+    epoch: Epoch,
+    outbox: Outbox,
+    operation: Progress,
+}
+
+impl GroupSimulation {
+    /// A group without members on a network at rest.
+    pub fn new(settings: GroupSettings) -> Self {
+        let mut network = Network::new(settings.network.clone());
+        let group_topic = network.add_topic();
+        let mut simulation = Self {
+            credentials: Credentials::new(settings.protection, settings.seed),
+            rng: ChaCha20Rng::seed_from_u64(settings.seed),
+            network,
+            group_topic,
+            subset_topics: HashMap::new(),
+            seats: Vec::new(),
+            seat_of: HashMap::new(),
+            next_member: 0,
+            epoch: Epoch(0),
+            outbox: Outbox::new(),
+            operation: Progress::default(),
+            settings,
+        };
+        if let Some(party) = simulation.settings.configuration.controller() {
+            let station = simulation.settings.controller.clone();
+            simulation.seat(PartyId::Controller, party, station);
+        }
+        simulation
+    }
+
+    /// Creates the group with so many members.
+    pub fn create(&mut self, members: u32) -> Result<OperationResult, SimulationError> {
+        let ids: Vec<_> = (0..members).map(|_| self.take_seat()).collect();
+        self.enroll(&ids)?;
+        self.begin();
+        self.command_all(Command::Create(&ids))?;
+        self.finish()
+    }
+
+    /// Adds a new member.
+    pub fn add(&mut self) -> Result<OperationResult, SimulationError> {
+        let newcomer = self.take_seat();
+        self.enroll(&[newcomer])?;
+        self.begin();
+        self.request_or_command(Request::Add(newcomer), newcomer)?;
+        self.finish()
+    }
+
+    /// Removes a member: this one, or if none is named the one in the middle of those that joined.
+    pub fn remove(&mut self, member: Option<u32>) -> Result<OperationResult, SimulationError> {
+        let leaver = match member {
+            Some(member) => MemberId(member),
+            None => self.member_in_the_middle(),
+        };
+        self.begin();
+        self.request_or_command(Request::Remove(leaver), leaver)?;
+        self.finish()
+    }
+
+    /// Number of current members.
+    pub fn members(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.is_current_member()).count()
+    }
+
+    /// The time on the simulation's clock, in ns.
+    pub const fn now_ns(&self) -> u64 {
+        self.network.now().as_nanos()
+    }
+
+    fn seat(&mut self, id: PartyId, party: Box<dyn Party>, station: Station) {
+        let Station { up, down, processing, computation } = station;
+        let client = self.network.add_client(up, down);
+        self.network.set_processing(client, processing);
+        self.seat_of.insert(id, self.seats.len());
+        self.credentials.issue(id);
+        self.seats.push(Seat {
+            id,
+            party,
+            client,
+            computation,
+            current: true,
+            subsets: Vec::new(),
+            busy_until: Time::ZERO,
+            computed: 0,
+        });
+    }
+
+    fn take_seat(&mut self) -> MemberId {
+        let member = MemberId(self.next_member);
+        self.next_member += 1;
+        let exceptions = self.settings.exceptions.iter().rev();
+        let station = exceptions
+            .filter(|(members, _)| members.contains(&member.0))
+            .map(|(_, station)| station)
+            .next()
+            .unwrap_or(&self.settings.member)
+            .clone();
+        let party = self.settings.configuration.member(member);
+        self.seat(member.into(), party, station);
+        let client = self.seats[self.seats.len() - 1].client;
+        self.network.subscribe(self.group_topic, client);
+        member
+    }
+
+    /// The deployment phase takes no time: it happens once, over a channel of its own.
+    fn enroll(&mut self, members: &[MemberId]) -> Result<(), SimulationError> {
+        if !self.settings.configuration.scheme().has_controller() {
+            return Ok(());
+        }
+        self.step(0, Given::Command(Command::Enroll(members)))?;
+        let outbox = std::mem::take(&mut self.outbox);
+        for message in outbox.messages() {
+            if let Recipient::Member(member) = message.to {
+                self.step(self.seat_of[&member.into()], Given::Bytes(message.bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.epoch = self.epoch.next();
+        let traffic = self.network.traffic();
+        self.operation = Progress { began: self.network.now(), traffic, ..Progress::default() };
+    }
+
+    fn request_or_command(
+        &mut self,
+        request: Request,
+        from: MemberId,
+    ) -> Result<(), SimulationError> {
+        let has_controller = self.settings.configuration.scheme().has_controller();
+        match self.settings.request_bytes {
+            Some(bytes) if has_controller => {
+                let content = Content::Request(request);
+                self.operation.stored.push(Stored { content, computed: 0 });
+                let message = MessageId(self.operation.stored.len() as u32 - 1);
+                let seat = self.seat_of[&from.into()];
+                self.publish(seat, message, Recipient::Controller, bytes);
+                Ok(())
+            }
+            _ => self.carry_out(request),
+        }
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<(), SimulationError> {
+        match request {
+            Request::Add(member) => self.command_all(Command::Add(member)),
+            Request::Remove(member) => {
+                self.unseat(member);
+                self.command_all(Command::Remove(member))
+            }
+        }
+    }
+
+    fn unseat(&mut self, member: MemberId) {
+        let Some(&number) = self.seat_of.get(&member.into()) else { return };
+        let seat = &mut self.seats[number];
+        seat.current = false;
+        let client = seat.client;
+        let subsets = std::mem::take(&mut seat.subsets);
+        self.network.unsubscribe(self.group_topic, client);
+        for topic in subsets {
+            self.network.unsubscribe(topic, client);
+        }
+    }
+
+    /// Gives a command to the controller, or where there is none to all current members.
+    fn command_all(&mut self, command: Command<'_>) -> Result<(), SimulationError> {
+        let to = match self.settings.configuration.scheme().has_controller() {
+            true => 0..1,
+            false => 0..self.seats.len(),
+        };
+        for number in to {
+            if self.seats[number].current {
+                self.work(number, Given::Command(command), self.network.now(), 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the network until it is quiet.
+    fn finish(&mut self) -> Result<OperationResult, SimulationError> {
+        while let Some(event) = self.network.poll() {
+            match event {
+                Event::Delivered { client, from, message } => {
+                    self.receive(client, from, message)?;
+                }
+                Event::Disconnected { client } => {
+                    let id = self.seats[client.index()].id;
+                    return Err(SimulationError::Disconnected(id));
+                }
+                Event::Unsettled => return Err(SimulationError::Unsettled),
+                Event::Wake { token } => self.release(token as usize),
+            }
+        }
+        let members = self.members();
+        if self.operation.reached != members {
+            return Err(SimulationError::Incomplete { reached: self.operation.reached, members });
+        }
+        Ok(self.operation.result(self.network.traffic()))
+    }
+
+    fn receive(
+        &mut self,
+        client: ClientId,
+        from: ClientId,
+        message: MessageId,
+    ) -> Result<(), SimulationError> {
+        // The broker sends a publisher what it published to a topic that it listens to.
+        if client == from || !self.seats[client.index()].current {
+            return Ok(());
+        }
+        let now = self.network.now();
+        let Stored { content, computed } = self.operation.stored[message.0 as usize].clone();
+        match content {
+            Content::Request(request) => self.carry_out(request),
+            Content::Bytes { buffer, range, .. } => {
+                self.work(client.index(), Given::Bytes(&buffer[range]), now, computed)
+            }
+        }
+    }
+
+    /// Has a party do a step whose cause arrived at `arrival` after `computed` ns of computation.
+    fn work(
+        &mut self,
+        number: usize,
+        given: Given<'_>,
+        arrival: Time,
+        computed: u64,
+    ) -> Result<(), SimulationError> {
+        let meter = self.step(number, given)?;
+        let seat = &mut self.seats[number];
+        let cost = (seat.computation)(&meter);
+        // What decides when this step ends: the arrival of its cause, or the step before it.
+        let (start, computed) = if seat.busy_until > arrival {
+            (seat.busy_until, seat.computed)
+        } else {
+            (arrival, computed)
+        };
+        let end = start + Duration::from_nanos(cost);
+        seat.busy_until = end;
+        seat.computed = computed + cost;
+        let computed = seat.computed;
+        let has_key = seat.id != PartyId::Controller
+            && seat.party.group_key().is_some_and(|(epoch, _)| epoch == self.epoch);
+        if has_key {
+            self.operation.reach(number, end, computed);
+        }
+        self.send(number, end, computed);
+        Ok(())
+    }
+
+    fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, SimulationError> {
+        let seat = &mut self.seats[number];
+        let setting = Setting { group: GroupId(1), suite: self.settings.suite };
+        let mut meter = Meter::new();
+        self.outbox.clear();
+        let mut cx = Context::new(
+            setting,
+            seat.id,
+            self.credentials.protection(seat.id),
+            &mut self.rng,
+            self.network.now().as_nanos(),
+            &mut self.outbox,
+            &mut meter,
+        );
+        let result = match given {
+            Given::Bytes(bytes) => cx.deliver(&mut *seat.party, bytes),
+            Given::Command(command) => cx.command(&mut *seat.party, command),
+        };
+        result.map_err(|error| SimulationError::Refused(seat.id, error))?;
+        for event in self.outbox.events() {
+            match *event {
+                PartyEvent::Subscribed(subset) => {
+                    let topics = &mut self.subset_topics;
+                    let topic = *topics.entry(subset).or_insert_with(|| self.network.add_topic());
+                    self.network.subscribe(topic, seat.client);
+                    seat.subsets.push(topic);
+                }
+                PartyEvent::Unsubscribed(subset) => {
+                    if let Some(&topic) = self.subset_topics.get(&subset) {
+                        self.network.unsubscribe(topic, seat.client);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(meter)
+    }
+
+    /// Sends what the last step left, when its computation has ended.
+    fn send(&mut self, number: usize, at: Time, computed: u64) {
+        if self.outbox.messages().len() == 0 {
+            return;
+        }
+        let first = self.operation.stored.len();
+        let bytes: Vec<u8> =
+            self.outbox.messages().flat_map(|message| message.bytes).copied().collect();
+        let buffer: Rc<[u8]> = bytes.into();
+        let mut start = 0;
+        for Outgoing { to, bytes, .. } in self.outbox.messages() {
+            let range = start..start + bytes.len();
+            start = range.end;
+            let content = Content::Bytes { to, buffer: Rc::clone(&buffer), range };
+            self.operation.stored.push(Stored { content, computed });
+        }
+        let messages = first..self.operation.stored.len();
+        self.operation.batches.push(Batch { seat: number, messages });
+        let batch = self.operation.batches.len() - 1;
+        if at > self.network.now() {
+            self.network.wake_at(at, batch as u64);
+        } else {
+            self.release(batch);
+        }
+    }
+
+    fn release(&mut self, batch: usize) {
+        let Batch { seat, messages } = self.operation.batches[batch].clone();
+        for message in messages {
+            let Stored { content, .. } = self.operation.stored[message].clone();
+            if let Content::Bytes { to, range, .. } = content {
+                self.publish(seat, MessageId(message as u32), to, range.len() as u32);
+            }
+        }
+    }
+
+    fn publish(&mut self, seat: usize, message: MessageId, to: Recipient, bytes: u32) {
+        let (topic, topic_bytes) = match to {
+            Recipient::Controller => (self.client_topic(PartyId::Controller), 12),
+            Recipient::Group => (Some(Topic::Shared(self.group_topic)), 7),
+            Recipient::Member(member) => (self.client_topic(member.into()), 14),
+            Recipient::Subset(subset) => {
+                (self.subset_topics.get(&subset).copied().map(Topic::Shared), 18)
+            }
+        };
+        self.operation.messages += 1;
+        self.operation.payload_bytes += u64::from(bytes);
+        if let Some(topic) = topic {
+            self.network.publish(self.seats[seat].client, topic, message, bytes, topic_bytes);
+        }
+    }
+
+    fn client_topic(&self, party: PartyId) -> Option<Topic> {
+        self.seat_of.get(&party).map(|&number| Topic::Client(self.seats[number].client))
+    }
+
+    fn member_in_the_middle(&self) -> MemberId {
+        let members: Vec<_> = self
+            .seats
+            .iter()
+            .filter(|seat| seat.is_current_member())
+            .filter_map(|seat| match seat.id {
+                PartyId::Member(member) => Some(member),
+                PartyId::Controller => None,
+            })
+            .collect();
+        members.get(members.len() / 2).copied().unwrap_or(MemberId(0))
+    }
+}
+
+impl fmt::Debug for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Station")
+            .field("up", &self.up)
+            .field("down", &self.down)
+            .field("processing", &self.processing)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GroupSimulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupSimulation")
+            .field("settings", &self.settings)
+            .field("members", &self.members())
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SimulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disconnected(party) => {
+                write!(f, "the connection of {party} broke: TCP gave up sending again")
+            }
+            Self::Incomplete { reached, members } => {
+                write!(f, "only {reached} of {members} members got the new key")
+            }
+            Self::Refused(party, error) => write!(f, "{party}: {error}"),
+            Self::Unsettled => {
+                write!(f, "the simulation did not settle within its limit of events")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SimulationError {}
+
+struct Seat {
+    id: PartyId,
+    party: Box<dyn Party>,
+    client: ClientId,
+    computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
+    /// Whether the party takes part: the controller always does.
+    current: bool,
+    subsets: Vec<TopicId>,
+    busy_until: Time,
+    /// Computation on the way to the end of the last step, in ns.
+    computed: u64,
+}
+
+impl Seat {
+    fn is_current_member(&self) -> bool {
+        self.current && self.id != PartyId::Controller
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    Bytes(&'a [u8]),
+    Command(Command<'a>),
+}
+
+/// What a member asks of the controller.
+#[derive(Clone, Copy)]
+enum Request {
+    Add(MemberId),
+    Remove(MemberId),
+}
+
+/// The operation under way.
+#[derive(Default)]
+struct Progress {
+    began: Time,
+    traffic: Traffic,
+    /// Messages by the number under which the network knows them.
+    stored: Vec<Stored>,
+    batches: Vec<Batch>,
+    /// By seat, whether it has the new key.
+    has_key: Vec<bool>,
+    reached: usize,
+    /// When the last member had the key, and how much computation was on the way to it, in ns.
+    last: Time,
+    computed: u64,
+    sum_ns: f64,
+    messages: u64,
+    payload_bytes: u64,
+}
+
+#[derive(Clone)]
+struct Stored {
+    content: Content,
+    /// Computation on the way to this message, in ns.
+    computed: u64,
+}
+
+#[derive(Clone)]
+enum Content {
+    Bytes { to: Recipient, buffer: Rc<[u8]>, range: Range<usize> },
+    Request(Request),
+}
+
+/// Messages of one step, which leave together.
+#[derive(Clone)]
+struct Batch {
+    seat: usize,
+    messages: Range<usize>,
+}
+
+impl Progress {
+    /// Notes that a member has the new key, the first time it has.
+    fn reach(&mut self, seat: usize, at: Time, computed: u64) {
+        if self.has_key.len() <= seat {
+            self.has_key.resize(seat + 1, false);
+        }
+        if std::mem::replace(&mut self.has_key[seat], true) {
+            return;
+        }
+        self.reached += 1;
+        self.sum_ns += at.since(self.began).as_nanos() as f64;
+        if at >= self.last {
+            self.last = at;
+            self.computed = computed;
+        }
+    }
+
+    fn result(&self, traffic: Traffic) -> OperationResult {
+        let traffic = traffic - self.traffic;
+        let total_ns = self.last.since(self.began).as_nanos();
+        OperationResult {
+            total_ns,
+            computation_ns: self.computed,
+            transmission_ns: total_ns - self.computed,
+            member_mean_ns: self.sum_ns / self.reached.max(1) as f64,
+            messages: self.messages,
+            payload_bytes: self.payload_bytes,
+            wire_bytes: traffic.wire_bytes,
+            retransmissions: traffic.retransmissions,
+            deliveries: traffic.deliveries,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! One direction of a link between a client and the broker: delay, jitter, loss and bandwidth,
+//! each of which may change over time.
+
+use std::sync::Arc;
+
+use crate::random::Stream;
+use crate::time::{Duration, Time};
+
+/// What a link does to each packet during one stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkSettings {
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Each packet's delay is uniform within `delay` ± `jitter` (not below zero).
+    pub jitter: Duration,
+    /// Whether a packet whose jitter is smaller may overtake the one before (as netem does).
+    /// Without it packets arrive in the order they were sent.
+    pub reorders: bool,
+    /// Which packets are lost, pure acknowledgements included.
+    pub loss: Loss,
+    /// Bits per second; `None` is no limit.
+    pub bandwidth: Option<u64>,
+    /// Bytes that may wait for the bandwidth-limited sender; further packets are dropped. `None` is
+    /// no limit.
+    pub queue_bytes: Option<u64>,
+}
+
+/// Which packets a link loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Loss {
+    /// Bursts after Gilbert and Elliott: a good and a bad state, changed before each packet.
+    Burst {
+        /// Probability to enter the bad state, per packet.
+        enter: f64,
+        /// Probability to leave the bad state, per packet: its mean length is `1 / leave` packets.
+        leave: f64,
+        /// Loss in the good state, 0 to 1.
+        good: f64,
+        /// Loss in the bad state, 0 to 1.
+        bad: f64,
+    },
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet independently with this probability, 0 to 1.
+    Random(f64),
+}
+
+/// A link's settings over time. Cloning is cheap: members of a fleet share one.
+#[derive(Clone, Debug)]
+pub struct LinkProfile {
+    steps: Arc<[(Time, LinkSettings)]>,
+}
+
+impl LinkProfile {
+    /// The same settings for ever.
+    pub fn constant(settings: LinkSettings) -> Self {
+        Self { steps: Arc::new([(Time::ZERO, settings)]) }
+    }
+
+    /// A constant one-way delay and random loss (0 to 1), the two parameters of most studies.
+    pub fn delay_and_loss(delay: Duration, loss: f64) -> Self {
+        let loss = if loss > 0.0 { Loss::Random(loss) } else { Loss::None };
+        Self::constant(LinkSettings { delay, loss, ..LinkSettings::default() })
+    }
+
+    /// Settings that hold from each step's time on. The first also holds before its time.
+    ///
+    /// # Panics
+    /// Without a step, or if the times do not ascend.
+    pub fn changing(steps: Vec<(Time, LinkSettings)>) -> Self {
+        assert!(!steps.is_empty(), "a link needs settings");
+        assert!(steps.is_sorted_by_key(|(time, _)| *time), "a link's steps ascend in time");
+        Self { steps: steps.into() }
+    }
+
+    /// The delay before anything changes, for the round trips that set a connection up.
+    pub(crate) fn initial_delay(&self) -> Duration {
+        self.steps[0].1.delay
+    }
+}
+
+/// A link direction at work.
+#[derive(Debug)]
+pub(crate) struct Link {
+    profile: LinkProfile,
+    step: u32,
+    in_burst: bool,
+    /// When the bandwidth-limited sender has sent everything it holds.
+    free_at: Time,
+    last_arrival: Time,
+    random: Stream,
+}
+
+impl Link {
+    pub(crate) fn new(profile: LinkProfile, random: Stream) -> Self {
+        Self {
+            profile,
+            step: 0,
+            in_burst: false,
+            free_at: Time::ZERO,
+            last_arrival: Time::ZERO,
+            random,
+        }
+    }
+
+    /// Replaces the settings; the link keeps its luck and what is on the way.
+    pub(crate) fn change(&mut self, profile: LinkProfile) {
+        self.profile = profile;
+        self.step = 0;
+    }
+
+    /// When a packet of `bytes` handed over now arrives, or `None` if it is lost.
+    pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
+        let settings = self.settings(now);
+        let departure = self.serialise(now, bytes, &settings)?;
+        // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
+        let lost = self.loses(settings.loss);
+        let delay = self.delay(&settings);
+        if lost {
+            return None;
+        }
+        let mut arrival = departure + delay;
+        if !settings.reorders {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        Some(arrival)
+    }
+
+    fn settings(&mut self, now: Time) -> LinkSettings {
+        let steps = &self.profile.steps;
+        while steps.get(self.step as usize + 1).is_some_and(|(from, _)| *from <= now) {
+            self.step += 1;
+        }
+        steps[self.step as usize].1
+    }
+
+    /// When the last bit has left, or `None` if the queue is full.
+    fn serialise(&mut self, now: Time, bytes: u32, settings: &LinkSettings) -> Option<Time> {
+        let Some(bandwidth) = settings.bandwidth else {
+            return Some(now);
+        };
+        let bandwidth = bandwidth.max(1);
+        let waiting =
+            self.free_at.since(now).as_nanos() as u128 * u128::from(bandwidth) / 8_000_000_000;
+        if settings.queue_bytes.is_some_and(|limit| waiting + u128::from(bytes) > u128::from(limit))
+        {
+            return None;
+        }
+        let nanoseconds = (u64::from(bytes) * 8_000_000_000).div_ceil(bandwidth);
+        self.free_at = self.free_at.max(now) + Duration::from_nanos(nanoseconds);
+        Some(self.free_at)
+    }
+
+    fn loses(&mut self, loss: Loss) -> bool {
+        match loss {
+            Loss::Burst { enter, leave, good, bad } => {
+                let change = if self.in_burst { leave } else { enter };
+                self.in_burst ^= self.random.uniform() < change;
+                self.random.uniform() < if self.in_burst { bad } else { good }
+            }
+            Loss::None => false,
+            Loss::Random(probability) => self.random.uniform() < probability,
+        }
+    }
+
+    fn delay(&mut self, settings: &LinkSettings) -> Duration {
+        if settings.jitter == Duration::ZERO {
+            return settings.delay;
+        }
+        let jitter = settings.jitter.as_nanos();
+        let shift = (self.random.uniform() * 2.0 * jitter as f64) as u64;
+        Duration::from_nanos((settings.delay.as_nanos() + shift).saturating_sub(jitter))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(settings: LinkSettings) -> Link {
+        Link::new(LinkProfile::constant(settings), Stream::new(7, 0))
+    }
+
+    fn lost_of(link: &mut Link, packets: u32) -> u32 {
+        (0..packets).filter(|_| link.carry(Time::ZERO, 100).is_none()).count() as u32
+    }
+
+    #[test]
+    fn bandwidth_serialises_one_packet_after_the_other() {
+        let mut link = link(LinkSettings {
+            delay: Duration::from_millis(10),
+            bandwidth: Some(8_000),
+            queue_bytes: Some(250),
+            ..LinkSettings::default()
+        });
+        let arrivals: Vec<_> = (0..3).map(|_| link.carry(Time::ZERO, 100)).collect();
+        let at = |ms| Some(Time::ZERO + Duration::from_millis(ms));
+        assert_eq!(arrivals, [at(110), at(210), None]);
+    }
+
+    #[test]
+    fn burst_loss_has_the_stationary_share() {
+        let mut link = link(LinkSettings {
+            loss: Loss::Burst { enter: 0.01, leave: 0.1, good: 0.0, bad: 1.0 },
+            ..LinkSettings::default()
+        });
+        // 0.01 / (0.01 + 0.1) = 9.1 %.
+        let lost = lost_of(&mut link, 200_000);
+        assert!((17_000..19_500).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn random_loss_and_total_loss() {
+        let mut link = link(LinkSettings { loss: Loss::Random(0.1), ..LinkSettings::default() });
+        let lost = lost_of(&mut link, 100_000);
+        assert!((9_700..10_300).contains(&lost), "{lost}");
+        link.change(LinkProfile::delay_and_loss(Duration::ZERO, 1.0));
+        assert_eq!(lost_of(&mut link, 1_000), 1_000);
+    }
+
+    #[test]
+    fn settings_change_at_their_time() {
+        let second = Time::ZERO + Duration::from_secs(1);
+        let slow = LinkSettings { delay: Duration::from_millis(50), ..LinkSettings::default() };
+        let steps = vec![(Time::ZERO, LinkSettings::default()), (second, slow)];
+        let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+        assert_eq!(link.carry(Time::ZERO, 100), Some(Time::ZERO));
+        assert_eq!(link.carry(second, 100), Some(second + Duration::from_millis(50)));
+    }
+}

@@ -1,0 +1,389 @@
+//! MQTT 3.1.1 sessions: the QoS 0, 1 and 2 exchanges of one connection, without I/O.
+//!
+//! Each rule names its clause of the standard. Both ends of a connection run the same session: an
+//! exchange has a sender and a receiver, and the broker is each in turn. Nothing is ever sent twice
+//! here: section 4.4 has messages redelivered after a reconnection only. Loss is TCP's affair.
+
+use std::collections::VecDeque;
+
+use crate::network::{ClientId, MessageId, Topic};
+use crate::time::Time;
+
+/// Packet identifiers are 1 to 65,535 \[MQTT-2.3.1-1\].
+const IDENTIFIERS: u32 = 65_535;
+
+/// Quality of service of a delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Qos {
+    /// QoS 0: PUBLISH alone (section 4.3.1).
+    AtMostOnce,
+    /// QoS 1: PUBLISH, PUBACK (section 4.3.2).
+    AtLeastOnce,
+    /// QoS 2: PUBLISH, PUBREC, PUBREL, PUBCOMP (section 4.3.3).
+    #[default]
+    ExactlyOnce,
+}
+
+/// At which packet of a QoS 2 exchange its receiver passes the message on: a subscriber to its
+/// application, a broker to the subscribers. Section 4.3.3 allows both (figure 4.3, methods A and
+/// B); with QoS 0 and 1 it is always the PUBLISH.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HandOver {
+    /// At PUBREL, as Mosquitto and paho do.
+    #[default]
+    PubRel,
+    /// At PUBLISH already.
+    Publish,
+}
+
+/// A message on its way: everything but its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Publication {
+    pub(crate) message: MessageId,
+    pub(crate) from: ClientId,
+    pub(crate) topic: Topic,
+    pub(crate) payload_bytes: u32,
+    pub(crate) topic_bytes: u16,
+}
+
+/// An MQTT control packet of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    PubAck { identifier: u16 },
+    PubComp { identifier: u16 },
+    PubRec { identifier: u16 },
+    PubRel { identifier: u16 },
+    Publish { identifier: u16, publication: Publication },
+}
+
+impl Packet {
+    /// Its length: fixed header, variable header, payload (chapters 2 and 3).
+    pub(crate) fn bytes(&self, qos: Qos) -> u32 {
+        let Self::Publish { publication, .. } = self else {
+            return 4;
+        };
+        let identifier = if qos == Qos::AtMostOnce { 0 } else { 2 };
+        let rest = 2 + u32::from(publication.topic_bytes) + identifier + publication.payload_bytes;
+        // Remaining length: seven bits a byte (section 2.2.3).
+        let length_bytes = match rest {
+            0..=0x7f => 1,
+            0x80..=0x3fff => 2,
+            0x4000..=0x1f_ffff => 3,
+            _ => 4,
+        };
+        1 + length_bytes + rest
+    }
+}
+
+/// The rules a session plays by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) qos: Qos,
+    pub(crate) hand_over: HandOver,
+    /// Most exchanges under way that this end began.
+    pub(crate) max_in_flight: u16,
+}
+
+/// What a received packet leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reaction {
+    /// The answer to send.
+    pub(crate) answer: Option<Packet>,
+    /// A message to pass on, and when its PUBLISH was received.
+    pub(crate) passed_on: Option<(Publication, Time)>,
+    /// A waiting message whose turn has come.
+    pub(crate) follow_up: Option<Packet>,
+}
+
+/// One end's session.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    sending: Window<Stage>,
+    waiting: VecDeque<Publication>,
+    receiving: Window<Held>,
+}
+
+/// What the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Acknowledgement,
+    Completion,
+    Receipt,
+}
+
+/// An identifier in use at the receiver of a QoS 2 exchange.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    publication: Publication,
+    received: Time,
+    passed_on: bool,
+}
+
+impl Session {
+    /// Begins an exchange; gives its PUBLISH, or keeps the message while too many are under way.
+    pub(crate) fn publish(&mut self, publication: Publication, rules: &Rules) -> Option<Packet> {
+        if rules.qos == Qos::AtMostOnce {
+            // [MQTT-2.3.1-5]: QoS 0 has no identifier.
+            return Some(Packet::Publish { identifier: 0, publication });
+        }
+        if !self.waiting.is_empty() || !self.has_room(rules) {
+            self.waiting.push_back(publication);
+            return None;
+        }
+        Some(self.begin(publication, rules))
+    }
+
+    /// Takes a packet from the peer. What no exchange explains is ignored.
+    pub(crate) fn receive(&mut self, now: Time, packet: Packet, rules: &Rules) -> Reaction {
+        match packet {
+            Packet::PubAck { identifier } => self.finish(identifier, Stage::Acknowledgement, rules),
+            Packet::PubComp { identifier } => self.finish(identifier, Stage::Completion, rules),
+            Packet::PubRec { identifier } => self.release(identifier),
+            Packet::PubRel { identifier } => self.complete(identifier),
+            Packet::Publish { identifier, publication } => {
+                self.accept(now, identifier, publication, rules)
+            }
+        }
+    }
+
+    fn has_room(&self, rules: &Rules) -> bool {
+        self.sending.len() < usize::from(rules.max_in_flight)
+    }
+
+    fn begin(&mut self, publication: Publication, rules: &Rules) -> Packet {
+        let stage =
+            if rules.qos == Qos::AtLeastOnce { Stage::Acknowledgement } else { Stage::Receipt };
+        // [MQTT-2.3.1-2]: a currently unused identifier; [MQTT-4.6.0-1]: in order.
+        Packet::Publish { identifier: self.sending.push(stage), publication }
+    }
+
+    /// The end of an exchange frees its identifier \[MQTT-4.3.2-1\], \[MQTT-4.3.3-1\].
+    fn finish(&mut self, identifier: u16, awaited: Stage, rules: &Rules) -> Reaction {
+        if self.sending.find(identifier).is_none_or(|stage| *stage != awaited) {
+            return Reaction::default();
+        }
+        self.sending.remove(identifier);
+        let next = if self.has_room(rules) { self.waiting.pop_front() } else { None };
+        Reaction {
+            follow_up: next.map(|publication| self.begin(publication, rules)),
+            ..Reaction::default()
+        }
+    }
+
+    /// The sender answers PUBREC with PUBREL \[MQTT-4.3.3-1\], in the order of the PUBRECs
+    /// \[MQTT-4.6.0-4\].
+    fn release(&mut self, identifier: u16) -> Reaction {
+        match self.sending.find(identifier) {
+            Some(stage @ Stage::Receipt) => *stage = Stage::Completion,
+            Some(Stage::Completion) => {}
+            _ => return Reaction::default(),
+        }
+        Reaction { answer: Some(Packet::PubRel { identifier }), ..Reaction::default() }
+    }
+
+    /// The receiver of PUBREL answers PUBCOMP and forgets the identifier \[MQTT-4.3.3-2\].
+    fn complete(&mut self, identifier: u16) -> Reaction {
+        let held = self.receiving.remove(identifier);
+        let passed_on = held.filter(|held| !held.passed_on);
+        Reaction {
+            answer: Some(Packet::PubComp { identifier }),
+            passed_on: passed_on.map(|held| (held.publication, held.received)),
+            ..Reaction::default()
+        }
+    }
+
+    fn accept(
+        &mut self,
+        now: Time,
+        identifier: u16,
+        publication: Publication,
+        rules: &Rules,
+    ) -> Reaction {
+        let at_once = Some((publication, now));
+        match rules.qos {
+            Qos::AtMostOnce => Reaction { passed_on: at_once, ..Reaction::default() },
+            // [MQTT-4.3.2-2]: answer PUBACK, having accepted ownership.
+            Qos::AtLeastOnce => Reaction {
+                answer: Some(Packet::PubAck { identifier }),
+                passed_on: at_once,
+                ..Reaction::default()
+            },
+            // [MQTT-4.3.3-2]: answer PUBREC; until PUBREL the same identifier is the same message.
+            Qos::ExactlyOnce => {
+                let known = self.receiving.find(identifier).is_some();
+                let early = rules.hand_over == HandOver::Publish;
+                if !known {
+                    let held = Held { publication, received: now, passed_on: early };
+                    self.receiving.insert(identifier, held);
+                }
+                Reaction {
+                    answer: Some(Packet::PubRec { identifier }),
+                    passed_on: at_once.filter(|_| early && !known),
+                    ..Reaction::default()
+                }
+            }
+        }
+    }
+}
+
+/// Values by packet identifier. Identifiers are handed out in a circle and come back nearly in
+/// order, so a queue with gaps serves as the table.
+#[derive(Debug)]
+struct Window<T> {
+    /// Identifier of the queue's front.
+    first: u16,
+    values: VecDeque<Option<T>>,
+}
+
+impl<T> Default for Window<T> {
+    fn default() -> Self {
+        Self { first: 1, values: VecDeque::new() }
+    }
+}
+
+impl<T> Window<T> {
+    /// Identifiers between the oldest and the newest in use, ends included.
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Stores a value under the next identifier.
+    fn push(&mut self, value: T) -> u16 {
+        let identifier = Self::advance(self.first, self.values.len() as u32);
+        self.values.push_back(Some(value));
+        identifier
+    }
+
+    /// Stores a value under the peer's identifier.
+    fn insert(&mut self, identifier: u16, value: T) {
+        if self.values.is_empty() {
+            self.first = identifier;
+        }
+        let place = self.place(identifier);
+        if place >= self.values.len() {
+            self.values.resize_with(place + 1, || None);
+        }
+        self.values[place] = Some(value);
+    }
+
+    fn find(&mut self, identifier: u16) -> Option<&mut T> {
+        let place = self.place(identifier);
+        self.values.get_mut(place)?.as_mut()
+    }
+
+    fn remove(&mut self, identifier: u16) -> Option<T> {
+        let place = self.place(identifier);
+        let value = self.values.get_mut(place)?.take();
+        while let Some(None) = self.values.front() {
+            self.values.pop_front();
+            self.first = Self::advance(self.first, 1);
+        }
+        value
+    }
+
+    fn place(&self, identifier: u16) -> usize {
+        ((u32::from(identifier) + IDENTIFIERS - u32::from(self.first)) % IDENTIFIERS) as usize
+    }
+
+    fn advance(identifier: u16, by: u32) -> u16 {
+        ((u32::from(identifier) - 1 + by) % IDENTIFIERS + 1) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLICATION: Publication = Publication {
+        message: MessageId(7),
+        from: ClientId::from_index(0),
+        topic: Topic::Client(ClientId::from_index(1)),
+        payload_bytes: 100,
+        topic_bytes: 10,
+    };
+
+    fn rules(qos: Qos, hand_over: HandOver, max_in_flight: u16) -> Rules {
+        Rules { qos, hand_over, max_in_flight }
+    }
+
+    /// Runs an exchange to its end; gives the packets on the wire and how often it was passed on.
+    fn exchange(rules: &Rules) -> (Vec<Packet>, Vec<usize>) {
+        let mut ends = [Session::default(), Session::default()];
+        let mut wire: Vec<_> = ends[0].publish(PUBLICATION, rules).into_iter().collect();
+        let mut passed_on = Vec::new();
+        let mut next = 0;
+        while next < wire.len() {
+            let reaction = ends[(next + 1) % 2].receive(Time::ZERO, wire[next], rules);
+            passed_on.extend(reaction.passed_on.map(|_| next));
+            wire.extend(reaction.answer);
+            next += 1;
+        }
+        assert!(ends.iter().all(|end| end.sending.len() + end.receiving.len() == 0));
+        (wire, passed_on)
+    }
+
+    #[test]
+    fn exchanges_follow_section_4_3() {
+        let publish = |identifier| Packet::Publish { identifier, publication: PUBLICATION };
+        let identifier = 1;
+        let once = exchange(&rules(Qos::AtMostOnce, HandOver::PubRel, 10));
+        assert_eq!(once, (vec![publish(0)], vec![0]));
+        let twice = exchange(&rules(Qos::AtLeastOnce, HandOver::PubRel, 10));
+        assert_eq!(twice, (vec![publish(1), Packet::PubAck { identifier }], vec![0]));
+        for (hand_over, at) in [(HandOver::Publish, 0), (HandOver::PubRel, 2)] {
+            let (wire, passed_on) = exchange(&rules(Qos::ExactlyOnce, hand_over, 10));
+            let expected = [
+                publish(1),
+                Packet::PubRec { identifier },
+                Packet::PubRel { identifier },
+                Packet::PubComp { identifier },
+            ];
+            assert_eq!(wire, expected);
+            assert_eq!(passed_on, [at]);
+        }
+    }
+
+    #[test]
+    fn a_repeated_publish_is_passed_on_once() {
+        for hand_over in [HandOver::Publish, HandOver::PubRel] {
+            let rules = rules(Qos::ExactlyOnce, hand_over, 10);
+            let mut receiver = Session::default();
+            let publish = Packet::Publish { identifier: 3, publication: PUBLICATION };
+            let release = Packet::PubRel { identifier: 3 };
+            let passed_on = [publish, publish, release, release]
+                .map(|packet| receiver.receive(Time::ZERO, packet, &rules).passed_on);
+            assert_eq!(passed_on.iter().flatten().count(), 1);
+        }
+    }
+
+    #[test]
+    fn messages_beyond_the_limit_wait_their_turn() {
+        let rules = rules(Qos::AtLeastOnce, HandOver::PubRel, 2);
+        let mut sender = Session::default();
+        let sent = [0; 4].map(|_| sender.publish(PUBLICATION, &rules).is_some());
+        assert_eq!(sent, [true, true, false, false]);
+        let reaction = sender.receive(Time::ZERO, Packet::PubAck { identifier: 1 }, &rules);
+        let third = Packet::Publish { identifier: 3, publication: PUBLICATION };
+        assert_eq!(reaction.follow_up, Some(third));
+    }
+
+    #[test]
+    fn identifiers_wrap_past_zero() {
+        let mut window = Window::default();
+        for turn in 0..IDENTIFIERS * 2 {
+            let identifier = window.push(turn);
+            assert_ne!(identifier, 0);
+            assert_eq!(window.remove(identifier), Some(turn));
+        }
+        assert_eq!(window.push(0), 1);
+    }
+
+    #[test]
+    fn a_publish_counts_its_headers() {
+        let publish = Packet::Publish { identifier: 1, publication: PUBLICATION };
+        // 1 + 1 + (2 + 10) + 100 without an identifier; two more bytes with one.
+        assert_eq!(publish.bytes(Qos::AtMostOnce), 114);
+        assert_eq!(publish.bytes(Qos::ExactlyOnce), 116);
+        assert_eq!(Packet::PubRel { identifier: 1 }.bytes(Qos::ExactlyOnce), 4);
+    }
+}

@@ -1,0 +1,129 @@
+//! The one-message probe: how long a message takes from one publisher to one subscriber, one message
+//! at a time.
+
+use crate::config::NetworkConfig;
+use crate::link::{LinkProfile, LinkSettings, Loss};
+use crate::mqtt::{HandOver, Qos};
+use crate::network::{Event, MessageId, Network, Topic};
+use crate::time::{Duration, Time};
+use crate::traffic::Traffic;
+
+/// What to probe. Start from [`ProbeSettings::new`].
+#[derive(Clone, Debug)]
+pub struct ProbeSettings {
+    /// Both clients' links towards the broker.
+    pub up: LinkSettings,
+    /// Both clients' links from the broker.
+    pub down: LinkSettings,
+    /// At which packet the subscriber takes a QoS 2 message as delivered.
+    pub until: HandOver,
+    /// Messages in all.
+    pub messages: u32,
+    /// Messages after which a fresh connection is made.
+    pub messages_per_connection: u32,
+    /// Payload of a message.
+    pub payload_bytes: u32,
+    /// Length of the topic name.
+    pub topic_bytes: u16,
+    /// All else; its `hand_over` is replaced by `until`, and each connection changes its seed.
+    pub network: NetworkConfig,
+}
+
+impl ProbeSettings {
+    /// A probe with the same loss (0 to 1) and one-way delay on both directions of both links:
+    /// 2,000 messages of 100 bytes, 200 a connection, to PUBREL.
+    pub fn new(loss: f64, delay: Duration, qos: Qos) -> Self {
+        let loss = if loss > 0.0 { Loss::Random(loss) } else { Loss::None };
+        let link = LinkSettings { delay, loss, ..LinkSettings::default() };
+        Self {
+            up: link,
+            down: link,
+            until: HandOver::default(),
+            messages: 2_000,
+            messages_per_connection: 200,
+            payload_bytes: 100,
+            topic_bytes: 10,
+            network: NetworkConfig { qos, ..NetworkConfig::default() },
+        }
+    }
+}
+
+/// What a probe found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProbeResult {
+    /// From publishing to hand-over, in the order of publishing.
+    pub latencies: Vec<Duration>,
+    /// Traffic of all connections, what followed the last delivery included.
+    pub traffic: Traffic,
+}
+
+impl ProbeResult {
+    /// Mean latency in nanoseconds; zero without a message.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.latencies.iter().map(|latency| latency.as_nanos() as f64).sum();
+        sum / self.latencies.len().max(1) as f64
+    }
+
+    /// Standard deviation of a single latency in nanoseconds.
+    pub fn standard_deviation(&self) -> f64 {
+        let mean = self.mean();
+        let square = |latency: &Duration| (latency.as_nanos() as f64 - mean).powi(2);
+        let squares: f64 = self.latencies.iter().map(square).sum();
+        (squares / self.latencies.len().saturating_sub(1).max(1) as f64).sqrt()
+    }
+
+    /// Standard error of the mean in nanoseconds, taking messages as independent.
+    pub fn standard_error(&self) -> f64 {
+        self.standard_deviation() / (self.latencies.len().max(1) as f64).sqrt()
+    }
+
+    /// The latency that a `share` (0 to 1) of messages does not exceed, by nearest rank.
+    pub fn percentile(&self, share: f64) -> Duration {
+        let mut sorted = self.latencies.clone();
+        sorted.sort_unstable();
+        let rank = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    }
+}
+
+/// Publishes message after message, each when the one before was delivered.
+///
+/// A connection that breaks down ends early; its message has no latency.
+pub fn probe(settings: &ProbeSettings) -> ProbeResult {
+    let mut result = ProbeResult::default();
+    let mut left = settings.messages;
+    let mut seed = settings.network.seed;
+    while left > 0 {
+        let messages = left.min(settings.messages_per_connection.max(1));
+        probe_connection(settings, seed, messages, &mut result);
+        left -= messages;
+        seed = seed.wrapping_add(1);
+    }
+    result
+}
+
+fn probe_connection(settings: &ProbeSettings, seed: u64, messages: u32, result: &mut ProbeResult) {
+    let config = NetworkConfig { hand_over: settings.until, seed, ..settings.network.clone() };
+    let mut network = Network::new(config);
+    let [up, down] = [settings.up, settings.down].map(LinkProfile::constant);
+    let publisher = network.add_client(up.clone(), down.clone());
+    let subscriber = network.add_client(up, down);
+    let publish = |network: &mut Network, number| {
+        let ProbeSettings { payload_bytes, topic_bytes, .. } = *settings;
+        let topic = Topic::Client(subscriber);
+        network.publish(publisher, topic, MessageId(number), payload_bytes, topic_bytes);
+    };
+    let mut published: Time = network.now();
+    publish(&mut network, 0);
+    while let Some(event) = network.poll() {
+        let Event::Delivered { message: MessageId(number), .. } = event else {
+            break;
+        };
+        result.latencies.push(network.now().since(published));
+        published = network.now();
+        if number + 1 < messages {
+            publish(&mut network, number + 1);
+        }
+    }
+    result.traffic = result.traffic + network.traffic();
+}

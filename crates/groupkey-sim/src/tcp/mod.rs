@@ -1,0 +1,206 @@
+//! One end of an established TCP connection, as Linux runs it, without I/O.
+//!
+//! Sequence numbers are stream offsets of 64 bits that start at zero after the connection's set-up
+//! and never wrap; payload bytes do not exist, only their number. The peer's receive window is taken
+//! as large enough. `docs/network.md` lists what is modelled and what is left out.
+
+mod estimator;
+mod profile;
+mod receiver;
+mod sender;
+mod window;
+
+pub use profile::TcpProfile;
+
+use receiver::Receiver;
+use sender::Sender;
+
+use crate::time::{Duration, Time};
+
+/// IPv4 header, TCP header and the timestamp option with its padding.
+const HEADER_BYTES: u32 = 20 + 20 + 12;
+
+/// A TCP segment on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) sequence: u64,
+    pub(crate) length: u32,
+    pub(crate) acknowledgement: u64,
+    /// The sender's clock, ms (RFC 7323).
+    pub(crate) timestamp: u32,
+    /// The timestamp that this acknowledges, ms.
+    pub(crate) echo: u32,
+    pub(crate) selective: SelectiveAcknowledgement,
+    pub(crate) retransmission: bool,
+}
+
+impl Segment {
+    pub(crate) const fn end(&self) -> u64 {
+        self.sequence + self.length as u64
+    }
+
+    /// Bytes of the IP packet.
+    pub(crate) const fn wire_bytes(&self) -> u32 {
+        let option = match self.selective.count {
+            0 => 0,
+            blocks => 4 + 8 * blocks as u32,
+        };
+        HEADER_BYTES + option + self.length
+    }
+}
+
+/// A stretch of the stream, end exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// The SACK option (RFC 2018); with timestamps it has room for three blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SelectiveAcknowledgement {
+    blocks: [Range; 3],
+    count: u8,
+    /// Whether the first block reports a duplicate (RFC 2883).
+    duplicate: bool,
+}
+
+impl SelectiveAcknowledgement {
+    fn push(&mut self, range: Range) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
+            *place = range;
+            self.count += 1;
+        }
+    }
+
+    /// The bytes reported as having arrived twice.
+    fn duplicate(&self) -> Option<Range> {
+        self.duplicate.then(|| self.blocks[0])
+    }
+
+    /// The blocks held beyond a gap.
+    fn held(&self) -> &[Range] {
+        &self.blocks[usize::from(self.duplicate)..usize::from(self.count)]
+    }
+}
+
+/// What every step needs: the time, the parameters, and where segments to send go.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a TcpProfile,
+    pub(crate) out: &'a mut Vec<Segment>,
+}
+
+impl Context<'_> {
+    /// The timestamp clock.
+    fn clock(&self) -> u32 {
+        (self.now.as_nanos() / 1_000_000) as u32
+    }
+}
+
+/// The peer no longer answers; the connection is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GaveUp;
+
+/// Which end of the connection: who asked last during its set-up differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Broker,
+    Client,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Endpoint {
+    /// An end of a connection whose set-up (SYN, CONNECT and SUBSCRIBE, each a round trip) took
+    /// `round_trip` each time.
+    pub(crate) fn new(now: Time, end: End, round_trip: Duration, profile: &TcpProfile) -> Self {
+        let clock = (now.as_nanos() / 1_000_000) as u32;
+        Self {
+            sender: Sender::new(round_trip, profile),
+            // The broker's last word was an answer, SUBACK; the client waited for it.
+            receiver: Receiver::new(clock, end == End::Broker, profile),
+        }
+    }
+
+    /// Bytes received in order since the set-up.
+    pub(crate) const fn received(&self) -> u64 {
+        self.receiver.next()
+    }
+
+    /// Bytes written since the set-up.
+    pub(crate) const fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
+    /// When `expire` must be called next.
+    pub(crate) fn deadline(&self) -> Time {
+        self.sender.deadline().min(self.receiver.due())
+    }
+
+    /// The application writes `bytes`, which leave at once if the window allows (TCP_NODELAY).
+    pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
+        let first = cx.out.len();
+        self.sender.write(cx, bytes);
+        self.stamp(cx, first);
+    }
+
+    /// A segment arrived.
+    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+        if self.receiver.admit(segment, cx.profile) {
+            let first = cx.out.len();
+            self.sender.acknowledge(cx, segment);
+            self.stamp(cx, first);
+            if segment.length > 0 {
+                let timeout = self.sender.timeout();
+                self.receiver.take(cx.now, segment, timeout, cx.profile);
+            }
+            let first = cx.out.len();
+            self.sender.push(cx);
+            self.stamp(cx, first);
+        }
+        if self.receiver.must_acknowledge(cx.now, self.sender.srtt(), cx.profile) {
+            self.acknowledge(cx);
+        }
+    }
+
+    /// The deadline has come.
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+        if self.receiver.due() <= cx.now {
+            self.receiver.expire(self.sender.timeout(), cx.profile);
+            self.acknowledge(cx);
+        }
+        if self.sender.deadline() <= cx.now {
+            let first = cx.out.len();
+            self.sender.expire(cx)?;
+            self.stamp(cx, first);
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, cx: &mut Context<'_>) {
+        let mut segment =
+            Segment { sequence: self.sender.next(), timestamp: cx.clock(), ..Segment::default() };
+        self.receiver.stamp(&mut segment, cx.profile);
+        cx.out.push(segment);
+    }
+
+    /// Data segments carry the acknowledgement too.
+    fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+        let clock = cx.clock();
+        for segment in &mut cx.out[first..] {
+            segment.timestamp = clock;
+            self.receiver.answers(cx.now);
+            self.receiver.stamp(segment, cx.profile);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

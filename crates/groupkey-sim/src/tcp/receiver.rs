@@ -1,0 +1,273 @@
+//! The receiving half: reassembly, selective acknowledgement, and when to acknowledge.
+
+use super::profile::TcpProfile;
+use super::{Range, Segment, SelectiveAcknowledgement};
+use crate::time::{Duration, Time};
+
+/// Acknowledgements sent at once after a start, a gap in time or a duplicate, at most.
+const QUICK_ACKNOWLEDGEMENTS: u8 = 16;
+/// The receiver's first guess of the sender's segment size (RFC 9293 default MSS).
+const FIRST_SEGMENT_GUESS: u64 = 536;
+/// Ceiling of a delayed acknowledgement, however long the round trip.
+const LONGEST_DELAY: Duration = Duration::from_millis(200);
+
+/// Receive state of one end of a connection.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Everything before this stream offset has arrived.
+    next: u64,
+    /// The acknowledgement last sent.
+    acknowledged: u64,
+    /// What has arrived beyond a gap, ascending.
+    beyond: Vec<Range>,
+    /// The block changed last, to be reported first (RFC 2018).
+    latest: Range,
+    /// Bytes that arrived twice, to be reported once (RFC 2883).
+    duplicate: Option<Range>,
+    /// The peer's timestamp to echo, ms.
+    echo: u32,
+    /// Longest segment seen.
+    segment_guess: u64,
+    /// How long to delay; adapts to the pace of arrivals. Zero before the first data.
+    delay: Duration,
+    last_arrival: Time,
+    quick: u8,
+    /// Interactive mode: answers follow requests, so acknowledgements wait to ride on them.
+    interactive: bool,
+    /// An acknowledgement is owed.
+    owed: bool,
+    /// It must not wait.
+    now: bool,
+    /// Small segments arrived since the last acknowledgement: 0, 1, or 2 and more.
+    small: u8,
+    /// When the delayed acknowledgement is due.
+    due: Time,
+}
+
+impl Receiver {
+    /// The receiver of a connection just made, `interactive` if this end answered last.
+    pub(crate) fn new(echo: u32, interactive: bool, profile: &TcpProfile) -> Self {
+        Self {
+            next: 0,
+            acknowledged: 0,
+            beyond: Vec::new(),
+            latest: Range::default(),
+            duplicate: None,
+            echo,
+            segment_guess: FIRST_SEGMENT_GUESS,
+            delay: profile.delayed_acknowledgement,
+            last_arrival: Time::ZERO,
+            // One was spent on the connection's first packet.
+            quick: QUICK_ACKNOWLEDGEMENTS - 1,
+            interactive,
+            owed: false,
+            now: false,
+            small: 0,
+            due: Time::NEVER,
+        }
+    }
+
+    /// Bytes received in order.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// When the delayed acknowledgement is due, if one waits.
+    pub(crate) const fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Checks a segment's place. A segment that was acknowledged in full before is refused: it is
+    /// answered at once, and neither its timestamp nor its acknowledgement counts.
+    pub(crate) fn admit(&mut self, segment: &Segment, profile: &TcpProfile) -> bool {
+        if segment.length > 0 && segment.end() < self.acknowledged {
+            self.repeated(Range { start: segment.sequence, end: segment.end() }, profile);
+            self.now = true;
+            return false;
+        }
+        // RFC 7323, section 4.3: echo the timestamp of what the last acknowledgement left open.
+        if segment.sequence <= self.acknowledged {
+            self.echo = self.echo.max(segment.timestamp);
+        }
+        true
+    }
+
+    /// Takes a segment's data. `timeout` is this end's retransmission timeout.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        timeout: Duration,
+        profile: &TcpProfile,
+    ) {
+        let range = Range { start: segment.sequence, end: segment.end() };
+        if range.end <= self.next {
+            self.repeated(range, profile);
+        } else if range.start > self.next {
+            self.set_aside(range);
+        } else {
+            if range.start < self.next {
+                self.duplicate = Some(Range { start: range.start, end: self.next });
+            }
+            self.adapt(now, u64::from(segment.length), timeout, profile);
+            self.next = range.end;
+            self.close_gaps();
+        }
+        self.owed = true;
+    }
+
+    /// Whether an acknowledgement must go out now; else it waits, at most until `due`.
+    pub(crate) fn must_acknowledge(
+        &mut self,
+        now: Time,
+        srtt: Duration,
+        profile: &TcpProfile,
+    ) -> bool {
+        if !self.owed {
+            return self.now;
+        }
+        let unacknowledged = self.next - self.acknowledged;
+        let quick = self.quick > 0 && !self.interactive;
+        // The application reads at once: a reader that does not answer acknowledges what it read,
+        // and so does one that finds two small segments.
+        let read = self.small > 1 || (self.small > 0 && !self.interactive);
+        let gap = !self.beyond.is_empty();
+        if self.now || quick || read || gap || unacknowledged > self.segment_guess {
+            return true;
+        }
+        if profile.delayed_acknowledgement == Duration::ZERO {
+            return true;
+        }
+        let floor = profile.delayed_acknowledgement;
+        let delay = self.delay.min(srtt.max(floor).min(LONGEST_DELAY));
+        let due = profile.expiry(now, delay);
+        if self.due == Time::NEVER {
+            self.due = due;
+            return false;
+        }
+        // About to expire anyway.
+        if self.due.since(now).as_nanos() <= delay.as_nanos() / 4 {
+            return true;
+        }
+        self.due = self.due.min(due);
+        false
+    }
+
+    /// The delayed acknowledgement's time is over: nothing came to ride on.
+    pub(crate) fn expire(&mut self, timeout: Duration, profile: &TcpProfile) {
+        if self.interactive {
+            self.interactive = false;
+            self.delay = profile.delayed_acknowledgement;
+        } else {
+            self.delay = (self.delay * 2).min(timeout);
+        }
+    }
+
+    /// Data leaves. An answer soon after data arrived means interactive use.
+    pub(crate) fn answers(&mut self, now: Time) {
+        if now.since(self.last_arrival) < self.delay {
+            self.interactive = true;
+        }
+    }
+
+    /// Fills in an outgoing segment's acknowledgement, and so pays what is owed.
+    pub(crate) fn stamp(&mut self, segment: &mut Segment, profile: &TcpProfile) {
+        segment.acknowledgement = self.next;
+        segment.echo = self.echo;
+        segment.selective = self.report();
+        if self.owed && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = profile.delayed_acknowledgement;
+            }
+        }
+        self.acknowledged = self.next;
+        self.duplicate = None;
+        self.owed = false;
+        self.now = false;
+        self.small = 0;
+        self.due = Time::NEVER;
+    }
+
+    /// Bytes that were here before: report them, and acknowledge quickly for a while, since the
+    /// sender seems to miss acknowledgements.
+    fn repeated(&mut self, range: Range, profile: &TcpProfile) {
+        self.duplicate = Some(range);
+        self.quick = QUICK_ACKNOWLEDGEMENTS;
+        self.interactive = false;
+        self.delay = profile.delayed_acknowledgement;
+        self.owed = true;
+    }
+
+    /// Adapts the delay to the pace at which data arrives.
+    fn adapt(&mut self, now: Time, length: u64, timeout: Duration, profile: &TcpProfile) {
+        let floor = profile.delayed_acknowledgement;
+        let gap = now.since(self.last_arrival);
+        let halves = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
+        if gap <= halves(floor) {
+            self.delay = halves(self.delay) + halves(floor);
+        } else if gap < self.delay {
+            self.delay = (halves(self.delay) + gap).min(timeout);
+        } else if gap > timeout {
+            self.quick = self.quick.max(QUICK_ACKNOWLEDGEMENTS);
+        }
+        self.last_arrival = now;
+        if length >= self.segment_guess {
+            self.segment_guess = length;
+        } else {
+            self.small = (self.small + 1).min(2);
+        }
+    }
+
+    fn set_aside(&mut self, range: Range) {
+        let first = self.beyond.partition_point(|held| held.end < range.start);
+        let last = self.beyond.partition_point(|held| held.start <= range.end);
+        let mut merged = range;
+        for held in &self.beyond[first..last] {
+            if range.start.max(held.start) < range.end.min(held.end) {
+                self.duplicate = Some(Range {
+                    start: range.start.max(held.start),
+                    end: range.end.min(held.end),
+                });
+            }
+            merged.start = merged.start.min(held.start);
+            merged.end = merged.end.max(held.end);
+        }
+        self.beyond.splice(first..last, [merged]);
+        self.latest = merged;
+    }
+
+    fn close_gaps(&mut self) {
+        if self.beyond.is_empty() {
+            return;
+        }
+        let reached = self.beyond.partition_point(|held| held.start <= self.next);
+        for held in self.beyond.drain(..reached) {
+            self.next = self.next.max(held.end);
+        }
+        // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
+        self.now |= self.beyond.is_empty();
+    }
+
+    /// The SACK option: a duplicate first (RFC 2883), then the latest block, then others.
+    fn report(&self) -> SelectiveAcknowledgement {
+        let mut report = SelectiveAcknowledgement::default();
+        if let Some(range) = self.duplicate {
+            report.push(range);
+            report.duplicate = true;
+        }
+        if self.beyond.is_empty() {
+            return report;
+        }
+        let latest = self.beyond.iter().position(|held| *held == self.latest);
+        if let Some(index) = latest {
+            report.push(self.beyond[index]);
+        }
+        for (index, held) in self.beyond.iter().enumerate() {
+            if latest != Some(index) {
+                report.push(*held);
+            }
+        }
+        report
+    }
+}

@@ -1,0 +1,930 @@
+//! The sending half: what is in flight, what is lost, when to send it again, and how much at once.
+//!
+//! Loss is found in three ways: by a later segment's acknowledgement (RACK, RFC 8985), by a probe of
+//! the tail when acknowledgements stop (RFC 8985, section 7), and by the retransmission timeout (RFC
+//! 6298) with its undo when it was spurious (RFC 5682, RFC 2883). The window grows as Reno's and
+//! shrinks as CUBIC's.
+
+use std::collections::VecDeque;
+
+use super::estimator::Estimator;
+use super::profile::TcpProfile;
+use super::window::{Size, Window};
+use super::{Context, GaveUp, Segment};
+use crate::time::{Duration, Time};
+
+/// Added to a probe's timeout when more than one segment is out, and to a reordering timeout.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(2);
+/// Selectively acknowledged segments beyond a gap that prove a loss without further waiting.
+const DUPLICATE_THRESHOLD: u32 = 3;
+/// Round trips made by the connection's set-up: SYN, CONNECT, SUBSCRIBE.
+const SET_UP_ROUND_TRIPS: u64 = 3;
+
+/// Send state of one end of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// First byte not acknowledged (SND.UNA).
+    unacknowledged: u64,
+    /// First byte not sent (SND.NXT).
+    next: u64,
+    /// End of what the application wrote.
+    written: u64,
+    flight: VecDeque<Sent>,
+    /// Of those in flight: marked lost, selectively acknowledged, and sent again.
+    lost: u32,
+    sacked: u32,
+    resent: u32,
+    state: State,
+    /// What was sent when the present state began; its acknowledgement ends the state.
+    high: u64,
+    window: Window,
+    probe: Option<Probe>,
+    rack: Rack,
+    undo: Option<Undo>,
+    /// Looking for evidence that the timeout was spurious (F-RTO, RFC 5682).
+    doubting: bool,
+    estimator: Estimator,
+    /// The retransmission timeout with its present back-off.
+    timeout: Duration,
+    timer: Option<(Timer, Time)>,
+    /// When the oldest outstanding segment was first sent again.
+    resending_since: Option<Time>,
+    /// Timeouts since the last progress.
+    timeouts: u32,
+    last_sent: Time,
+}
+
+/// Congestion states in ascending order of trouble, by the names of the Linux kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Probe,
+    Reordering,
+    Retransmission,
+}
+
+/// A segment sent and not yet acknowledged cumulatively.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    sent_at: Time,
+    sacked: bool,
+    lost: bool,
+    /// Sent again, and that copy is believed to be on the way.
+    resent: bool,
+    ever_resent: bool,
+}
+
+/// A tail-loss probe on the way.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// SND.NXT when it was sent.
+    end: u64,
+    repeats: bool,
+}
+
+/// The most recently sent segment known to have arrived (RFC 8985).
+#[derive(Debug, Default)]
+struct Rack {
+    sent_at: Time,
+    end: u64,
+    rtt: Duration,
+    advanced: bool,
+    reordering_seen: bool,
+}
+
+/// What is needed to take a window reduction back.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    from: u64,
+    /// Repeats not yet reported as duplicates; `None` before the first repeat.
+    repeats: Option<u32>,
+    window: Size,
+}
+
+/// What an acknowledgement turned out to say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Findings {
+    carries_data: bool,
+    advances: bool,
+    sacks: bool,
+    duplicate: bool,
+    duplicate_of_probe: bool,
+    /// Acknowledges data that was never sent again, sent before the state began.
+    original: bool,
+    /// Acknowledges, cumulatively, data that was sent again.
+    repeated: bool,
+    restart_timer: bool,
+    lost_again: bool,
+    delivered: u32,
+    echo: u32,
+    first_sent: Option<Time>,
+    last_sent: Option<Time>,
+    first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
+    /// Lowest offset that arrived late without having been sent again.
+    late: Option<u64>,
+}
+
+/// What to send after an acknowledgement, beside new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resend {
+    Lost,
+    NewFirst,
+    Nothing,
+}
+
+impl Sender {
+    pub(crate) fn new(round_trip: Duration, profile: &TcpProfile) -> Self {
+        let mut estimator = Estimator::default();
+        for _ in 0..SET_UP_ROUND_TRIPS {
+            estimator.sample(round_trip, profile.minimum_variance, 0, 0);
+        }
+        Self {
+            unacknowledged: 0,
+            next: 0,
+            written: 0,
+            flight: VecDeque::new(),
+            lost: 0,
+            sacked: 0,
+            resent: 0,
+            state: State::Open,
+            high: 0,
+            window: Window::new(profile.initial_window),
+            probe: None,
+            rack: Rack::default(),
+            undo: None,
+            doubting: false,
+            timeout: profile.rounded(estimator.timeout()),
+            estimator,
+            timer: None,
+            resending_since: None,
+            timeouts: 0,
+            last_sent: Time::ZERO,
+        }
+    }
+
+    /// First byte not sent yet.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// End of what the application wrote.
+    pub(crate) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The retransmission timeout with its present back-off.
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn srtt(&self) -> Duration {
+        self.estimator.srtt()
+    }
+
+    #[cfg(test)]
+    pub(super) const fn cwnd(&self) -> u32 {
+        self.window.cwnd()
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        self.timer.map_or(Time::NEVER, |(_, at)| at)
+    }
+
+    pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
+        if self.flight.is_empty() {
+            let idle = cx.now.since(self.last_sent);
+            self.window.restart_after_idle(idle, self.timeout, cx.profile.initial_window);
+        }
+        self.written += u64::from(bytes);
+        self.push(cx);
+    }
+
+    /// Sends new data as far as the window allows. What waits has been joined to full segments.
+    pub(crate) fn push(&mut self, cx: &mut Context<'_>) {
+        if self.next == self.written {
+            return;
+        }
+        let mut sent = 0;
+        while self.next < self.written && self.in_flight() < self.window.cwnd() {
+            self.send_new(cx);
+            sent += 1;
+        }
+        if sent > 0 {
+            if self.reducing() {
+                self.window.count_sent(sent);
+            }
+            self.schedule_probe(cx, false);
+        }
+        self.note_window_use();
+    }
+
+    /// Takes the acknowledgement that a segment carries.
+    pub(crate) fn acknowledge(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+        let acknowledgement = segment.acknowledgement.min(self.next);
+        let before = self.unacknowledged;
+        let was_out = !self.flight.is_empty();
+        let mut findings = Findings {
+            carries_data: segment.length > 0,
+            advances: acknowledgement > before,
+            echo: segment.echo,
+            ..Findings::default()
+        };
+        if !was_out && segment.selective.count == 0 && self.probe.is_none() {
+            return;
+        }
+        if findings.advances {
+            self.timeouts = 0;
+        }
+        let highest_sacked = self.highest_sacked();
+        self.take_selective(cx, segment, &mut findings);
+        self.take_cumulative(cx, acknowledgement, &mut findings);
+        if findings.late.is_some_and(|offset| offset < highest_sacked.max(self.highest_sacked())) {
+            self.rack.reordering_seen = true;
+        }
+        self.take_round_trip(cx, &findings);
+        self.end_probe(acknowledgement, &findings);
+        let mut resend = Resend::Nothing;
+        let duplicate = !findings.advances && !findings.carries_data;
+        let alarming = duplicate || findings.sacks || findings.duplicate;
+        if (was_out && (alarming || self.state != State::Open)) || findings.duplicate {
+            resend = self.judge(cx, &mut findings);
+        }
+        if !was_out {
+            return;
+        }
+        if findings.restart_timer && !self.schedule_probe(cx, true) {
+            self.rearm(cx);
+        }
+        self.control_window(&findings);
+        match resend {
+            Resend::Lost => self.resend_lost(cx),
+            Resend::NewFirst => {
+                self.push(cx);
+                if self.next <= self.high {
+                    self.doubting = false;
+                    self.resend_lost(cx);
+                }
+            }
+            Resend::Nothing => {}
+        }
+    }
+
+    /// The timer fired.
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+        let Some((timer, _)) = self.timer else {
+            return Ok(());
+        };
+        match timer {
+            Timer::Probe => self.send_probe(cx),
+            Timer::Reordering => self.end_reordering_wait(cx),
+            Timer::Retransmission => {
+                self.timer = None;
+                return self.time_out(cx);
+            }
+        }
+        Ok(())
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.flight.len() as u32 + self.resent - self.sacked - self.lost
+    }
+
+    const fn reducing(&self) -> bool {
+        matches!(self.state, State::Cwr | State::Recovery)
+    }
+
+    fn send_new(&mut self, cx: &mut Context<'_>) {
+        let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
+        let first = self.flight.is_empty();
+        let (start, end) = (self.next, self.next + length);
+        cx.out.push(Segment { sequence: start, length: length as u32, ..Segment::default() });
+        self.flight.push_back(Sent {
+            start,
+            end,
+            sent_at: cx.now,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
+        });
+        self.next = end;
+        self.last_sent = cx.now;
+        if first || matches!(self.timer, Some((Timer::Probe, _))) {
+            self.rearm(cx);
+        }
+    }
+
+    fn note_window_use(&mut self) {
+        let (in_flight, out) = (self.in_flight(), self.flight.len() as u32);
+        self.window.note_use(in_flight, out, self.unacknowledged, self.next);
+    }
+
+    fn take_selective(&mut self, cx: &Context<'_>, segment: &Segment, findings: &mut Findings) {
+        if let Some(range) = segment.selective.duplicate() {
+            findings.duplicate = true;
+            findings.duplicate_of_probe =
+                self.probe.is_some_and(|probe| probe.repeats && probe.end == range.end);
+            if let Some(Undo { from, repeats: Some(repeats), .. }) = &mut self.undo
+                && range.end > *from
+            {
+                *repeats = repeats.saturating_sub(1);
+            }
+            for index in self.indices_within(range.start, range.end) {
+                let sent = &mut self.flight[index];
+                if sent.resent {
+                    sent.resent = false;
+                    self.resent -= 1;
+                }
+            }
+        }
+        for &range in segment.selective.held() {
+            for index in self.indices_within(range.start, range.end) {
+                self.take_sacked(cx, index, findings);
+            }
+        }
+    }
+
+    fn take_sacked(&mut self, cx: &Context<'_>, index: usize, findings: &mut Findings) {
+        let sent = self.flight[index];
+        if sent.sacked {
+            return;
+        }
+        self.advance_rack(cx, &sent);
+        if !sent.ever_resent {
+            findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
+            findings.original |= sent.end <= self.high;
+            findings.first_sacked.get_or_insert(sent.sent_at);
+            findings.last_sacked = Some(sent.sent_at);
+        }
+        let sent = &mut self.flight[index];
+        if sent.lost {
+            sent.lost = false;
+            self.lost -= 1;
+            if sent.resent {
+                sent.resent = false;
+                self.resent -= 1;
+            }
+        }
+        sent.sacked = true;
+        self.sacked += 1;
+        findings.sacks = true;
+        findings.delivered += 1;
+    }
+
+    fn take_cumulative(&mut self, cx: &Context<'_>, acknowledgement: u64, findings: &mut Findings) {
+        if !findings.advances {
+            // A selective acknowledgement of data older than the last repeat of the head must not
+            // put the timeout off.
+            if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.front()) {
+                findings.restart_timer = sacked < head.sent_at;
+            }
+            return;
+        }
+        self.unacknowledged = acknowledgement;
+        while let Some(&sent) = self.flight.front() {
+            if sent.end > acknowledgement {
+                let head = &mut self.flight[0];
+                head.start = head.start.max(acknowledgement);
+                break;
+            }
+            self.flight.pop_front();
+            self.resent -= u32::from(sent.resent);
+            self.lost -= u32::from(sent.lost);
+            self.sacked -= u32::from(sent.sacked);
+            if sent.ever_resent {
+                findings.repeated = true;
+            } else if !sent.sacked {
+                findings.first_sent.get_or_insert(sent.sent_at);
+                findings.last_sent = Some(sent.sent_at);
+                findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
+                findings.original |= sent.end <= self.high;
+            }
+            if !sent.sacked {
+                findings.delivered += 1;
+                // An echo older than the repeat acknowledges the original.
+                if !sent.ever_resent || findings.echo >= milliseconds(sent.sent_at) {
+                    self.advance_rack(cx, &sent);
+                }
+            }
+        }
+        findings.restart_timer = true;
+        if self.flight.front().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
+            self.resending_since = None;
+        }
+    }
+
+    /// Karn's rule with timestamps: repeated data gives a sample too, by the echo. A sample resets
+    /// the back-off.
+    fn take_round_trip(&mut self, cx: &Context<'_>, findings: &Findings) {
+        let sample = match (findings.first_sent, findings.first_sacked) {
+            (Some(sent), _) if !findings.repeated => cx.now.since(sent),
+            (_, Some(sacked)) => cx.now.since(sacked),
+            _ if findings.advances => {
+                let ticks = cx.clock().saturating_sub(findings.echo).max(1);
+                Duration::from_millis(u64::from(ticks))
+            }
+            _ => return,
+        };
+        let floor = cx.profile.minimum_variance;
+        self.estimator.sample(sample, floor, self.unacknowledged, self.next);
+        self.timeout = cx.profile.rounded(self.estimator.timeout()).min(cx.profile.maximum_timeout);
+    }
+
+    /// Whether the outstanding probe's fate is known; a probe that repaired a loss costs window.
+    fn end_probe(&mut self, acknowledgement: u64, findings: &Findings) {
+        let Some(probe) = self.probe else {
+            return;
+        };
+        if acknowledgement < probe.end {
+            return;
+        }
+        if !probe.repeats || findings.duplicate_of_probe {
+            self.probe = None;
+        } else if acknowledgement > probe.end {
+            self.begin_reduction();
+            self.window.end_reduction();
+            self.state = State::Cwr;
+            self.keep_open();
+        } else if !findings.advances && !findings.carries_data && !findings.sacks {
+            self.probe = None;
+        }
+    }
+
+    /// Decides, in any state but an untroubled open one, what an acknowledgement means.
+    fn judge(&mut self, cx: &mut Context<'_>, findings: &mut Findings) -> Resend {
+        if self.state != State::Open && self.unacknowledged >= self.high {
+            match self.state {
+                State::Cwr if self.unacknowledged > self.high => self.end_reduction(),
+                State::Recovery => {
+                    if self.may_undo(findings) {
+                        self.take_back(false);
+                    }
+                    self.end_reduction();
+                }
+                _ => {}
+            }
+        }
+        match self.state {
+            State::Recovery => {
+                if self.undo_by_duplicates() {
+                    self.try_open();
+                }
+                self.find_losses(cx, findings);
+                if self.state != State::Recovery {
+                    if self.lost == 0 {
+                        return Resend::Nothing;
+                    }
+                    self.enter_recovery();
+                }
+            }
+            State::Loss => {
+                let resend = self.leave_loss(findings);
+                self.find_losses(cx, findings);
+                if self.state != State::Open && !findings.lost_again {
+                    return resend;
+                }
+                return self.judge_open(cx, findings, resend);
+            }
+            State::Open | State::Disorder | State::Cwr => {
+                return self.judge_open(cx, findings, Resend::Nothing);
+            }
+        }
+        Resend::Lost
+    }
+
+    fn judge_open(
+        &mut self,
+        cx: &mut Context<'_>,
+        findings: &mut Findings,
+        otherwise: Resend,
+    ) -> Resend {
+        if self.state <= State::Disorder {
+            self.undo_by_duplicates();
+        }
+        self.find_losses(cx, findings);
+        if self.lost == 0 {
+            self.try_open();
+            return otherwise;
+        }
+        self.enter_recovery();
+        Resend::Lost
+    }
+
+    /// In the loss state: was the timeout spurious, is the loss repaired, or what is next?
+    fn leave_loss(&mut self, findings: &Findings) -> Resend {
+        let recovered = self.unacknowledged >= self.high;
+        if findings.advances && self.may_undo(findings) {
+            self.take_back(true);
+            self.timeouts = 0;
+            self.state = State::Open;
+            return Resend::Nothing;
+        }
+        if self.doubting {
+            if findings.original {
+                self.take_back(true);
+                self.timeouts = 0;
+                self.state = State::Open;
+                return Resend::Nothing;
+            }
+            if self.next > self.high {
+                if findings.sacks || !(findings.advances || findings.carries_data) {
+                    self.doubting = false;
+                }
+            } else if findings.advances && !recovered {
+                self.high = self.next;
+                if self.next < self.written {
+                    return Resend::NewFirst;
+                }
+                self.doubting = false;
+            }
+        }
+        if recovered {
+            self.state = State::Open;
+            return Resend::Nothing;
+        }
+        Resend::Lost
+    }
+
+    /// Marks what RACK takes as lost; what may only be late gets a timer.
+    fn find_losses(&mut self, cx: &Context<'_>, findings: &mut Findings) {
+        if !self.rack.advanced {
+            return;
+        }
+        self.rack.advanced = false;
+        let resent = self.resent;
+        if let Some(wait) = self.mark_overdue(cx) {
+            let at = cx.profile.expiry(cx.now, wait + LEAST_TIMEOUT);
+            self.timer = Some((Timer::Reordering, at));
+            findings.restart_timer = false;
+        }
+        findings.lost_again |= self.resent < resent;
+    }
+
+    /// Marks as lost what was sent a round trip and a reordering window before something that has
+    /// arrived. Gives how long to wait for the rest.
+    fn mark_overdue(&mut self, cx: &Context<'_>) -> Option<Duration> {
+        if self.sacked == 0 && self.lost == 0 && !self.any_resent() {
+            return None;
+        }
+        let allowed = self.rack.rtt + self.reordering_window();
+        let mut longest = None;
+        for index in 0..self.flight.len() {
+            let sent = self.flight[index];
+            if sent.sacked || (sent.lost && !sent.resent) || !self.rack.is_after(&sent) {
+                continue;
+            }
+            let elapsed = cx.now.since(sent.sent_at);
+            if elapsed >= allowed {
+                self.mark_lost(index);
+            } else {
+                longest = longest.max(Some(allowed - elapsed));
+            }
+        }
+        longest
+    }
+
+    fn reordering_window(&self) -> Duration {
+        let certain = self.state >= State::Recovery || self.sacked >= DUPLICATE_THRESHOLD;
+        if certain && !self.rack.reordering_seen {
+            return Duration::ZERO;
+        }
+        let quarter = Duration::from_nanos(self.estimator.min_rtt().as_nanos() / 4);
+        quarter.min(self.estimator.srtt())
+    }
+
+    fn mark_lost(&mut self, index: usize) {
+        let sent = &mut self.flight[index];
+        if sent.sacked {
+            return;
+        }
+        if sent.resent {
+            sent.resent = false;
+            self.resent -= 1;
+        }
+        if !sent.lost {
+            sent.lost = true;
+            self.lost += 1;
+        }
+    }
+
+    /// Sends the lost again as far as the window allows.
+    fn resend_lost(&mut self, cx: &mut Context<'_>) {
+        let mut index = 0;
+        let mut head = false;
+        while self.lost > self.resent && index < self.flight.len() {
+            if self.in_flight() >= self.window.cwnd() {
+                break;
+            }
+            let sent = self.flight[index];
+            if sent.lost && !sent.sacked && !sent.resent {
+                self.resend(cx, index);
+                head |= index == 0;
+            }
+            index += 1;
+        }
+        if head && !matches!(self.timer, Some((Timer::Reordering, _))) {
+            self.set_timer(cx, Timer::Retransmission, self.timeout);
+        }
+    }
+
+    fn resend(&mut self, cx: &mut Context<'_>, index: usize) {
+        self.repeat(cx, index);
+        self.flight[index].resent = true;
+        self.resent += 1;
+        self.resending_since.get_or_insert(cx.now);
+        if self.reducing() {
+            self.window.count_sent(1);
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.repeats = Some(undo.repeats.unwrap_or(0) + 1);
+        }
+    }
+
+    /// Puts a segment on the wire again, joined by the small ones after it that fit.
+    fn repeat(&mut self, cx: &mut Context<'_>, index: usize) {
+        let most = u64::from(cx.profile.maximum_segment);
+        while let Some(&follower) = self.flight.get(index + 1) {
+            let head = &mut self.flight[index];
+            if follower.sacked || follower.end - head.start > most {
+                break;
+            }
+            head.end = follower.end;
+            head.ever_resent |= follower.ever_resent;
+            self.lost -= u32::from(follower.lost);
+            self.resent -= u32::from(follower.resent);
+            self.flight.remove(index + 1);
+        }
+        let sent = &mut self.flight[index];
+        sent.sent_at = cx.now;
+        sent.ever_resent = true;
+        cx.out.push(Segment {
+            sequence: sent.start,
+            length: (sent.end - sent.start) as u32,
+            retransmission: true,
+            ..Segment::default()
+        });
+        self.last_sent = cx.now;
+    }
+
+    fn send_probe(&mut self, cx: &mut Context<'_>) {
+        if self.flight.is_empty() {
+            self.timer = None;
+            return;
+        }
+        // At most one at a time; then the retransmission timeout takes over.
+        if self.probe.is_none() {
+            let repeats = self.next == self.written;
+            if repeats {
+                self.repeat(cx, self.flight.len() - 1);
+            } else {
+                self.send_new(cx);
+                self.note_window_use();
+            }
+            self.probe = Some(Probe { end: self.next, repeats });
+            // The retransmission timeout starts anew, in full.
+            self.timer = None;
+        }
+        self.rearm(cx);
+    }
+
+    fn end_reordering_wait(&mut self, cx: &mut Context<'_>) {
+        let before = self.in_flight();
+        let wait = self.mark_overdue(cx);
+        if let Some(wait) = wait {
+            self.set_timer(cx, Timer::Reordering, wait + LEAST_TIMEOUT);
+        }
+        if self.in_flight() != before {
+            if self.state != State::Recovery {
+                self.enter_recovery();
+                self.window.reduce(self.in_flight(), 1, false);
+            }
+            self.resend_lost(cx);
+        }
+        if !matches!(self.timer, Some((Timer::Retransmission, _))) && wait.is_none() {
+            self.rearm(cx);
+        }
+    }
+
+    fn time_out(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+        if self.flight.is_empty() {
+            return Ok(());
+        }
+        let since = self.resending_since.unwrap_or(cx.now);
+        if self.timeouts > 0 && cx.now.since(since) >= cx.profile.give_up_after {
+            return Err(GaveUp);
+        }
+        self.enter_loss(cx);
+        self.probe = None;
+        self.resend(cx, 0);
+        self.timeouts += 1;
+        self.timeout = (self.timeout * 2).min(cx.profile.maximum_timeout);
+        self.set_timer(cx, Timer::Retransmission, self.timeout);
+        Ok(())
+    }
+
+    fn enter_loss(&mut self, cx: &Context<'_>) {
+        let fresh = self.state < State::Recovery;
+        let again = self.timeouts > 0;
+        // The head is lost for certain; what was sent within the last round trip may yet arrive.
+        self.mark_lost(0);
+        for index in 1..self.flight.len() {
+            if cx.now.since(self.flight[index].sent_at) >= self.rack.rtt {
+                self.mark_lost(index);
+            }
+        }
+        let first_here = self.state <= State::Disorder
+            || self.high <= self.unacknowledged
+            || (self.state == State::Loss && !again);
+        if first_here {
+            self.remember_for_undo();
+        }
+        self.window.collapse(self.in_flight() + 1, first_here);
+        self.state = State::Loss;
+        self.high = self.next;
+        self.doubting = fresh || again;
+    }
+
+    fn enter_recovery(&mut self) {
+        self.remember_for_undo();
+        self.begin_reduction();
+        self.state = State::Recovery;
+    }
+
+    fn remember_for_undo(&mut self) {
+        let probes = u32::from(self.probe.is_some_and(|probe| probe.repeats));
+        let repeats = self.resent + probes;
+        self.undo = Some(Undo {
+            from: self.unacknowledged,
+            repeats: (repeats > 0).then_some(repeats),
+            window: self.window.size(),
+        });
+    }
+
+    fn begin_reduction(&mut self) {
+        self.high = self.next;
+        self.probe = None;
+        self.window.begin_reduction();
+    }
+
+    fn end_reduction(&mut self) {
+        if self.state == State::Cwr || self.undo.is_some() {
+            self.window.end_reduction();
+        }
+        self.state = State::Open;
+    }
+
+    /// Whether what was taken for a loss was none: every repeat was reported as a duplicate, or the
+    /// echo is older than the first repeat.
+    fn may_undo(&self, findings: &Findings) -> bool {
+        let Some(undo) = self.undo else {
+            return false;
+        };
+        let older = self.resending_since.is_some_and(|at| findings.echo < milliseconds(at));
+        undo.repeats == Some(0) || (findings.advances && older)
+    }
+
+    fn undo_by_duplicates(&mut self) -> bool {
+        let spurious = self.undo.is_some_and(|undo| undo.repeats == Some(0));
+        if spurious {
+            self.take_back(false);
+        }
+        spurious
+    }
+
+    fn take_back(&mut self, unmark: bool) {
+        if unmark {
+            for sent in &mut self.flight {
+                sent.lost = false;
+            }
+            self.lost = 0;
+        }
+        if let Some(undo) = self.undo.take() {
+            self.window.restore(undo.window);
+        }
+        // Have losses looked for anew.
+        self.rack.advanced = true;
+    }
+
+    fn try_open(&mut self) {
+        if self.state != State::Cwr {
+            self.keep_open();
+        }
+    }
+
+    fn keep_open(&mut self) {
+        let trouble = self.sacked + self.lost > 0 || self.any_resent();
+        let state = if trouble { State::Disorder } else { State::Open };
+        if self.state != state {
+            self.state = state;
+            self.high = self.next;
+        }
+    }
+
+    fn any_resent(&self) -> bool {
+        self.resent > 0 || self.flight.front().is_some_and(|head| head.ever_resent)
+    }
+
+    fn control_window(&mut self, findings: &Findings) {
+        if self.reducing() {
+            let clean = findings.advances && self.lost == 0;
+            self.window.reduce(self.in_flight(), findings.delivered, clean);
+        } else if findings.advances {
+            self.window.grow(findings.delivered);
+        }
+    }
+
+    fn advance_rack(&mut self, cx: &Context<'_>, sent: &Sent) {
+        let rtt = cx.now.since(sent.sent_at);
+        if sent.ever_resent && rtt < self.estimator.min_rtt() {
+            // Faster than any round trip: the original was acknowledged.
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt = rtt;
+        if !self.rack.is_after(sent) {
+            self.rack.sent_at = sent.sent_at;
+            self.rack.end = sent.end;
+        }
+    }
+
+    fn highest_sacked(&self) -> u64 {
+        if self.sacked == 0 {
+            return self.unacknowledged;
+        }
+        let highest = self.flight.iter().rev().find(|sent| sent.sacked);
+        highest.map_or(self.unacknowledged, |sent| sent.start)
+    }
+
+    /// The segments in flight that lie within a stretch of the stream.
+    fn indices_within(&self, start: u64, end: u64) -> core::ops::Range<usize> {
+        let first = self.flight.partition_point(|sent| sent.start < start);
+        let last = self.flight.partition_point(|sent| sent.end <= end);
+        first..last.max(first)
+    }
+
+    /// Schedules a probe of the tail instead of the retransmission timeout, if one is allowed: two
+    /// round trips from now, and if a single segment is out, time for a delayed acknowledgement;
+    /// never later than the timeout would be.
+    fn schedule_probe(&mut self, cx: &Context<'_>, restarted: bool) -> bool {
+        let allowed = matches!(self.state, State::Open | State::Cwr);
+        if !cx.profile.tail_loss_probe || self.flight.is_empty() || !allowed {
+            return false;
+        }
+        let spare =
+            if self.flight.len() == 1 { cx.profile.minimum_variance } else { LEAST_TIMEOUT };
+        let mut wait = cx.profile.rounded(self.estimator.srtt() * 2 + spare);
+        let rest = if restarted { self.timeout } else { self.rest_of_timeout(cx) };
+        if rest > Duration::ZERO {
+            wait = wait.min(cx.profile.rounded(rest));
+        }
+        self.set_timer(cx, Timer::Probe, wait);
+        true
+    }
+
+    fn rearm(&mut self, cx: &Context<'_>) {
+        if self.flight.is_empty() {
+            self.timer = None;
+            return;
+        }
+        let wait = match self.timer {
+            Some((Timer::Probe | Timer::Reordering, _)) => {
+                self.rest_of_timeout(cx).max(Duration::from_nanos(1))
+            }
+            _ => self.timeout,
+        };
+        self.set_timer(cx, Timer::Retransmission, wait);
+    }
+
+    /// What remains of the retransmission timeout of the oldest segment.
+    fn rest_of_timeout(&self, cx: &Context<'_>) -> Duration {
+        let since = self.flight.front().map_or(cx.now, |head| head.sent_at);
+        (since + self.timeout).since(cx.now)
+    }
+
+    fn set_timer(&mut self, cx: &Context<'_>, timer: Timer, wait: Duration) {
+        self.timer = Some((timer, cx.profile.expiry(cx.now, wait)));
+    }
+}
+
+impl Rack {
+    /// Whether the latest arrival was sent after `sent`.
+    fn is_after(&self, sent: &Sent) -> bool {
+        (self.sent_at, self.end) > (sent.sent_at, sent.end)
+    }
+}
+
+/// A point in time on the timestamp clock.
+fn milliseconds(time: Time) -> u32 {
+    (time.as_nanos() / 1_000_000) as u32
+}

@@ -1,0 +1,119 @@
+//! Groups on a network whose times can be worked out by hand.
+
+use std::sync::Arc;
+
+use groupkey::Suite;
+use groupkey::catalogue::{Profile, SCHEMES, scheme};
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::protection::Guard;
+use groupkey_sim::group::{GroupSettings, GroupSimulation, SimulationError, Station};
+use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
+
+const MS: u64 = 1_000_000;
+
+fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
+    let link = LinkProfile::delay_and_loss(Duration::from_millis(delay_ms), loss);
+    let station = Station {
+        up: link.clone(),
+        down: link,
+        processing: Processing::default(),
+        computation: Arc::new(|_| 0),
+    };
+    GroupSettings {
+        configuration: scheme(id).unwrap().configuration(Profile::Sound),
+        suite: Suite::Standard,
+        protection: Guard::Mac,
+        seed: 1,
+        network: NetworkConfig { broker: Processing::default(), ..NetworkConfig::default() },
+        controller: station.clone(),
+        member: station,
+        exceptions: Vec::new(),
+        request_bytes: None,
+    }
+}
+
+#[test]
+fn a_star_takes_one_message_time() {
+    let mut group = GroupSimulation::new(settings("skdc", 100, 0.0));
+    let created = group.create(5).unwrap();
+    // Six one-way delays of QoS 2, all members at the same time.
+    assert_eq!(created.total_ns, 600 * MS);
+    assert_eq!(created.transmission_ns, 600 * MS);
+    assert_eq!(created.messages, 5);
+    assert_eq!(created.deliveries, 5);
+    assert_eq!(created.member_mean_ns, 600.0 * MS as f64);
+    assert_eq!(group.add().unwrap().messages, 6);
+    assert_eq!(group.remove(None).unwrap().messages, 5);
+    assert_eq!(group.members(), 5);
+}
+
+#[test]
+fn a_request_comes_first() {
+    let settings = GroupSettings { request_bytes: Some(40), ..settings("lkh-group", 100, 0.0) };
+    let mut group = GroupSimulation::new(settings);
+    assert_eq!(group.create(16).unwrap().total_ns, 600 * MS);
+    let added = group.add().unwrap();
+    assert_eq!((added.total_ns, added.messages), (1200 * MS, 3));
+    let removed = group.remove(Some(4)).unwrap();
+    assert_eq!((removed.total_ns, removed.messages), (1200 * MS, 2));
+}
+
+#[test]
+fn computation_on_the_way_to_the_last_member_is_told_apart() {
+    let mut settings = settings("skdc", 100, 0.0);
+    let per_wrap: fn(&Meter) -> u64 = |meter| meter.tally(Primitive::Wrap).calls * MS;
+    let per_unwrap: fn(&Meter) -> u64 = |meter| meter.tally(Primitive::Unwrap).calls * 10 * MS;
+    settings.controller.computation = Arc::new(per_wrap);
+    settings.member.computation = Arc::new(per_unwrap);
+    let created = GroupSimulation::new(settings).create(7).unwrap();
+    assert_eq!(created.computation_ns, (7 + 10) * MS);
+    assert_eq!(created.transmission_ns, 600 * MS);
+    assert_eq!(created.total_ns, created.computation_ns + created.transmission_ns);
+}
+
+#[test]
+fn a_slow_member_holds_up_the_group() {
+    let mut settings = settings("skdc", 0, 0.0);
+    let mut slow = settings.member.clone();
+    slow.down = LinkProfile::delay_and_loss(Duration::from_millis(50), 0.0);
+    settings.exceptions = vec![(2..3, slow)];
+    let created = GroupSimulation::new(settings).create(4).unwrap();
+    // PUBLISH and PUBREL come down to it.
+    assert_eq!(created.total_ns, 100 * MS);
+    assert_eq!(created.member_mean_ns, 25.0 * MS as f64);
+}
+
+#[test]
+fn every_scheme_gets_through_loss() {
+    for scheme in SCHEMES {
+        let mut group = GroupSimulation::new(settings(scheme.id, 20, 0.1));
+        let created = group.create(9).unwrap();
+        assert!(created.retransmissions > 0, "{}", scheme.id);
+        group.add().unwrap();
+        group.remove(None).unwrap();
+        assert_eq!(group.members(), 9);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        let mut settings = settings("lkh-key", 20, 0.1);
+        settings.seed = seed;
+        settings.network.seed = seed;
+        let mut group = GroupSimulation::new(settings);
+        [group.create(20).unwrap(), group.add().unwrap(), group.remove(None).unwrap()]
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3), run(4));
+}
+
+#[test]
+fn a_dead_link_ends_the_run() {
+    let mut settings = settings("skdc", 10, 0.0);
+    let mut dead = settings.member.clone();
+    dead.down = LinkProfile::delay_and_loss(Duration::from_millis(10), 1.0);
+    settings.exceptions = vec![(1..2, dead)];
+    let result = GroupSimulation::new(settings).create(3);
+    assert!(matches!(result, Err(SimulationError::Disconnected(_))), "{result:?}");
+}

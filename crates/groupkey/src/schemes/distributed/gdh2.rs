@@ -1,0 +1,224 @@
+//! GDH.2: a list of partial keys grows from the first member up to the last, which completes it and
+//! hands it to all, by broadcast (`gdh2`) or from member to member (`gdh2-relay`).
+//!
+//! Source: Steiner, Tsudik and Waidner 1996, known as CLIQUES IKA.1, with the AKA operations for
+//! join and leave. Class: distributed. Provenance: `gdh2` specified; `gdh2-relay` reconstructed: S000
+//! measured creation as 2(n - 1) messages one after the other, and join and leave as below, which
+//! fits GDH.2 with the list handed back hop by hop.
+//!
+//! | operation | messages | elements sent | exponentiations |
+//! |---|---|---|---|
+//! | create, n members | n - 1 unicasts, then 1 broadcast or n - 1 unicasts | (n - 1)(n + 2)/2 - 1 up, then n each | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
+//! | add, to n members | 1 unicast, 1 broadcast | 2(n + 1) | controller n + 1, new member n + 1, others 1; in all 3n + 1 |
+//! | remove, from n members | 1 broadcast | n - 1 | controller n - 1, others 1; in all 2n - 3 |
+//! | catch up | 1 request, 1 unicast | n | asking member 1 |
+//!
+//! Keys held: the group key and the own exponent; beside them n partial keys, which are public.
+//! Profiles: in `published`, elements are not checked to be in the subgroup.
+//!
+//! ```text
+//! UPFLOW,  M_i to M_i+1, i < n:  intermediates .., cardinal         (i + 1 elements; i = 1: cardinal)
+//! LIST,    M_n to all, or M_i+1 to M_i:  P_1 .. P_n                             (one byte string)
+//! WELCOME, controller to new member:  [id, ..], P'_1 .. P'_n, K^f               (one byte string)
+//! LIST,    new member to all:  P''_1 .. P''_n+1
+//! ```
+//!
+//! The cardinal of `M_i` is `g^(r_1 .. r_i)`; its j-th intermediate is the cardinal without `r_j`.
+//! `M_n` does not raise the cardinal for the list, so it is `P_n`. In a join, the controller's own
+//! partial key stays as it is and the cardinal is `K^f`: the new member never sees `K`. What the
+//! removal and the catching up send is in [`gdh`](super::gdh).
+//!
+//! Deviations: the first message does not carry the generator, which is the first member's only
+//! intermediate; `P_n` is part of the list, so that any member can become the controller. In the
+//! relay everybody passes on the whole list and takes nothing out, for the same reason. The group
+//! key is derived from the shared element. Catching up is ours.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::Configuration;
+use crate::schemes::distributed::gdh::{ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// How the list of a new group gets from the last member to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// In one message to all.
+    Broadcast,
+    /// From each member to the one before it.
+    Relay,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    peer: Peer,
+    distribution: Distribution,
+    /// Whether the member has put its secret into what goes up in the creation under way.
+    contributed: bool,
+}
+
+const UPFLOW: u8 = 3;
+const WELCOME: u8 = 4;
+
+impl Member {
+    /// A member that is in no group yet.
+    pub fn new(configuration: &Configuration, me: MemberId, distribution: Distribution) -> Self {
+        Self { peer: Peer::new(configuration, me), distribution, contributed: false }
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let change = self.peer.view().creation(members)?;
+        let secret = cx.random_exponent();
+        self.contributed = change.roster().first() == Some(self.peer.view().me());
+        if self.contributed {
+            let cardinal = cx.generator_power(&secret);
+            let to = Recipient::Member(change.roster().at(1));
+            let epoch = self.peer.view().epoch().next();
+            cx.draft(to, epoch, Operation::Create, UPFLOW).elements(&[cardinal]).send();
+        }
+        self.peer.begin(change, Some(secret));
+        Ok(())
+    }
+
+    fn receive_upflow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let roster = self.peer.view().expect(message)?.clone();
+        let (place, before) = self.place(&roster)?;
+        let before = before.filter(|_| !self.contributed).ok_or(Misbehaviour::UnexpectedMessage)?;
+        require_sender(message, roster.at(before))?;
+        // The first member's intermediate is the generator, which needs no sending.
+        let count = if place == 1 { 1 } else { place + 1 };
+        let mut body = message.body();
+        let mut received = cx.elements(body.bytes()?, count, self.peer.check())?;
+        body.finish()?;
+        let cardinal = received.pop().ok_or(Misbehaviour::InvalidRoster)?;
+        let secret = self.peer.secret()?.clone();
+        let mut raised = if place == 1 {
+            vec![cx.generator_power(&secret)]
+        } else {
+            received.iter().map(|element| cx.power(element, &secret)).collect()
+        };
+        let own = cx.power(&cardinal, &secret);
+        raised.push(cardinal);
+        let epoch = message.header().epoch;
+        if place + 1 < roster.len() {
+            raised.push(own);
+            let next = Recipient::Member(roster.at(place + 1));
+            cx.draft(next, epoch, Operation::Create, UPFLOW).elements(&raised).send();
+            self.contributed = true;
+            return Ok(());
+        }
+        let to = match self.distribution {
+            Distribution::Broadcast => Recipient::Group,
+            Distribution::Relay => Recipient::Member(roster.at(before)),
+        };
+        cx.draft(to, epoch, Operation::Create, LIST).elements(&raised).send();
+        self.peer.install(cx, epoch, roster, raised, secret, own);
+        Ok(())
+    }
+
+    fn receive_list(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let roster = self.peer.view().expect(message)?;
+        let creation = header.operation == Operation::Create;
+        if creation && !self.contributed {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if !creation || self.distribution == Distribution::Broadcast {
+            let last = roster.at(roster.len() - 1);
+            return self.peer.receive_list(cx, message, last);
+        }
+        // The last member has not contributed before it has the list, so somebody comes after.
+        let (place, before) = self.place(roster)?;
+        let after = roster.at(place + 1);
+        let before = before.map(|before| Recipient::Member(roster.at(before)));
+        self.peer.receive_list(cx, message, after)?;
+        if let Some(to) = before {
+            let list = message.body().bytes()?;
+            cx.draft(to, header.epoch, Operation::Create, LIST).bytes(list).send();
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        let change = self.peer.view().addition(member)?;
+        if !self.peer.view().is_controller() {
+            self.peer.begin(change, None);
+            return Ok(());
+        }
+        let refreshment = self.peer.refreshment(cx)?;
+        let mut elements = self.peer.refreshed_partial_keys(cx, &refreshment, None)?;
+        elements.push(refreshment.shared);
+        let epoch = self.peer.view().epoch().next();
+        let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::Add, WELCOME);
+        change.roster().write(&mut draft);
+        draft.elements(&elements).send();
+        self.peer.begin(change, Some(refreshment.secret));
+        Ok(())
+    }
+
+    fn receive_welcome(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let mut body = message.body();
+        let roster = self.peer.view().read_welcome(message, &mut body)?;
+        let mut received = cx.elements(body.bytes()?, roster.len(), self.peer.check())?;
+        body.finish()?;
+        let cardinal = received.pop().ok_or(Misbehaviour::InvalidRoster)?;
+        let secret = cx.random_exponent();
+        let mut partial_keys: Vec<_> =
+            received.iter().map(|element| cx.power(element, &secret)).collect();
+        let shared = cx.power(&cardinal, &secret);
+        partial_keys.push(cardinal);
+        let epoch = message.header().epoch;
+        cx.draft(Recipient::Group, epoch, Operation::Add, LIST).elements(&partial_keys).send();
+        self.peer.install(cx, epoch, roster, partial_keys, secret, shared);
+        Ok(())
+    }
+
+    /// The own place among these members, and the one before it.
+    fn place(&self, roster: &Roster) -> Result<(usize, Option<usize>), Error> {
+        let place = roster.place(self.peer.view().me()).ok_or(Misbehaviour::NothingForUs)?;
+        Ok((place, place.checked_sub(1)))
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(Command::CatchUp) => self.peer.ask(cx),
+            Input::Command(Command::Create(members)) => self.create(cx, members),
+            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
+            Input::Message(message) => {
+                match (message.header().operation, message.header().kind) {
+                    (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),
+                    (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
+                        self.receive_list(cx, &message)
+                    }
+                    (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
+                    (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
+                    (Operation::CatchUp, ANSWER) => self.peer.catch_up(cx, &message),
+                    _ => Err(Misbehaviour::UnexpectedMessage.into()),
+                }
+            }
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.peer.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.peer.footprint()
+    }
+}

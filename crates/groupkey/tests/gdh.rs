@@ -1,0 +1,380 @@
+//! The G-DH schemes cost exactly what their headers say, in computation and on the wire, and change
+//! their controller as often as need be.
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::rig::{Report, Rig, RigError, Settings};
+use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
+
+const IDS: [&str; 4] = ["gdh1", "gdh2", "gdh2-relay", "gdh3"];
+const SIZES: [u64; 8] = [2, 3, 4, 5, 8, 9, 10, 20];
+
+#[test]
+fn creation_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in SIZES {
+            let report = rig(id).create(n as u32).unwrap();
+            for member in 0..n {
+                // The member's number in the papers, from 1.
+                let i = member + 1;
+                let expected = match id {
+                    "gdh3" if i == n => (n, 0),
+                    "gdh3" if i == n - 1 => (2, 0),
+                    "gdh3" => (3, 1),
+                    _ if i == n => (n, 0),
+                    _ => (i + 1, 0),
+                };
+                assert_eq!(cost(&report, member), expected, "{id}, member {i} of {n}");
+            }
+            let (exponentiations, inversions) = total(&report);
+            let formula = if id == "gdh3" { 5 * n - 6 } else { (n * n + 3 * n) / 2 - 1 };
+            assert_eq!(exponentiations + inversions, formula, "{id}, n = {n}");
+            let (unicasts, broadcasts) = match id {
+                "gdh1" | "gdh2-relay" => (2 * (n - 1), 0),
+                "gdh2" => (n - 1, 1),
+                // With two members the factor is the generator, which is not sent.
+                _ if n == 2 => (0, 2),
+                _ => (2 * n - 3, 2),
+            };
+            assert_eq!(messages(&report), (unicasts, broadcasts), "{id}, n = {n}");
+            let elements = match id {
+                "gdh1" => n * (n - 1),
+                "gdh2" => (n - 1) * (n + 4) / 2,
+                "gdh2-relay" => (n - 1) * (n + 2) / 2 - 1 + (n - 1) * n,
+                _ if n == 2 => 2,
+                _ => 3 * n - 3,
+            };
+            assert_eq!(elements_sent(&report), elements, "{id}, n = {n}");
+        }
+    }
+}
+
+#[test]
+fn a_join_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in SIZES {
+            let mut rig = rig(id);
+            rig.create(n as u32).unwrap();
+            let report = rig.add(n as u32).unwrap();
+            for member in 0..=n {
+                let newcomer = member == n;
+                let controller = member == n - 1;
+                let expected = match id {
+                    "gdh1" if newcomer => (n + 1, 0),
+                    "gdh1" => (member + 2, 0),
+                    "gdh3" if controller => (2, 0),
+                    "gdh3" if !newcomer => (2, 1),
+                    _ if newcomer || controller => (n + 1, 0),
+                    _ => (1, 0),
+                };
+                assert_eq!(cost(&report, member), expected, "{id}, member {member}, n = {n}");
+            }
+            let m = n + 1;
+            let expected = match id {
+                "gdh1" => ((m * m + 3 * m) / 2 - 1, 0),
+                "gdh3" => (3 * n + 1, n - 1),
+                _ => (3 * n + 1, 0),
+            };
+            assert_eq!(total(&report), expected, "{id}, n = {n}");
+            let expected = match id {
+                "gdh1" => (2 * n, 0),
+                "gdh3" => (n + 1, 2),
+                _ => (1, 1),
+            };
+            assert_eq!(messages(&report), expected, "{id}, n = {n}");
+            let expected = if id == "gdh1" { m * n } else { 2 * m };
+            assert_eq!(elements_sent(&report), expected, "{id}, n = {n}");
+        }
+    }
+}
+
+#[test]
+fn an_eviction_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in &SIZES[1..] {
+            // The first, one in the middle, and the controller itself.
+            for leaver in [0, n / 2, n - 1] {
+                let mut rig = rig(id);
+                rig.create(*n as u32).unwrap();
+                let report = rig.remove(leaver as u32).unwrap();
+                let m = n - 1;
+                let controller = if leaver == m { m - 1 } else { m };
+                let stayers = (0..*n).filter(|&member| member != leaver);
+                for (place, member) in stayers.enumerate() {
+                    let expected = match id {
+                        "gdh1" if place as u64 == m - 1 => m,
+                        "gdh1" => place as u64 + 2,
+                        _ if member == controller => m,
+                        _ => 1,
+                    };
+                    let cost = cost(&report, member);
+                    assert_eq!(cost, (expected, 0), "{id}, {member} of {n} without {leaver}");
+                }
+                let (formula, counted, elements) = match id {
+                    "gdh1" => ((m * m + 3 * m) / 2 - 1, (2 * (m - 1), 0), m * (m - 1)),
+                    _ => (2 * n - 3, (0, 1), m),
+                };
+                assert_eq!(total(&report), (formula, 0), "{id}, n = {n}");
+                assert_eq!(messages(&report), counted, "{id}, n = {n}");
+                assert_eq!(elements_sent(&report), elements, "{id}, n = {n}");
+            }
+        }
+    }
+}
+
+/// The numbers of bytes in docs/schemes/gdh*.md come from here.
+#[test]
+fn bodies_on_the_wire_are_as_documented() {
+    // Members have ids below 24, which CBOR writes in one byte.
+    let bodies = |report: &Report| -> Vec<_> {
+        report.messages.iter().map(|message| message.body_bytes).collect()
+    };
+    let of = |id: &str| {
+        let mut rig = rig(id);
+        let create = rig.create(5).unwrap();
+        let add = rig.add(5).unwrap();
+        let remove = rig.remove(0).unwrap();
+        [create, add, remove].map(|report| bodies(&report))
+    };
+    let [create, add, remove] = of("gdh1");
+    assert_eq!(create, [34, 66, 98, 130, 130, 98, 66, 34]);
+    assert_eq!(add, [34, 66, 98, 130, 169, 162, 130, 98, 66, 34]);
+    assert_eq!(remove, [34, 66, 98, 130, 130, 98, 66, 34]);
+    let [create, add, remove] = of("gdh2");
+    assert_eq!(create, [34, 98, 130, 162, 162]);
+    assert_eq!(add, [201, 194]);
+    assert_eq!(remove, [162]);
+    let [create, add, remove] = of("gdh2-relay");
+    assert_eq!(create, [34, 98, 130, 162, 162, 162, 162, 162]);
+    assert_eq!(add, [201, 194]);
+    assert_eq!(remove, [162]);
+    let [create, add, remove] = of("gdh3");
+    assert_eq!(create, [34, 34, 34, 34, 34, 34, 34, 34, 130]);
+    assert_eq!(add, [41, 34, 34, 34, 34, 34, 34, 162]);
+    assert_eq!(remove, [162]);
+    let totals = |id: &str| {
+        let mut rig = rig(id);
+        let create = rig.create(20).unwrap();
+        let add = rig.add(20).unwrap();
+        let remove = rig.remove(0).unwrap();
+        [create, add, remove].map(|report| bodies(&report).iter().sum::<usize>())
+    };
+
+    assert_eq!(totals("gdh1"), [12_260, 13_568, 12_260]);
+    assert_eq!(totals("gdh2"), [7_350, 1_372, 643]);
+    assert_eq!(totals("gdh2-relay"), [18_924, 1_372, 643]);
+    assert_eq!(totals("gdh3"), [1_903, 1_413, 643]);
+}
+
+#[test]
+fn what_is_held_is_what_the_headers_say() {
+    for id in IDS {
+        for (suite, exponent, element) in [(Suite::Standard, 32, 32), (Suite::Published, 20, 128)] {
+            let settings = Settings { suite, ..Settings::default() };
+            let mut rig = Rig::new(scheme(id), settings);
+            rig.create(6).unwrap();
+            rig.add(6).unwrap();
+            for member in 0..7 {
+                let footprint = rig.party(MemberId(member).into()).footprint();
+                let permanent = if id == "gdh1" { 16 } else { 16 + exponent + 7 * element };
+                assert_eq!(footprint.permanent, permanent, "{id}, member {member}");
+                let temporary = match id {
+                    "gdh1" => exponent + element,
+                    "gdh3" if member == 6 => exponent + (1 + 7 + 7) * element,
+                    "gdh3" if member == 5 => exponent + (1 + 6 + 6) * element,
+                    _ => exponent + (1 + 7) * element,
+                };
+                assert_eq!(footprint.temporary, temporary, "{id}, member {member}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_controller_can_change_every_time() {
+    for id in IDS {
+        let mut rig = rig(id);
+        rig.create_of(&[30, 10, 20]).unwrap();
+        let mut keys = vec![rig.agreed_key().unwrap().clone()];
+        let mut newcomer = 100;
+        for leaver in [20, 100, 30, 102, 10, 104, 103] {
+            for _ in 0..2 {
+                rig.add(newcomer).unwrap();
+                keys.push(rig.agreed_key().unwrap().clone());
+                newcomer += 1;
+            }
+            rig.remove(leaver).unwrap();
+            keys.push(rig.agreed_key().unwrap().clone());
+            assert!(!rig.outsider_knows_key(), "{id}");
+        }
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key), "{id}: key {index} was used before");
+        }
+        // Down to two, whoever they are.
+        for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
+            rig.remove(leaver).unwrap();
+            rig.agreed_key().unwrap();
+        }
+        rig.add(newcomer).unwrap();
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn who_slept_catches_up() {
+    for id in &IDS[1..] {
+        for size in [3, 4, 9] {
+            let mut rig = rig(id);
+            rig.create(size).unwrap();
+            rig.sleep(1);
+            if *id != "gdh3" {
+                // A join of GDH.3 takes everybody.
+                rig.add(20).unwrap();
+                rig.add(21).unwrap();
+            }
+            if size > 3 {
+                rig.remove(0).unwrap();
+                rig.remove(size - 1).unwrap();
+            } else {
+                rig.remove(0).unwrap();
+            }
+            let report = rig.catch_up(1).unwrap();
+            rig.agreed_key().unwrap();
+            let n = rig.members().len() as u64;
+            assert_eq!(messages(&report), (1, 1), "{id}: a request and an answer");
+            assert_eq!(elements_sent(&report), n, "{id}");
+            assert_eq!(cost(&report, 1), (1, 0), "{id}");
+            // It knows the roster again: it can act, and evict whoever was the controller.
+            rig.add(30).unwrap();
+            rig.remove(30).unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_taken_once_and_only_if_asked_for() {
+    for id in &IDS[1..] {
+        let mut rig = rig(id);
+        rig.create(4).unwrap();
+        rig.sleep(0);
+        rig.remove(2).unwrap();
+        let report = rig.catch_up(0).unwrap();
+        let answer = report.messages[1].bytes.clone();
+        let again = rig.inject(MemberId(0).into(), &answer);
+        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()), "{id}");
+        // Who missed nothing is told so.
+        let error = rig.catch_up(0).map(drop);
+        assert!(matches!(
+            error,
+            Err(RigError::Refused(_, Error::Misbehaved(Misbehaviour::StaleEpoch { .. })))
+        ));
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn a_skipped_epoch_is_noticed() {
+    for id in &IDS[1..] {
+        let mut rig = rig(id);
+        rig.create(5).unwrap();
+        rig.sleep(0);
+        rig.remove(1).unwrap();
+        let report = rig.remove(2).unwrap();
+        let late = report.messages[0].bytes.clone();
+        let error = rig.inject(MemberId(0).into(), &late);
+        assert!(
+            matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))),
+            "{id}: {error:?}"
+        );
+        rig.catch_up(0).unwrap();
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
+    for id in IDS {
+        let mut rig = rig(id);
+        rig.create(3).unwrap();
+        let party = PartyId::Member(MemberId(0));
+        let mut refused = |command, error: Error| {
+            assert_eq!(rig.command_to(party, command), Err(error), "{id}: {command:?}");
+        };
+        refused(Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
+        refused(Command::Remove(MemberId(0)), Misuse::WrongRole.into());
+        refused(Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
+        if id == "gdh1" {
+            refused(Command::CatchUp, Unsupported::Operation.into());
+        }
+        // One after the other: the first has no messages yet and holds up the second.
+        rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
+        assert_eq!(
+            rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0))),
+            Err(Misuse::OperationUnderWay.into()),
+            "{id}"
+        );
+        let mut fresh = Rig::new(scheme(id), Settings::default());
+        let twice = fresh.create_of(&[1, 2, 1]).map(drop);
+        assert_eq!(twice, Err(RigError::Command(Misuse::AlreadyMember(MemberId(1)).into())));
+        let mut fresh = Rig::new(scheme(id), Settings::default());
+        let many = fresh.create(1001).map(drop);
+        let limit = Unsupported::TooManyMembers { limit: 1000 };
+        assert_eq!(many, Err(RigError::Command(limit.into())), "{id}");
+    }
+}
+
+#[test]
+fn both_profiles_and_all_suites_cost_the_same() {
+    for id in IDS {
+        for suite in Suite::ALL {
+            for profile in Profile::ALL {
+                let settings = Settings { suite, profile, ..Settings::default() };
+                let mut rig = Rig::new(scheme(id), settings);
+                let (exponentiations, inversions) = total(&rig.create(6).unwrap());
+                let formula = if id == "gdh3" { 24 } else { 26 };
+                assert_eq!(exponentiations + inversions, formula, "{id}, {}", suite.name());
+                rig.add(6).unwrap();
+                rig.remove(1).unwrap();
+                rig.agreed_key().unwrap();
+            }
+        }
+    }
+}
+
+fn scheme(id: &str) -> &'static Scheme {
+    catalogue::scheme(id).unwrap()
+}
+
+fn rig(id: &str) -> Rig {
+    Rig::new(scheme(id), Settings::default())
+}
+
+/// Exponentiations and inversions of one member.
+fn cost(report: &Report, member: u64) -> (u64, u64) {
+    counts(&report.meter(MemberId(member as u32).into()))
+}
+
+/// Exponentiations and inversions of all.
+fn total(report: &Report) -> (u64, u64) {
+    let mut sum = Meter::new();
+    report.meters.values().for_each(|meter| sum.add(meter));
+    counts(&sum)
+}
+
+fn counts(meter: &Meter) -> (u64, u64) {
+    (meter.exponentiations(), meter.tally(Primitive::InvertExponent).calls)
+}
+
+/// Unicasts and broadcasts.
+fn messages(report: &Report) -> (u64, u64) {
+    let broadcasts =
+        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
+    (report.messages.len() as u64 - broadcasts, broadcasts)
+}
+
+/// Elements of 32 bytes; ids and CBOR heads are less than one per message at these sizes.
+fn elements_sent(report: &Report) -> u64 {
+    report.messages.iter().map(|message| message.body_bytes as u64 / 32).sum()
+}
