@@ -1,1 +1,15 @@
-//! Under construction.
+//! The laboratory: plans are run by campaigns, give rows of results, and the rows give reports.
+//!
+//! [`plan`] says what to run and [`scenario`] reads it from a file; [`campaign`] runs it on the
+//! simulated network with the times of a [`device`]; [`results`] keeps the rows and [`statistics`]
+//! compares them; [`reproduce`] sets them beside a published study, and [`report`] shows it all.
+
+pub mod campaign;
+pub mod conditions;
+pub mod device;
+pub mod plan;
+pub mod report;
+pub mod reproduce;
+pub mod results;
+pub mod scenario;
+pub mod statistics;

@@ -1,0 +1,293 @@
+//! A campaign: many plans, run on several threads, with the same rows whatever their number.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::{error, fmt, io, thread};
+
+use groupkey_sim::group::{GroupSimulation, OperationResult, SimulationError};
+
+use crate::plan::{Action, Plan, PlanError};
+use crate::results::{NetworkRow, RunSample};
+
+/// How a campaign is run.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Number of threads; 0 counts as 1.
+    pub threads: usize,
+    /// When this becomes true the campaign stops at the next opportunity.
+    pub stop: &'a AtomicBool,
+    /// Is told whenever a run is done.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs done.
+    pub runs_done: usize,
+    /// Runs in all.
+    pub runs_total: usize,
+    /// Plans whose rows were handed over.
+    pub plans_done: usize,
+    /// Plans in all.
+    pub plans_total: usize,
+}
+
+/// How a campaign ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was run.
+    Finished,
+    /// It was stopped.
+    Interrupted {
+        /// Plans whose rows were handed over.
+        done: usize,
+        /// Plans in all.
+        total: usize,
+    },
+}
+
+/// Why a campaign failed.
+#[derive(Debug)]
+pub enum CampaignError {
+    /// A plan cannot be run; nothing was.
+    Plan {
+        /// The plan's [key](Plan::key).
+        plan: String,
+        /// Why.
+        error: PlanError,
+    },
+    /// A run failed.
+    Run {
+        /// The plan's [key](Plan::key).
+        plan: String,
+        /// The run, from 0.
+        run: u32,
+        /// What happened.
+        action: Action,
+        /// Why it failed.
+        error: SimulationError,
+    },
+    /// The rows could not be taken.
+    Sink(io::Error),
+}
+
+/// Which rows of an interrupted campaign are complete, and what is left to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Remainder<'a> {
+    /// So many rows from the start belong to finished plans; the rest is to be run again.
+    pub complete_rows: usize,
+    /// The plans to run.
+    pub plans: &'a [Plan],
+}
+
+/// Runs the plans and hands their rows over in the order of the plans, then of the steps.
+///
+/// The rows of a plan are handed over as soon as it and all before it are done.
+pub fn run(
+    plans: &[Plan],
+    options: &Options<'_>,
+    sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
+) -> Result<Outcome, CampaignError> {
+    for plan in plans {
+        plan.validate()
+            .map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+    }
+    // Beside the caller's own wish to stop: a run or the sink has failed.
+    let failed = AtomicBool::new(false);
+    let work = Work::new(plans);
+    let (sender, done) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..options.threads.clamp(1, work.total.max(1)) {
+            let (sender, work, failed) = (sender.clone(), &work, &failed);
+            scope.spawn(move || {
+                while !options.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+                    let Some(unit) = work.next() else { break };
+                    let outcome = run_once(&plans[unit.plan], unit.run);
+                    // The receiver is gone only after a failure.
+                    let _ = sender.send((unit, outcome));
+                }
+            });
+        }
+        drop(sender);
+        let result = collect(plans, &work, done, options, sink);
+        failed.store(result.is_err(), Ordering::Relaxed);
+        result
+    })
+}
+
+/// What is left of a campaign after it was interrupted, given the rows that it handed over.
+pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
+    let mut complete_rows = 0;
+    for (index, plan) in plans.iter().enumerate() {
+        let rows = &rows[complete_rows..];
+        let expected = plan.reported().count();
+        let finished = rows.len() >= expected
+            && plan.reported().zip(rows).all(|(action, row)| is_row_of(plan, action, row));
+        if !finished {
+            return Remainder { complete_rows, plans: &plans[index..] };
+        }
+        complete_rows += expected;
+    }
+    Remainder { complete_rows, plans: &[] }
+}
+
+/// A plan's run.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    plan: usize,
+    run: u32,
+}
+
+/// All runs of all plans, handed out one by one.
+struct Work {
+    /// Number of runs before each plan.
+    starts: Vec<usize>,
+    total: usize,
+    next: AtomicUsize,
+}
+
+type RunOutcome = Result<Vec<RunSample>, CampaignError>;
+
+impl Work {
+    fn new(plans: &[Plan]) -> Self {
+        let mut total = 0;
+        let starts = plans
+            .iter()
+            .map(|plan| {
+                total += plan.runs as usize;
+                total - plan.runs as usize
+            })
+            .collect();
+        Self { starts, total, next: AtomicUsize::new(0) }
+    }
+
+    fn next(&self) -> Option<Unit> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if number >= self.total {
+            return None;
+        }
+        let plan = self.starts.partition_point(|start| *start <= number) - 1;
+        Some(Unit { plan, run: (number - self.starts[plan]) as u32 })
+    }
+}
+
+fn collect(
+    plans: &[Plan],
+    work: &Work,
+    done: mpsc::Receiver<(Unit, RunOutcome)>,
+    options: &Options<'_>,
+    sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
+) -> Result<Outcome, CampaignError> {
+    let mut first = 0;
+    let mut pending: VecDeque<Gathering> =
+        plans.iter().map(|plan| Gathering::new(plan.runs)).collect();
+    for (count, (unit, outcome)) in done.into_iter().enumerate() {
+        pending[unit.plan - first].take(unit.run, outcome?);
+        while let Some(gathered) = pending.front().filter(|plan| plan.missing == 0) {
+            for row in rows(&plans[first], &gathered.runs) {
+                sink(&row).map_err(CampaignError::Sink)?;
+            }
+            pending.pop_front();
+            first += 1;
+        }
+        (options.on_progress)(Progress {
+            runs_done: count + 1,
+            runs_total: work.total,
+            plans_done: first,
+            plans_total: plans.len(),
+        });
+    }
+    if first == plans.len() {
+        return Ok(Outcome::Finished);
+    }
+    Ok(Outcome::Interrupted { done: first, total: plans.len() })
+}
+
+/// The runs of a plan as they come in.
+struct Gathering {
+    runs: Vec<Vec<RunSample>>,
+    missing: usize,
+}
+
+impl Gathering {
+    fn new(runs: u32) -> Self {
+        Self { runs: vec![Vec::new(); runs as usize], missing: runs as usize }
+    }
+
+    fn take(&mut self, run: u32, samples: Vec<RunSample>) {
+        self.runs[run as usize] = samples;
+        self.missing -= 1;
+    }
+}
+
+fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
+    let row = |(place, action): (usize, Action)| {
+        let samples = runs.iter().map(|run| run[place]).collect();
+        NetworkRow::from_samples(plan.setting(action.operation()), samples)
+    };
+    plan.reported().enumerate().map(row).collect()
+}
+
+fn is_row_of(plan: &Plan, action: Action, row: &NetworkRow) -> bool {
+    // A row follows from its setting and its samples, so this compares everything.
+    let setting = plan.setting(action.operation());
+    row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
+}
+
+/// The samples of one run, one for each reported step.
+fn run_once(plan: &Plan, run: u32) -> RunOutcome {
+    let settings = plan
+        .group_settings(run)
+        .map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+    let mut group = GroupSimulation::new(settings);
+    let mut samples = Vec::new();
+    for step in &plan.steps {
+        let result = match step.action {
+            Action::Add => group.add(),
+            Action::Create => group.create(plan.members),
+            Action::Remove(member) => group.remove(member),
+        };
+        let action = step.action;
+        let result = result
+            .map_err(|error| CampaignError::Run { plan: plan.key(), run, action, error })?;
+        if step.reported {
+            samples.push(sample(&result));
+        }
+    }
+    Ok(samples)
+}
+
+fn sample(result: &OperationResult) -> RunSample {
+    RunSample {
+        total_ms: result.total_ns as f64 / 1e6,
+        transmission_ms: result.transmission_ns as f64 / 1e6,
+        computation_ms: result.computation_ns as f64 / 1e6,
+        member_mean_ms: result.member_mean_ns / 1e6,
+        messages: result.messages,
+        payload_bytes: result.payload_bytes,
+        wire_bytes: result.wire_bytes,
+        retransmissions: result.retransmissions,
+    }
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for CampaignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan { plan, error } => write!(f, "{error} ({plan})"),
+            Self::Run { plan, run, action, error } => {
+                write!(f, "run {run}, {action}: {error} ({plan})")
+            }
+            Self::Sink(error) => write!(f, "the results cannot be written: {error}"),
+        }
+    }
+}
+
+impl error::Error for CampaignError {}

@@ -1,0 +1,281 @@
+//! Conditions of a link: loss, delay, jitter and bandwidth, and how they change over time.
+
+use std::fmt;
+
+use groupkey_sim::{Duration, LinkProfile, LinkSettings, Loss, Time};
+
+/// What a client's link does to packets, in both directions unless it says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Packets lost (%), pure acknowledgements included.
+    pub loss_percent: f64,
+    /// Where packets are lost.
+    pub loss_direction: LossDirection,
+    /// Mean length of a burst of losses, in packets; `None` loses each packet independently.
+    pub burst_packets: Option<f64>,
+    /// One-way delay (ms).
+    pub delay_ms: f64,
+    /// Each packet's delay is uniform within the delay ± this (ms); packets keep their order.
+    pub jitter_ms: f64,
+    /// Bandwidth (kbit/s); `None` is no limit.
+    pub bandwidth_kbit_s: Option<f64>,
+}
+
+/// Where packets are lost, as seen from the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossDirection {
+    /// In both directions.
+    #[default]
+    Both,
+    /// From the broker to the client.
+    Down,
+    /// From the client to the broker.
+    Up,
+}
+
+/// Conditions over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// What holds at first.
+    pub initial: Conditions,
+    /// What holds from each time (ms) on; the times ascend.
+    pub changes: Vec<(f64, Conditions)>,
+}
+
+/// Conditions that there cannot be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConditionsError {
+    /// A bandwidth that is not a positive number of kbit/s.
+    Bandwidth(f64),
+    /// A mean length of bursts below one packet, or one that cannot give the loss.
+    Burst(f64),
+    /// Changes whose times are not numbers, are negative or do not ascend.
+    ChangeTime(f64),
+    /// A delay that is negative, not a number, or longer than a day.
+    Delay(f64),
+    /// A jitter that is negative, not a number, or longer than a day.
+    Jitter(f64),
+    /// A loss outside 0..=100 %.
+    Loss(f64),
+}
+
+impl Conditions {
+    /// Independent loss (%) and a one-way delay (ms): the two parameters of most studies.
+    pub fn of(loss_percent: f64, delay_ms: f64) -> Self {
+        Self { loss_percent, delay_ms, ..Self::default() }
+    }
+
+    /// Whether there can be such a link.
+    pub fn validate(&self) -> Result<(), ConditionsError> {
+        if !(0.0..=100.0).contains(&self.loss_percent) {
+            return Err(ConditionsError::Loss(self.loss_percent));
+        }
+        if !(0.0..=DAY_MS).contains(&self.delay_ms) {
+            return Err(ConditionsError::Delay(self.delay_ms));
+        }
+        if !(0.0..=DAY_MS).contains(&self.jitter_ms) {
+            return Err(ConditionsError::Jitter(self.jitter_ms));
+        }
+        if let Some(packets) = self.burst_packets {
+            let (_, enter) = self.burst(packets);
+            if !packets.is_finite() || packets < 1.0 || !(0.0..=1.0).contains(&enter) {
+                return Err(ConditionsError::Burst(packets));
+            }
+        }
+        match self.bandwidth_kbit_s {
+            // Below one bit a second the simulator's integer bandwidth would be zero.
+            Some(rate) if !rate.is_finite() || rate < 0.001 => Err(ConditionsError::Bandwidth(rate)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Probabilities to leave and to enter the bad state, in which every packet is lost: then a
+    /// packet is lost with the probability `enter / (enter + leave)`.
+    fn burst(&self, mean_packets: f64) -> (f64, f64) {
+        let lost = self.loss_percent / 100.0;
+        let leave = 1.0 / mean_packets;
+        (leave, leave * lost / (1.0 - lost))
+    }
+
+    fn loss(&self) -> Loss {
+        match self.burst_packets {
+            _ if self.loss_percent == 0.0 => Loss::None,
+            None => Loss::Random(self.loss_percent / 100.0),
+            Some(packets) => {
+                let (leave, enter) = self.burst(packets);
+                Loss::Burst { enter, leave, good: 0.0, bad: 1.0 }
+            }
+        }
+    }
+
+    /// One direction of the link.
+    pub fn settings(&self, towards: LossDirection) -> LinkSettings {
+        let loses = self.loss_direction == LossDirection::Both || self.loss_direction == towards;
+        LinkSettings {
+            delay: milliseconds(self.delay_ms),
+            jitter: milliseconds(self.jitter_ms),
+            loss: if loses { self.loss() } else { Loss::None },
+            bandwidth: self.bandwidth_kbit_s.map(|rate| (rate * 1e3).round() as u64),
+            ..LinkSettings::default()
+        }
+    }
+}
+
+impl Timeline {
+    /// Conditions that do not change.
+    pub const fn constant(initial: Conditions) -> Self {
+        Self { initial, changes: Vec::new() }
+    }
+
+    /// Whether there can be such a link.
+    pub fn validate(&self) -> Result<(), ConditionsError> {
+        self.initial.validate()?;
+        let mut last = 0.0;
+        for (at_ms, conditions) in &self.changes {
+            if !(last..=DAY_MS).contains(at_ms) {
+                return Err(ConditionsError::ChangeTime(*at_ms));
+            }
+            last = *at_ms;
+            conditions.validate()?;
+        }
+        Ok(())
+    }
+
+    /// The link's directions from the client and to it.
+    pub(crate) fn up_and_down(&self) -> (LinkProfile, LinkProfile) {
+        let towards = |direction| {
+            let steps = self
+                .changes
+                .iter()
+                .map(|(at_ms, conditions)| (*at_ms, conditions.settings(direction)));
+            let first = (0.0, self.initial.settings(direction));
+            let steps = std::iter::once(first).chain(steps);
+            LinkProfile::changing(
+                steps.map(|(at_ms, link)| (Time::ZERO + milliseconds(at_ms), link)).collect(),
+            )
+        };
+        (towards(LossDirection::Up), towards(LossDirection::Down))
+    }
+}
+
+impl LossDirection {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Both, Self::Down, Self::Up];
+
+    /// The name used on the command line and in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+}
+
+/// A stable text of all that is set: seeds are derived from it.
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "loss {} % {}", self.loss_percent, self.loss_direction.name())?;
+        if let Some(packets) = self.burst_packets {
+            write!(f, " in bursts of {packets}")?;
+        }
+        write!(f, ", delay {} ms", self.delay_ms)?;
+        if self.jitter_ms != 0.0 {
+            write!(f, " ± {} ms", self.jitter_ms)?;
+        }
+        if let Some(rate) = self.bandwidth_kbit_s {
+            write!(f, ", {rate} kbit/s")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.initial.fmt(f)?;
+        self.changes.iter().try_for_each(|(at_ms, then)| write!(f, "; from {at_ms} ms: {then}"))
+    }
+}
+
+impl fmt::Display for ConditionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bandwidth(rate) => write!(
+                f,
+                "a bandwidth of {rate} kbit/s carries nothing; give a positive number, or none for no limit"
+            ),
+            Self::Burst(packets) => write!(
+                f,
+                "bursts of {packets} packets on average cannot give this loss; give at least 1 packet, \
+                 and more the higher the loss (loss / (100 - loss)), which must be below 100 %"
+            ),
+            Self::ChangeTime(at_ms) => write!(
+                f,
+                "a change at {at_ms} ms is out of order; give times from 0 on, ascending, at most a day"
+            ),
+            Self::Delay(ms) => {
+                write!(f, "a delay of {ms} ms cannot be; give 0 or more, at most a day")
+            }
+            Self::Jitter(ms) => {
+                write!(f, "a jitter of {ms} ms cannot be; give 0 or more, at most a day")
+            }
+            Self::Loss(percent) => {
+                write!(f, "a loss of {percent} % cannot be; give a number from 0 to 100")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConditionsError {}
+
+const DAY_MS: f64 = 86_400_000.0;
+
+fn milliseconds(ms: f64) -> Duration {
+    Duration::from_nanos((ms * 1e6).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_lose_the_share_that_was_asked_for() {
+        let conditions = Conditions { burst_packets: Some(4.0), ..Conditions::of(20.0, 0.0) };
+        assert_eq!(conditions.validate(), Ok(()));
+        let Loss::Burst { enter, leave, .. } = conditions.loss() else { panic!("bursts") };
+        assert!((enter / (enter + leave) - 0.2).abs() < 1e-12);
+        assert_eq!(leave, 0.25);
+    }
+
+    #[test]
+    fn loss_acts_where_it_is_set() {
+        let both = Conditions::of(5.0, 10.0);
+        assert_eq!(both.settings(LossDirection::Up).loss, Loss::Random(0.05));
+        let up = Conditions { loss_direction: LossDirection::Up, ..both };
+        assert_eq!(up.settings(LossDirection::Up).loss, Loss::Random(0.05));
+        assert_eq!(up.settings(LossDirection::Down).loss, Loss::None);
+        assert_eq!(up.settings(LossDirection::Down).delay, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn impossible_conditions_are_refused() {
+        let perfect = Conditions::default();
+        for (conditions, word) in [
+            (Conditions::of(100.5, 0.0), "0 to 100"),
+            (Conditions::of(f64::NAN, 0.0), "NaN"),
+            (Conditions::of(0.0, -1.0), "-1 ms"),
+            (Conditions::of(0.0, f64::INFINITY), "delay"),
+            (Conditions { jitter_ms: -2.0, ..perfect }, "jitter"),
+            (Conditions { bandwidth_kbit_s: Some(0.0), ..perfect }, "bandwidth"),
+            (Conditions { burst_packets: Some(0.5), ..Conditions::of(5.0, 0.0) }, "bursts"),
+            (Conditions { burst_packets: Some(2.0), ..Conditions::of(90.0, 0.0) }, "bursts"),
+            (Conditions { burst_packets: Some(2.0), ..Conditions::of(100.0, 0.0) }, "bursts"),
+        ] {
+            let told = conditions.validate().expect_err("it cannot be").to_string();
+            assert!(told.contains(word), "{told}");
+        }
+        let changes = vec![(5.0, perfect), (4.0, perfect)];
+        let timeline = Timeline { initial: perfect, changes };
+        assert_eq!(timeline.validate(), Err(ConditionsError::ChangeTime(4.0)));
+    }
+}

@@ -1,0 +1,126 @@
+//! The time axis: linear from zero, or logarithmic where the values span more than a decade or so.
+
+use super::text;
+
+/// Maps times (ms) to heights.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    /// Times (ms) that get a line and a label.
+    pub(super) ticks: Vec<f64>,
+    /// Milliseconds in the unit of the labels.
+    unit_ms: f64,
+}
+
+impl Axis {
+    /// Linear from zero: lengths may be compared, as bars ask for.
+    pub(super) fn from_zero(largest: f64) -> Self {
+        let step = round_step(largest / 4.5);
+        // Half a step is enough above the last line.
+        let high = (largest * 1.03 / step * 2.0).ceil().max(2.0) / 2.0 * step;
+        let ticks = (0..=(high / step) as u32).map(|k| f64::from(k) * step).collect();
+        Self { low: 0.0, high, logarithmic: false, ticks, unit_ms: unit(high) }
+    }
+
+    /// For marks whose middles span `middles` and whose whiskers reach up to `largest`.
+    pub(super) fn spanning(middles: (f64, f64), largest: f64) -> Self {
+        let (smallest, greatest) = middles;
+        if smallest <= 0.0 || greatest / smallest < LOGARITHMIC_ABOVE {
+            return Self::from_zero(largest);
+        }
+
+        let low = tick_below(smallest * 0.8);
+        let high = largest * 1.1;
+        let mut ticks = Vec::new();
+        let mut decade = 10_f64.powf(low.log10().floor());
+        // Five or more decades: one label each is enough.
+        let steps: &[f64] = if high / low < 1e4 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        while decade < high {
+            ticks.extend(
+                steps.iter().map(|s| s * decade).filter(|t| (low * 0.999..=high).contains(t)),
+            );
+            decade *= 10.0;
+        }
+        Self { low, high, logarithmic: true, ticks, unit_ms: unit(high) }
+    }
+
+    /// Where a time lies: 0 at the foot, 1 at the top; beyond the axis, at its end.
+    pub(super) fn position(&self, ms: f64) -> f64 {
+        let part = if self.logarithmic {
+            (ms.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (ms - self.low) / (self.high - self.low)
+        };
+        part.clamp(0.0, 1.0)
+    }
+
+    /// The label of a tick.
+    pub(super) fn label(&self, ms: f64) -> String {
+        let value = ms / self.unit_ms;
+        // Steps are 1, 2 or 5 times a power of ten; floating point may add a tail to that.
+        text::short((value * 1e6).round() / 1e6)
+    }
+
+    /// What the axis shows: `total time (s, logarithmic)`.
+    pub(super) fn title(&self, quantity: &str) -> String {
+        let unit = if self.unit_ms == 1.0 { "ms" } else { "s" };
+        let scale = if self.logarithmic { ", logarithmic" } else { "" };
+        format!("{quantity} ({unit}{scale})")
+    }
+}
+
+/// Above this ratio of the largest to the smallest value, the small ones vanish on a linear axis.
+const LOGARITHMIC_ABOVE: f64 = 12.0;
+
+fn unit(high: f64) -> f64 {
+    if high < 5000.0 { 1.0 } else { 1000.0 }
+}
+
+/// The least of 1, 2, 5 times a power of ten that is not below `step`.
+fn round_step(step: f64) -> f64 {
+    if step <= 0.0 {
+        return 1.0;
+    }
+    let decade = 10_f64.powf(step.log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * decade >= step * 0.999);
+    factor.unwrap_or(10.0) * decade
+}
+
+/// The greatest of 1, 2, 5 times a power of ten that is not above `value`.
+fn tick_below(value: f64) -> f64 {
+    let decade = 10_f64.powf(value.log10().floor());
+    let factor = [5.0, 2.0, 1.0].into_iter().find(|f| f * decade <= value);
+    factor.unwrap_or(1.0) * decade
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_ranges_are_linear_from_zero() {
+        let axis = Axis::spanning((100.0, 340.0), 380.0);
+        assert_eq!(axis.ticks, [0.0, 100.0, 200.0, 300.0, 400.0]);
+        assert_eq!((axis.position(0.0), axis.position(200.0)), (0.0, 0.5));
+        assert_eq!(axis.title("total time"), "total time (ms)");
+    }
+
+    #[test]
+    fn wide_ranges_are_logarithmic() {
+        let axis = Axis::spanning((12.0, 2400.0), 6000.0);
+        assert_eq!(axis.ticks[..3], [5.0, 10.0, 20.0]);
+        assert_eq!(axis.position(1.0), 0.0);
+        assert_eq!(axis.position(1e9), 1.0);
+        assert_eq!(axis.label(500.0), "0.5");
+        assert_eq!(axis.title("total time"), "total time (s, logarithmic)");
+    }
+
+    #[test]
+    fn an_axis_of_nothing_still_has_a_length() {
+        let axis = Axis::from_zero(0.0);
+        assert!(axis.position(0.0).is_finite());
+        assert_eq!(axis.ticks, [0.0, 1.0]);
+    }
+}

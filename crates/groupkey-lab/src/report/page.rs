@@ -1,0 +1,112 @@
+//! Puts the parts into the page's template.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Environment, Value, context};
+use serde_json::json;
+
+use super::figures::{self, Figure};
+use super::overview::{factors, glyph};
+use super::scheme::{self, Scheme};
+use super::text::fixed;
+use super::{Report, tables};
+
+/// The whole page.
+pub(super) fn render(report: &Report) -> String {
+    let schemes = scheme::of_rows(&report.rows);
+    let figures = figures::of_report(report, &schemes);
+    let page = context! {
+        header => header(report),
+        figures => figures.iter().map(figure).collect::<Vec<Value>>(),
+        factors => factors(&report.rows, &schemes),
+        verdicts => tables::verdicts(&report.verdicts),
+        published => tables::published(&report.published, &schemes),
+        rows => tables::rows(report, &schemes),
+        method => &report.method,
+        assumptions => &report.header.assumptions,
+        calibration => report.calibration.iter()
+            .map(|c| context! { name => &c.name, value => &c.value, source => &c.source })
+            .collect::<Vec<Value>>(),
+        reproduce => &report.reproduce,
+        replay => &report.replay,
+        data => Value::from_safe_string(data(report, &schemes)),
+    };
+    environment()
+        .get_template(PAGE)
+        .and_then(|template| template.render(page))
+        // The template is part of the program, and a test renders it.
+        .expect("the page's template is sound")
+}
+
+const PAGE: &str = "network-impact.html";
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    for (name, source) in [
+        (PAGE, include_str!("../../templates/network-impact.html")),
+        ("report.css", include_str!("../../templates/report.css")),
+        ("report.js", include_str!("../../templates/report.js")),
+    ] {
+        environment.add_template(name, source).expect("the page's template parses");
+    }
+    environment
+}
+
+fn header(report: &Report) -> Value {
+    let header = &report.header;
+    let runs: u64 = report.rows.iter().map(|row| u64::from(row.runs)).sum();
+    context! {
+        study => &header.study,
+        seed => header.seed,
+        runs => header.runs,
+        commit => &header.commit,
+        machine => &header.machine,
+        suite => &header.suite,
+        format => format!("{} {}", header.format, header.version),
+        rows => report.rows.len(),
+        total_runs => fixed(runs as f64, 0),
+    }
+}
+
+fn figure(figure: &Figure) -> Value {
+    context! {
+        id => &figure.id,
+        title => &figure.title,
+        caption => &figure.caption,
+        reading => figure.reading.iter()
+            .map(|s| context! { topic => s.topic, words => &s.words })
+            .collect::<Vec<Value>>(),
+        stacked => figure.stacked,
+        has_published => figure.has_published,
+        panels => figure.panels.iter()
+            .map(|(heading, svg)| context! {
+                heading => heading,
+                svg => Value::from_safe_string(svg.clone()),
+            })
+            .collect::<Vec<Value>>(),
+        schemes => figure.schemes.iter()
+            .map(|s| context! { label => &s.label, colour => s.colour, glyph => glyph(s) })
+            .collect::<Vec<Value>>(),
+    }
+}
+
+/// The data that the script reads, and anybody else may: rows without their samples.
+fn data(report: &Report, schemes: &[Scheme]) -> String {
+    let mut rows = json!(report.rows);
+    for row in rows.as_array_mut().into_iter().flatten() {
+        if let Some(fields) = row.as_object_mut() {
+            fields.remove("samples");
+        }
+    }
+    let labels: BTreeMap<&str, &str> =
+        schemes.iter().map(|s| (s.id.as_str(), s.label.as_str())).collect();
+    let data = json!({
+        "header": report.header,
+        "labels": labels,
+        "rows": rows,
+        "published": report.published,
+        "verdicts": report.verdicts,
+    });
+    // Inside <script>, markup must not be taken for the element's end.
+    data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}

@@ -1,0 +1,317 @@
+//! Says in words what a figure shows. Every number is computed from the rows; a sentence whose
+//! rows are missing is left out.
+
+use super::Quantity;
+use super::figures::distinct;
+use super::scheme::Scheme;
+use super::spread::Spread;
+use super::text::{factor, fixed, operation, short, time};
+use crate::results::NetworkRow;
+
+/// A sentence and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sentence {
+    pub(super) topic: &'static str,
+    pub(super) words: String,
+}
+
+/// What a figure of times shows: the ranking, and what delay, loss and group size do.
+pub(super) fn times(
+    rows: &[&NetworkRow],
+    schemes: &[Scheme],
+    operation_id: &str,
+    quantity: Quantity,
+) -> Vec<Sentence> {
+    let view = View { rows, schemes, quantity, noun: noun(operation_id, quantity) };
+    [
+        ("Network", view.network()),
+        ("Ranking", view.ranking()),
+        ("Group size", view.size()),
+        ("Spread", view.spread()),
+    ]
+    .into_iter()
+    .filter_map(|(topic, words)| Some(Sentence { topic, words: words? }))
+    .collect()
+}
+
+/// What a figure of stacked bars shows: the share of transmission, the growth of computation.
+pub(super) fn shares(rows: &[&NetworkRow], operation_id: &str) -> Vec<Sentence> {
+    [("Share", share(rows, operation_id)), ("Computation", computation(rows))]
+        .into_iter()
+        .filter_map(|(topic, words)| Some(Sentence { topic, words: words? }))
+        .collect()
+}
+
+/// The share of transmission with the most members: in the best network, with loss, with delay.
+fn share(rows: &[&NetworkRow], operation_id: &str) -> Option<String> {
+    let Corners { members: (_, most), losses, delays } = Corners::of(rows)?;
+    let share = |loss: f64, delay: f64| {
+        let row = rows
+            .iter()
+            .find(|row| row.members == most && (row.loss_percent, row.delay_ms) == (loss, delay))?;
+        let percent = fixed(100.0 * row.transmission_ms / row.mean_ms, 1);
+        Some((percent, time(row.mean_ms)))
+    };
+
+    let (percent, total) = share(losses.0, delays.0)?;
+    let mut sentence = format!(
+        "With {most} members, {} and {}, {} takes {total}, of which transmission is {percent} %",
+        loss_words(losses.0),
+        delay_words(delays.0),
+        noun(operation_id, Quantity::Total),
+    );
+    if let Some((percent, _)) = share(losses.1, delays.0).filter(|_| losses.1 > losses.0) {
+        sentence += &format!("; with {} it is {percent} %", loss_words(losses.1));
+    }
+    if let Some((percent, total)) = share(losses.0, delays.1).filter(|_| delays.1 > delays.0) {
+        sentence += &format!("; with {} alone, {percent} % of {total}", delay_words(delays.1));
+    }
+    Some(sentence + ".")
+}
+
+/// How computation grows with the group, in the best network.
+fn computation(rows: &[&NetworkRow]) -> Option<String> {
+    let Corners { members: (fewest, most), losses, delays } = Corners::of(rows)?;
+    let of = |members: u32| {
+        let best = (losses.0, delays.0);
+        rows.iter()
+            .find(|row| row.members == members && (row.loss_percent, row.delay_ms) == best)
+            .map(|row| row.computation_ms)
+    };
+    let (few, many) = (of(fewest).filter(|&ms| ms > 0.0)?, of(most)?);
+    (fewest < most).then(|| {
+        format!(
+            "From {fewest} to {most} members, computation goes from {} to {}: {} times, for {} \
+             times the members.",
+            time(few),
+            time(many),
+            factor(many / few),
+            short(f64::from(most) / f64::from(fewest)),
+        )
+    })
+}
+
+/// The rows of one figure, and how to speak of them.
+struct View<'a> {
+    rows: &'a [&'a NetworkRow],
+    schemes: &'a [Scheme],
+    quantity: Quantity,
+    noun: String,
+}
+
+impl View<'_> {
+    /// Fastest and slowest scheme in the best and in the worst network.
+    fn ranking(&self) -> Option<String> {
+        let Corners { members, losses, delays } = Corners::of(self.rows)?;
+        let ends = |loss, delay| {
+            let mut timed: Vec<(&str, f64)> = self
+                .schemes
+                .iter()
+                .filter_map(|s| Some((s.label.as_str(), self.mean(s, members.1, loss, delay)?)))
+                .collect();
+            timed.sort_by(|a, b| a.1.total_cmp(&b.1));
+            Some((*timed.first()?, *timed.last()?, timed.len()))
+        };
+
+        let (fastest, slowest, count) = ends(losses.0, delays.0)?;
+        if count < 2 {
+            return None;
+        }
+        let mut sentence = format!(
+            "With {} members, {} and {}, {} is the fastest ({}) and {} the slowest ({})",
+            members.1,
+            loss_words(losses.0),
+            delay_words(delays.0),
+            fastest.0,
+            time(fastest.1),
+            slowest.0,
+            time(slowest.1),
+        );
+        if let Some((fastest, slowest, _)) = ends(losses.1, delays.1) {
+            sentence += &format!(
+                "; with {} and {}, {} ({}) and {} ({})",
+                loss_words(losses.1),
+                delay_words(delays.1),
+                fastest.0,
+                time(fastest.1),
+                slowest.0,
+                time(slowest.1),
+            );
+        }
+        Some(sentence + ".")
+    }
+
+    /// What the delay alone and the loss alone multiply the time by.
+    fn network(&self) -> Option<String> {
+        let Corners { members, losses, delays } = Corners::of(self.rows)?;
+        let ratio = |loss, delay| {
+            self.range(|s| {
+                let base = self.mean(s, members.1, losses.0, delays.0)?;
+                Some(self.mean(s, members.1, loss, delay)? / base)
+            })
+        };
+        let by_delay = ratio(losses.0, delays.1).filter(|_| delays.1 > delays.0);
+        let by_loss = ratio(losses.1, delays.0).filter(|_| losses.1 > losses.0);
+        let by_both = ratio(losses.1, delays.1);
+        let Some(by_delay) = by_delay else {
+            return by_loss.map(|by_loss| {
+                format!("{} makes it {by_loss} times as long as none.", loss_words(losses.1))
+            });
+        };
+
+        let mut sentence = format!(
+            "With {}, {} with {} members takes {by_delay} times as long as with {}",
+            delay_words(delays.1),
+            self.noun,
+            members.1,
+            if delays.0 == 0.0 { "none".to_owned() } else { delay_words(delays.0) },
+        );
+        if let Some(by_loss) = by_loss {
+            sentence += &format!("; {} alone, {by_loss} times", loss_words(losses.1));
+            if let Some(by_both) = by_both {
+                sentence += &format!("; both together, {by_both} times");
+            }
+        }
+        Some(sentence + ".")
+    }
+
+    /// What the group's size does in the best network.
+    fn size(&self) -> Option<String> {
+        let Corners { members, losses, delays } = Corners::of(self.rows)?;
+        if members.0 == members.1 {
+            return None;
+        }
+        let grow = |loss, delay| {
+            self.range(|s| {
+                let small = self.mean(s, members.0, loss, delay)?;
+                Some(self.mean(s, members.1, loss, delay)? / small)
+            })
+        };
+        let mut sentence = format!(
+            "From {} to {} members, {} takes {} times as long with {} and {}",
+            members.0,
+            members.1,
+            self.noun,
+            grow(losses.0, delays.0)?,
+            loss_words(losses.0),
+            delay_words(delays.0),
+        );
+        if let Some(worst) =
+            grow(losses.1, delays.1).filter(|_| (losses.1, delays.1) != (losses.0, delays.0))
+        {
+            sentence += &format!(
+                ", and {worst} times with {} and {}",
+                loss_words(losses.1),
+                delay_words(delays.1)
+            );
+        }
+        Some(sentence + ".")
+    }
+
+    /// What loss and delay do to the spread.
+    fn spread(&self) -> Option<String> {
+        let Corners { members, losses, delays } = Corners::of(self.rows)?;
+        let sd = |loss, delay| {
+            let found = self.schemes.iter().filter_map(|s| {
+                let row = self.row(s, members.1, loss, delay)?;
+                Some(Spread::of(row, self.quantity).sd)
+            });
+            Range::of(found).map(|range| range.words(time))
+        };
+        let (calm, lossy) = (sd(losses.0, delays.0)?, sd(losses.1, delays.0)?);
+        if losses.0 == losses.1 {
+            return None;
+        }
+        let mut sentence = format!(
+            "The standard deviation with {} members is {calm} with {} and {lossy} with {}, both \
+             with {}",
+            members.1,
+            loss_words(losses.0),
+            loss_words(losses.1),
+            delay_words(delays.0),
+        );
+        if let Some(late) = sd(losses.0, delays.1).filter(|_| delays.1 > delays.0) {
+            sentence += &format!("; {late} with {} alone", delay_words(delays.1));
+        }
+        Some(sentence + ".")
+    }
+
+    fn row(&self, scheme: &Scheme, members: u32, loss: f64, delay: f64) -> Option<&NetworkRow> {
+        self.rows.iter().copied().find(|row| {
+            (row.scheme.as_str(), row.members) == (scheme.id.as_str(), members)
+                && (row.loss_percent, row.delay_ms) == (loss, delay)
+        })
+    }
+
+    fn mean(&self, scheme: &Scheme, members: u32, loss: f64, delay: f64) -> Option<f64> {
+        self.row(scheme, members, loss, delay).map(|row| Spread::of(row, self.quantity).mean)
+    }
+
+    /// A ratio over the schemes: `5.1`, or `1.2 (SKDC) to 5.1 (G-DH)`.
+    fn range(&self, ratio: impl Fn(&Scheme) -> Option<f64>) -> Option<String> {
+        let mut ratios: Vec<(&str, f64)> = self
+            .schemes
+            .iter()
+            .filter_map(|s| Some((s.label.as_str(), ratio(s).filter(|r| r.is_finite())?)))
+            .collect();
+        ratios.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (first, last) = (ratios.first()?, ratios.last()?);
+        if factor(first.1) == factor(last.1) {
+            return Some(factor(first.1));
+        }
+        Some(format!("{} ({}) to {} ({})", factor(first.1), first.0, factor(last.1), last.0))
+    }
+}
+
+/// Smallest and largest of each parameter.
+struct Corners {
+    members: (u32, u32),
+    losses: (f64, f64),
+    delays: (f64, f64),
+}
+
+impl Corners {
+    fn of(rows: &[&NetworkRow]) -> Option<Self> {
+        let losses = distinct(rows.iter().map(|row| row.loss_percent));
+        let delays = distinct(rows.iter().map(|row| row.delay_ms));
+        Some(Self {
+            members: (
+                rows.iter().map(|row| row.members).min()?,
+                rows.iter().map(|row| row.members).max()?,
+            ),
+            losses: (*losses.first()?, *losses.last()?),
+            delays: (*delays.first()?, *delays.last()?),
+        })
+    }
+}
+
+/// From the least to the greatest.
+struct Range(f64, f64);
+
+impl Range {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        values.fold(None, |range, value| match range {
+            None => Some(Self(value, value)),
+            Some(Self(low, high)) => Some(Self(low.min(value), high.max(value))),
+        })
+    }
+
+    fn words(&self, format: fn(f64) -> String) -> String {
+        let (low, high) = (format(self.0), format(self.1));
+        if low == high { low } else { format!("{low} to {high}") }
+    }
+}
+
+fn noun(operation_id: &str, quantity: Quantity) -> String {
+    let article = if operation_id == "create" { "" } else { "a " };
+    let during = if quantity == Quantity::Transmission { "transmission during " } else { "" };
+    format!("{during}{article}{}", operation(operation_id))
+}
+
+fn loss_words(percent: f64) -> String {
+    if percent == 0.0 { "no loss".to_owned() } else { format!("{} % loss", short(percent)) }
+}
+
+fn delay_words(ms: f64) -> String {
+    if ms == 0.0 { "no delay".to_owned() } else { format!("{} ms delay", short(ms)) }
+}

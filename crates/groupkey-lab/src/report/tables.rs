@@ -1,0 +1,180 @@
+//! The tables: findings, published values beside ours, and every row.
+
+use minijinja::{Value, context};
+
+use super::overview::glyph;
+use super::scheme::Scheme;
+use super::text::{capitalised, digits, factor, fixed, operation, short};
+use super::{Outcome, PublishedValue, Quantity, Report, Verdict};
+use crate::results::NetworkRow;
+
+/// The findings, and how many of each outcome.
+pub(super) fn verdicts(verdicts: &[Verdict]) -> Value {
+    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
+    let lines = verdicts.iter().map(|v| {
+        let (class, word) = outcome_words(v.outcome);
+        context! { id => &v.id, claim => &v.claim, evidence => &v.evidence, class, word }
+    });
+    context! {
+        confirmed => count(Outcome::Confirmed),
+        refuted => count(Outcome::Refuted),
+        open => count(Outcome::NotDecidable),
+        lines => lines.collect::<Vec<Value>>(),
+    }
+}
+
+/// Published values, ours, and the ratio.
+pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Value> {
+    values
+        .iter()
+        .map(|p| {
+            let scheme = schemes.iter().find(|s| s.id == p.scheme);
+            let ratio = (p.ours / p.published).abs();
+            context! {
+                                scheme => scheme.map_or(p.scheme.as_str(), |s| s.label.as_str()),
+                operation => capitalised(operation(&p.operation)),
+                quantity => quantity_words(p.quantity),
+                members => p.members,
+                loss => short(p.loss_percent),
+                delay => short(p.delay_ms),
+                published => digits(p.published),
+                ours => if p.ours.is_finite() { digits(p.ours) } else { "not run".to_owned() },
+                unit => &p.unit,
+                ratio => ratio.is_finite().then(|| factor(ratio)),
+                place => ratio.is_finite().then(|| place(ratio)),
+                note => &p.note,
+            }
+        })
+        .collect()
+}
+
+/// The rows, with the columns that tell them apart; what all share is said once.
+pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|c| c.varies(&report.rows)).collect();
+    let shared = COLUMNS.iter().filter(|c| !c.varies(&report.rows)).filter_map(|column| {
+        let first = report.rows.first()?;
+        Some(context! { name => column.name, value => (column.value)(first) })
+    });
+    let lines = report.rows.iter().map(|row| {
+        let scheme = schemes.iter().find(|s| s.id == row.scheme);
+        let cells = columns.iter().map(|c| (c.value)(row)).collect::<Vec<String>>();
+        let numbers = NUMBERS.iter().map(|n| {
+            let value = (n.value)(row);
+            context! { text => fixed(value, n.decimals), value => short(value) }
+        });
+        context! {
+            scheme => scheme.map_or(row.scheme.as_str(), |s| s.label.as_str()),
+            glyph => scheme.map(glyph),
+            operation => operation(&row.operation),
+            members => row.members,
+            loss => short(row.loss_percent),
+            delay => short(row.delay_ms),
+            cells,
+            numbers => numbers.collect::<Vec<Value>>(),
+            replay => replay(&report.replay, row),
+        }
+    });
+    context! {
+        columns => columns.iter().map(|c| c.name).collect::<Vec<_>>(),
+        numbers => NUMBERS.iter().map(|n| context! { name => n.name, unit => n.unit })
+            .collect::<Vec<Value>>(),
+        shared => shared.collect::<Vec<Value>>(),
+        lines => lines.collect::<Vec<Value>>(),
+    }
+}
+
+/// The command that runs one row again.
+fn replay(pattern: &str, row: &NetworkRow) -> String {
+    let own = [
+        ("{scheme}", row.scheme.clone()),
+        ("{operation}", row.operation.clone()),
+        ("{members}", row.members.to_string()),
+        ("{loss}", short(row.loss_percent)),
+        ("{delay}", short(row.delay_ms)),
+        ("{qos}", row.qos.to_string()),
+        ("{runs}", row.runs.to_string()),
+        ("{seed}", row.seed.to_string()),
+    ];
+    own.iter().fold(pattern.to_owned(), |command, (name, value)| command.replace(name, value))
+}
+
+/// Where a ratio stands on the strip from an eighth to eight times (%).
+fn place(ratio: f64) -> f64 {
+    let part = 50.0 + 50.0 * ratio.max(1e-9).log(8.0);
+    (part.clamp(0.0, 100.0) * 10.0).round() / 10.0
+}
+
+fn quantity_words(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Total => "total time",
+        Quantity::Transmission => "transmission",
+        Quantity::TransmissionShare => "share of transmission",
+    }
+}
+
+fn outcome_words(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Confirmed => ("confirmed", "Confirmed"),
+        Outcome::NotDecidable => ("open", "Not decidable"),
+        Outcome::Refuted => ("refuted", "Refuted"),
+    }
+}
+
+/// A property that the rows of a campaign may all share.
+struct Column {
+    name: &'static str,
+    value: fn(&NetworkRow) -> String,
+}
+
+impl Column {
+    fn varies(&self, rows: &[NetworkRow]) -> bool {
+        rows.windows(2).any(|pair| (self.value)(&pair[0]) != (self.value)(&pair[1]))
+    }
+}
+
+const COLUMNS: [Column; 6] = [
+    Column { name: "Profile", value: |row| row.profile.clone() },
+    Column { name: "Suite", value: |row| row.suite.clone() },
+    Column { name: "Provenance", value: |row| row.provenance.clone() },
+    Column { name: "QoS", value: |row| row.qos.to_string() },
+    Column { name: "Device", value: |row| row.device.clone() },
+    Column { name: "Runs", value: |row| row.runs.to_string() },
+];
+
+/// A measured value.
+struct Number {
+    name: &'static str,
+    unit: &'static str,
+    decimals: usize,
+    value: fn(&NetworkRow) -> f64,
+}
+
+const NUMBERS: [Number; 13] = [
+    Number { name: "Mean", unit: "ms", decimals: 1, value: |row| row.mean_ms },
+    Number { name: "SD", unit: "ms", decimals: 1, value: |row| row.sd_ms },
+    Number { name: "CI 95 % ±", unit: "ms", decimals: 1, value: |row| row.ci95_ms },
+    Number { name: "p50", unit: "ms", decimals: 1, value: |row| row.p50_ms },
+    Number { name: "p90", unit: "ms", decimals: 1, value: |row| row.p90_ms },
+    Number { name: "p99", unit: "ms", decimals: 1, value: |row| row.p99_ms },
+    Number { name: "Transmission", unit: "ms", decimals: 1, value: |row| row.transmission_ms },
+    Number { name: "Computation", unit: "ms", decimals: 1, value: |row| row.computation_ms },
+    Number { name: "Mean member", unit: "ms", decimals: 1, value: |row| row.member_mean_ms },
+    Number { name: "Messages", unit: "", decimals: 0, value: |row| row.messages },
+    Number { name: "Payload", unit: "B", decimals: 0, value: |row| row.payload_bytes },
+    Number { name: "On the wire", unit: "B", decimals: 0, value: |row| row.wire_bytes },
+    Number { name: "Sent again", unit: "", decimals: 1, value: |row| row.retransmissions },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strip_is_symmetric_about_one() {
+        assert_eq!(place(1.0), 50.0);
+        assert_eq!(place(8.0), 100.0);
+        assert_eq!(place(0.125), 0.0);
+        assert_eq!(place(2.0) - 50.0, 50.0 - place(0.5));
+        assert_eq!(place(1e6), 100.0);
+    }
+}

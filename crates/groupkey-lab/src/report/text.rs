@@ -1,0 +1,126 @@
+//! Numbers and words as a reader wants them: three digits, units, and the field's terms.
+
+/// A time given in ms, with three significant digits and the unit that suits it.
+pub(super) fn time(ms: f64) -> String {
+    if !ms.is_finite() {
+        "not run".to_owned()
+    } else if ms.abs() < 999.5 {
+        format!("{} ms", digits(ms))
+    } else {
+        format!("{} s", digits(ms / 1000.0))
+    }
+}
+
+/// A number with three significant digits, or all digits before the point, in groups of three.
+pub(super) fn digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m == 0.0 || m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        _ => 2,
+    };
+    fixed(value, decimals)
+}
+
+/// A number with that many decimals, in groups of three, with a true minus sign.
+pub(super) fn fixed(value: f64, decimals: usize) -> String {
+    let plain = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    let mut out = String::new();
+    if value < 0.0 && plain.contains(|c| ('1'..='9').contains(&c)) {
+        out.push('\u{2212}');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        // Four digits read well as they are.
+        if index > 0 && (whole.len() - index) % 3 == 0 && whole.len() > 4 {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A number as short as it can be written: `5`, `0.5`.
+pub(super) fn short(value: f64) -> String {
+    format!("{value}")
+}
+
+/// A ratio: `0.87`, `5.1`, `42`.
+pub(super) fn factor(value: f64) -> String {
+    let decimals = match value {
+        v if v < 2.0 => 2,
+        v if v < 20.0 => 1,
+        _ => 0,
+    };
+    fixed(value, decimals)
+}
+
+/// An operation as a noun: `creation`, `join`, `leave`.
+pub(super) fn operation(id: &str) -> &str {
+    match id {
+        "add" => "join",
+        "create" => "creation",
+        "remove" => "leave",
+        other => other,
+    }
+}
+
+/// With a capital first letter.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Escapes for HTML and SVG, in text and in quoted attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        for (ms, expected) in [
+            (0.0, "0 ms"),
+            (0.4567, "0.46 ms"),
+            (4.2, "4.20 ms"),
+            (42.16, "42.2 ms"),
+            (142.172, "142 ms"),
+            (999.9, "1.00 s"),
+            (2377.3, "2.38 s"),
+            (22817.9, "22.8 s"),
+            (1.5e8, "150\u{202f}000 s"),
+        ] {
+            assert_eq!(time(ms), expected);
+        }
+    }
+
+    #[test]
+    fn signs_and_groups() {
+        assert_eq!(fixed(-1234567.0, 0), "\u{2212}1\u{202f}234\u{202f}567");
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(factor(5.08), "5.1");
+    }
+
+    #[test]
+    fn markup_is_escaped() {
+        assert_eq!(escaped("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
+    }
+}

@@ -1,0 +1,3 @@
+//! Reproductions of published studies: their settings, their values and their findings.
+
+pub mod network_impact;
