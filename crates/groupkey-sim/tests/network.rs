@@ -172,6 +172,23 @@ fn messages_beyond_the_in_flight_limit_wait_but_arrive() {
     assert!(drain(&mut network).into_iter().map(|(_, event)| event).eq(expected));
 }
 
+#[test]
+fn a_broadcast_reaches_fifty_five_thousand_members_under_loss() {
+    let members = 55_000;
+    let mut network = Network::new(NetworkConfig::default());
+    let link = LinkProfile::delay_and_loss(Duration::from_millis(100), 0.1);
+    let from = network.add_client(link.clone(), link.clone());
+    let topic = network.add_topic();
+    for _ in 0..members {
+        let client = network.add_client(link.clone(), link.clone());
+        network.subscribe(topic, client);
+    }
+    network.publish(from, Topic::Shared(topic), MessageId(0), 100, 10);
+    let events = drain(&mut network);
+    assert_eq!(events.len(), members);
+    assert!(events.iter().all(|(_, event)| matches!(event, Event::Delivered { .. })));
+}
+
 /// A fleet under loss in bursts, jitter and scarce bandwidth.
 fn rough_run(seed: u64, members: u32) -> (Vec<(Time, Event)>, Network) {
     let mut network = Network::new(NetworkConfig { seed, ..NetworkConfig::default() });

@@ -136,6 +136,18 @@ impl<'a> Context<'a> {
         Draft { cx: self, to, channel, start, body_start }
     }
 
+    /// Sends the body of the last message once more, to somebody else.
+    ///
+    /// # Panics
+    ///
+    /// If there is no message in the outbox.
+    pub fn send_again(&mut self, to: Recipient, epoch: Epoch, operation: Operation, kind: u8) {
+        let body = self.outbox.last_body().expect("a message was sent");
+        let mut draft = self.draft(to, epoch, operation, kind);
+        draft.cx.outbox.buffer().extend_from_within(body);
+        draft.send();
+    }
+
     /// Makes room for so many messages of about so many body bytes each, so that sending to a large
     /// group does not move what was written already.
     pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
@@ -457,6 +469,6 @@ impl Draft<'_, '_> {
             }
         }
         let bytes = self.start..buffer.len();
-        outbox.push_message(self.to, self.channel, bytes, end - self.body_start);
+        outbox.push_message(self.to, self.channel, bytes, self.body_start..end);
     }
 }

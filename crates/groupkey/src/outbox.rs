@@ -77,7 +77,7 @@ impl Outbox {
             to: entry.to,
             channel: entry.channel,
             bytes: &self.bytes[entry.bytes.clone()],
-            body_bytes: entry.body_bytes,
+            body_bytes: entry.body.len(),
         })
     }
 
@@ -123,9 +123,14 @@ impl Outbox {
         to: Recipient,
         channel: Channel,
         bytes: Range<usize>,
-        body_bytes: usize,
+        body: Range<usize>,
     ) {
-        self.messages.push(Entry { to, channel, bytes, body_bytes });
+        self.messages.push(Entry { to, channel, bytes, body });
+    }
+
+    /// Where the body of the last message lies in the buffer.
+    pub(crate) fn last_body(&self) -> Option<Range<usize>> {
+        self.messages.last().map(|entry| entry.body.clone())
     }
 
     pub(crate) fn push_event(&mut self, event: Event) {
@@ -145,5 +150,5 @@ struct Entry {
     to: Recipient,
     channel: Channel,
     bytes: Range<usize>,
-    body_bytes: usize,
+    body: Range<usize>,
 }

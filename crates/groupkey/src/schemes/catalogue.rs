@@ -7,8 +7,8 @@ use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::lkh::{self, Strategy};
-use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
 use crate::schemes::centralized::skdc;
+use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[

@@ -33,7 +33,9 @@ pub(crate) struct KeyTree {
 struct Level {
     /// Number of members below each node.
     occupancy: Vec<u32>,
-    /// Keys of the nodes that have one; the others are zero.
+    /// Whether a node has two occupied children at least, and so a key.
+    keyed: Vec<bool>,
+    /// The keys of those nodes; the others are zero.
     keys: Vec<Key>,
 }
 
@@ -86,40 +88,57 @@ impl KeyTree {
     /// Takes in all current members of the roster at once; the tree must be empty.
     pub(crate) fn fill(&mut self, roster: &Roster) {
         let degree = self.degree as usize;
-        let mut below: Vec<u32> =
-            (0..roster.slots() as u32).map(|slot| u32::from(roster.is_joined(slot))).collect();
+        let slots = 0..roster.slots() as u32;
+        let mut below: Vec<u32> = slots.map(|slot| u32::from(roster.is_joined(slot))).collect();
         while below.len() > 1 {
-            let occupancy: Vec<u32> =
-                below.chunks(degree).map(|children| children.iter().sum()).collect();
-            let keys = vec![Key::default(); occupancy.len()];
-            below.clone_from(&occupancy);
-            self.levels.push(Level { occupancy, keys });
+            let children = || below.chunks(degree);
+            let occupied =
+                |children: &[u32]| children.iter().filter(|&&members| members > 0).count();
+            let level = Level {
+                occupancy: children().map(|children| children.iter().sum()).collect(),
+                keyed: children().map(|children| occupied(children) >= 2).collect(),
+                keys: vec![Key::default(); below.len().div_ceil(degree)],
+            };
+            below.clone_from(&level.occupancy);
+            self.levels.push(level);
         }
     }
 
     /// Takes in the member of a slot; the tree grows on top where it must.
-    pub(crate) fn occupy(&mut self, slot: u32) {
+    pub(crate) fn occupy(&mut self, slot: u32, roster: &Roster) {
         while self.degree.saturating_pow(self.levels.len() as u32) <= slot {
             let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
-            self.levels.push(Level { occupancy: vec![total], keys: vec![Key::default()] });
+            let mut level = Level::default();
+            level.extend_to(0);
+            level.occupancy[0] = total;
+            self.levels.push(level);
         }
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
-            if index >= level.occupancy.len() {
-                level.occupancy.resize(index + 1, 0);
-                level.keys.resize(index + 1, Key::default());
-            }
+            level.extend_to(index);
             level.occupancy[index] += 1;
         }
+        self.decide_keys_above(slot, roster);
     }
 
-    /// Drops the member of a slot.
-    pub(crate) fn vacate(&mut self, slot: u32) {
+    /// Drops the member of a slot, which has left the roster already.
+    pub(crate) fn vacate(&mut self, slot: u32, roster: &Roster) {
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
             level.occupancy[index] -= 1;
+        }
+        self.decide_keys_above(slot, roster);
+    }
+
+    /// Decides anew which nodes above a slot have a key.
+    fn decide_keys_above(&mut self, slot: u32, roster: &Roster) {
+        for level in 1..=self.height() {
+            let node = Node::above(slot, level, self.degree);
+            let places = node.child_places(self.degree);
+            let occupied = places.filter(|&child| self.is_occupied(child, roster)).take(2).count();
+            self.levels[usize::from(level) - 1].keyed[node.index as usize] = occupied == 2;
         }
     }
 
@@ -129,29 +148,33 @@ impl KeyTree {
     }
 
     /// The key nodes above a slot, lowest first.
-    pub(crate) fn path(&self, slot: u32, roster: &Roster) -> impl Iterator<Item = Node> {
-        (1..=self.levels.len() as u8)
-            .map(move |level| Node::above(slot, level, self.degree))
-            .filter(move |&node| self.is_key_node(node, roster))
+    pub(crate) fn path(&self, slot: u32) -> impl Iterator<Item = Node> {
+        let mut index = slot;
+        (1..)
+            .zip(&self.levels)
+            .map(move |(level, _)| {
+                index /= self.degree;
+                Node { level, index }
+            })
+            .filter(|&node| self.is_key_node(node))
     }
 
     /// The nearest key node above a node.
-    pub(crate) fn key_node_above(&self, node: Node, roster: &Roster) -> Option<Node> {
+    pub(crate) fn key_node_above(&self, node: Node) -> Option<Node> {
         let mut index = node.index;
         (node.level + 1..=self.height())
             .map(|level| {
                 index /= self.degree;
                 Node { level, index }
             })
-            .find(|&above| self.is_key_node(above, roster))
+            .find(|&above| self.is_key_node(above))
     }
 
     /// All key nodes of a level, from 1 on.
-    pub(crate) fn key_nodes(&self, level: u8, roster: &Roster) -> impl Iterator<Item = Node> {
-        let nodes = self.levels.get(usize::from(level) - 1).map_or(0, |level| level.keys.len());
-        (0..nodes as u32)
-            .map(move |index| Node { level, index })
-            .filter(move |&node| self.is_key_node(node, roster))
+    pub(crate) fn key_nodes(&self, level: u8) -> impl Iterator<Item = Node> {
+        let keyed = &self.levels[usize::from(level) - 1].keyed;
+        let indices = (0..).zip(keyed).filter_map(|(index, &keyed)| keyed.then_some(index));
+        indices.map(move |index| Node { level, index })
     }
 
     /// Number of levels above the slots.
@@ -190,13 +213,13 @@ impl KeyTree {
     }
 
     /// Number of keys in the tree, those of the members not counted.
-    pub(crate) fn key_count(&self, roster: &Roster) -> usize {
-        (1..=self.height()).map(|level| self.key_nodes(level, roster).count()).sum()
+    pub(crate) fn key_count(&self) -> usize {
+        self.levels.iter().flat_map(|level| &level.keyed).filter(|&&keyed| keyed).count()
     }
 
-    fn is_key_node(&self, node: Node, roster: &Roster) -> bool {
-        let occupied = node.child_places(self.degree).filter(|&c| self.is_occupied(c, roster));
-        occupied.take(2).count() == 2
+    /// Whether a node above the slots has a key.
+    fn is_key_node(&self, node: Node) -> bool {
+        self.levels[usize::from(node.level) - 1].keyed[node.index as usize]
     }
 
     fn is_occupied(&self, node: Node, roster: &Roster) -> bool {
@@ -210,12 +233,22 @@ impl KeyTree {
     }
 
     fn standing_for(&self, mut node: Node, roster: &Roster) -> Node {
-        while node.level > 0 {
-            let mut occupied =
-                node.child_places(self.degree).filter(|&child| self.is_occupied(child, roster));
-            let (Some(only), None) = (occupied.next(), occupied.next()) else { break };
+        while node.level > 0 && !self.is_key_node(node) {
+            let only =
+                node.child_places(self.degree).find(|&child| self.is_occupied(child, roster));
+            let Some(only) = only else { break };
             node = only;
         }
         node
+    }
+}
+
+impl Level {
+    fn extend_to(&mut self, index: usize) {
+        if index >= self.occupancy.len() {
+            self.occupancy.resize(index + 1, 0);
+            self.keyed.resize(index + 1, false);
+            self.keys.resize(index + 1, Key::default());
+        }
     }
 }

@@ -40,10 +40,9 @@
 //! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
 //! those whose lowest new key it is, which is here one message to each sibling subtree.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::context::Context;
+use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::{Event, Recipient, SubsetId};
@@ -51,8 +50,11 @@ use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
+use crate::schemes::centralized::path_update::{
+    LEVELS, Update, bundle_label, label, record_length,
+};
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
+use crate::wire::Message;
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +123,7 @@ impl Controller {
         self.roster.join_all(members)?;
         self.tree.fill(&self.roster);
         for level in 1..=self.tree.height() {
-            let nodes: Vec<_> = self.tree.key_nodes(level, &self.roster).collect();
+            let nodes: Vec<_> = self.tree.key_nodes(level).collect();
             for node in nodes {
                 self.tree.set_key(node, cx.random_key());
             }
@@ -138,17 +140,17 @@ impl Controller {
     fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         self.require_group()?;
         let slot = self.roster.join(member)?;
-        self.tree.occupy(slot);
+        self.tree.occupy(slot, &self.roster);
         let (tree, roster) = (&self.tree, &self.roster);
         // A node that gets its second child now had no key before.
         let newly_keyed =
-            tree.path(slot, roster).next().filter(|&node| tree.children(node, roster).count() == 2);
-        let path: Vec<_> = tree.path(slot, roster).collect();
+            tree.path(slot).next().filter(|&node| tree.children(node, roster).count() == 2);
+        let path: Vec<_> = tree.path(slot).collect();
         let mut changes = Vec::with_capacity(path.len());
         for node in path {
             let old = self.tree.set_key(node, cx.random_key());
             let from = match newly_keyed {
-                Some(new) if new == node => self.sibling(node, slot),
+                Some(new) if new == node => self.siblings(node, slot).next().unwrap_or(node),
                 _ => node,
             };
             let old = if from == node { old } else { self.key(from).clone() };
@@ -156,19 +158,24 @@ impl Controller {
         }
         self.begin_epoch(cx);
         self.welcome(cx, slot, member, Operation::Add);
-        match (self.strategy, self.profile) {
-            (Strategy::Group, _) | (Strategy::Key, Profile::Published) => {
-                let mut records = Vec::new();
-                changes.iter().for_each(|change| self.refresh_record(cx, change, &mut records));
-                self.send_records(cx, Recipient::Group, Operation::Add, slot, &records);
+        let multicast = self.profile == Profile::Sound;
+        match self.strategy {
+            Strategy::Key if multicast => self.add_by_key(cx, slot, &changes),
+            Strategy::User if multicast => self.add_by_user(cx, slot, &changes),
+            Strategy::Group | Strategy::Key => {
+                let records = self.refresh_records(cx, &changes);
+                self.draft(cx, Recipient::Group, Operation::Add, RECORDS, slot)
+                    .bytes(&records)
+                    .send();
             }
-            (Strategy::User, Profile::Published) => {
-                let bundles: Vec<_> =
-                    (0..changes.len()).map(|lowest| self.bundle(cx, &changes[lowest..])).collect();
-                send_bundles(cx, Recipient::Group, self.epoch, Operation::Add, slot, &bundles);
-            }
-            (Strategy::Key | Strategy::User, Profile::Sound) => {
-                self.send_to_siblings(cx, slot, &changes);
+            Strategy::User => {
+                let mut draft = self.draft(cx, Recipient::Group, Operation::Add, BUNDLES, slot);
+                draft.array(changes.len());
+                for (place, change) in changes.iter().enumerate() {
+                    let targets = changes[place..].iter().map(|change| change.node);
+                    self.bundle(&mut draft, change.from, &change.old, targets);
+                }
+                draft.send();
             }
         }
         Ok(())
@@ -180,10 +187,10 @@ impl Controller {
         if self.roster.len() == 2 {
             return Err(Misuse::TooFewMembers.into());
         }
-        let before: Vec<_> = self.tree.path(slot, &self.roster).collect();
+        let before: Vec<_> = self.tree.path(slot).collect();
         self.roster.evict(member);
-        self.tree.vacate(slot);
-        let path: Vec<_> = self.tree.path(slot, &self.roster).collect();
+        self.tree.vacate(slot, &self.roster);
+        let path: Vec<_> = self.tree.path(slot).collect();
         for &node in &before {
             let key = if path.contains(&node) { cx.random_key() } else { Key::default() };
             self.tree.set_key(node, key);
@@ -193,23 +200,10 @@ impl Controller {
             return Ok(());
         }
         self.begin_epoch(cx);
-        let mut wraps: Vec<_> = path
-            .iter()
-            .flat_map(|&target| {
-                self.tree.children(target, &self.roster).map(move |under| (under, target))
-            })
-            .collect();
-        wraps.sort_unstable();
         match self.strategy {
-            Strategy::Group => {
-                let mut records = Vec::new();
-                for (under, target) in wraps {
-                    self.record(cx, under, target, &mut records);
-                }
-                self.send_records(cx, Recipient::Group, Operation::Remove, slot, &records);
-            }
-            Strategy::Key => self.remove_by_key(cx, slot, &path, &wraps),
-            Strategy::User => self.remove_by_user(cx, slot, &path, &wraps),
+            Strategy::Group => self.remove_by_broadcast(cx, slot, &path),
+            Strategy::Key => self.remove_by_key(cx, slot, &path),
+            Strategy::User => self.remove_by_user(cx, slot, &path),
         }
         Ok(())
     }
@@ -220,114 +214,108 @@ impl Controller {
         let node = self.tree.root(&self.roster);
         let old = self.tree.set_key(node, cx.random_key());
         self.begin_epoch(cx);
-        let change = Change { node, from: node, old };
-        let mut records = Vec::new();
-        self.refresh_record(cx, &change, &mut records);
-        let to_all = [Recipient::Group];
-        let to_each = self.recipients(node);
-        let recipients = if self.strategy == Strategy::Group { &to_all[..] } else { &to_each };
-        for &to in recipients {
-            self.send_records(cx, to, Operation::Remove, slot, &records);
+        let records = self.refresh_records(cx, &[Change { node, from: node, old }]);
+        if self.strategy == Strategy::Group {
+            self.draft(cx, Recipient::Group, Operation::Remove, RECORDS, slot)
+                .bytes(&records)
+                .send();
+        } else {
+            self.to_all_below(node, cx, Operation::Remove, RECORDS, slot, |draft| {
+                draft.bytes(&records);
+            });
         }
     }
 
-    fn remove_by_user(
-        &self,
-        cx: &mut Context<'_>,
-        slot: u32,
-        path: &[Node],
-        wraps: &[(Node, Node)],
-    ) {
-        for &(under, target) in wraps.iter().filter(|(under, _)| !path.contains(under)) {
-            let from_target = path.iter().position(|&node| node == target).unwrap_or(0);
-            let bundle = [Bundle::new(cx, self, under, self.key(under), &path[from_target..])];
-            for to in self.recipients(under) {
-                send_bundles(cx, to, self.epoch, Operation::Remove, slot, &bundle);
-            }
-        }
-    }
-
-    fn remove_by_key(
-        &self,
-        cx: &mut Context<'_>,
-        slot: u32,
-        path: &[Node],
-        wraps: &[(Node, Node)],
-    ) {
-        let mut records = Vec::new();
-        for &(under, target) in wraps {
-            self.record(cx, under, target, &mut records);
-        }
-        let record_length = record_length(cx);
-        let record = |place: usize| &records[place * record_length..][..record_length];
-        for (place, &(under, target)) in wraps.iter().enumerate() {
-            if path.contains(&under) {
-                continue;
-            }
-            // The sibling's own record first, then those that lead from its target to the root.
-            let mut needed = record(place).to_vec();
-            for (later, &(under, _)) in wraps.iter().enumerate() {
-                if under.level >= target.level && path.contains(&under) {
-                    needed.extend_from_slice(record(later));
-                }
-            }
-            for to in self.recipients(under) {
-                self.send_records(cx, to, Operation::Remove, slot, &needed);
-            }
-        }
-    }
-
-    /// Sends what changed to each subtree that hangs off the path of a newcomer.
-    fn send_to_siblings(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
-        let mut records = Vec::new();
-        if self.strategy == Strategy::Key {
-            changes.iter().for_each(|change| self.refresh_record(cx, change, &mut records));
-        }
+    /// To each subtree that hangs off a newcomer's path, the records from there to the root.
+    fn add_by_key(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
+        let records = self.refresh_records(cx, changes);
         let record_length = record_length(cx);
         for (place, change) in changes.iter().enumerate() {
-            let bundle =
-                (self.strategy == Strategy::User).then(|| [self.bundle(cx, &changes[place..])]);
-            for child in self.tree.children(change.node, &self.roster) {
-                if self.leads_to(child, slot) {
-                    continue;
-                }
-                for to in self.recipients(child) {
-                    match &bundle {
-                        Some(bundle) => {
-                            send_bundles(cx, to, self.epoch, Operation::Add, slot, bundle);
-                        }
-                        None => {
-                            let needed = &records[place * record_length..];
-                            self.send_records(cx, to, Operation::Add, slot, needed);
-                        }
-                    }
-                }
+            let needed = &records[place * record_length..];
+            for sibling in self.siblings(change.node, slot) {
+                self.to_all_below(sibling, cx, Operation::Add, RECORDS, slot, |draft| {
+                    draft.bytes(needed);
+                });
             }
         }
     }
 
-    /// The new keys of these nodes, bundled for those who hold what the lowest was wrapped under.
-    fn bundle(&self, cx: &mut Context<'_>, changes: &[Change]) -> Bundle {
-        let targets: Vec<_> = changes.iter().map(|change| change.node).collect();
-        Bundle::new(cx, self, changes[0].from, &changes[0].old, &targets)
+    /// To each subtree that hangs off a newcomer's path, the keys from there to the root, bundled
+    /// under what that subtree held before.
+    fn add_by_user(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
+        for (place, change) in changes.iter().enumerate() {
+            let mut first = true;
+            for sibling in self.siblings(change.node, slot) {
+                if !first {
+                    self.repeat_to_all_below(sibling, cx, Operation::Add, BUNDLES);
+                    continue;
+                }
+                first = false;
+                self.to_all_below(sibling, cx, Operation::Add, BUNDLES, slot, |draft| {
+                    draft.array(1);
+                    let targets = changes[place..].iter().map(|change| change.node);
+                    self.bundle(draft, change.from, &change.old, targets);
+                });
+            }
+        }
+    }
+
+    fn remove_by_broadcast(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
+        let children = |&target| self.tree.children(target, &self.roster).map(move |c| (c, target));
+        let mut wraps: Vec<_> = path.iter().flat_map(children).collect();
+        wraps.sort_unstable();
+        let length = record_length(cx) * wraps.len();
+        let mut draft = self.draft(cx, Recipient::Group, Operation::Remove, RECORDS, slot);
+        draft.packed(length);
+        for (under, target) in wraps {
+            self.packed_record(&mut draft, under, target);
+        }
+        draft.send();
+    }
+
+    /// To each subtree that hangs off the path, its own record and those from there to the root.
+    fn remove_by_key(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
+        let record_length = record_length(cx);
+        let mut chain = Vec::with_capacity(record_length * path.len());
+        for pair in path.windows(2) {
+            self.record(cx, pair[0], pair[1], &mut chain);
+        }
+        for (place, &target) in path.iter().enumerate() {
+            let rest = &chain[place * record_length..];
+            for sibling in self.siblings(target, slot) {
+                self.to_all_below(sibling, cx, Operation::Remove, RECORDS, slot, |draft| {
+                    draft.packed(record_length + rest.len());
+                    self.packed_record(draft, sibling, target);
+                    draft.packed_bytes(rest);
+                });
+            }
+        }
+    }
+
+    /// To each subtree that hangs off the path, the keys from there to the root, bundled.
+    fn remove_by_user(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
+        for (place, &target) in path.iter().enumerate() {
+            for sibling in self.siblings(target, slot) {
+                self.to_all_below(sibling, cx, Operation::Remove, BUNDLES, slot, |draft| {
+                    draft.array(1);
+                    self.bundle(draft, sibling, self.key(sibling), path[place..].iter().copied());
+                });
+            }
+        }
     }
 
     /// Every key, wrapped under each child's: one broadcast for the whole tree.
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
-        let wraps = self.wraps();
-        let length = record_length(cx) * wraps.len();
+        let key_nodes = self.tree.key_count();
+        // Everybody but the root is some key node's child.
+        let length = record_length(cx) * (self.roster.len() + key_nodes - 1);
         cx.reserve(1, length + 16);
-        let wrapped_length = cx.wrapped_length(1);
-        debug_assert_eq!(record_length(cx), wrapped_length + 8);
-        let mut draft = cx.draft(Recipient::Group, self.epoch, Operation::Create, RECORDS);
-        draft.number(0).packed(length);
-        for (under, target) in wraps {
-            draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
-                self.key(under),
-                self.epoch,
-                label(under, target),
-                [self.key(target)],
-            );
+        let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
+        draft.packed(length);
+        for under in self.nodes() {
+            if let Some(target) = self.tree.key_node_above(under) {
+                self.packed_record(&mut draft, under, target);
+            }
         }
         draft.send();
     }
@@ -349,21 +337,23 @@ impl Controller {
         let mut chain = Vec::with_capacity(record_length * height);
         // Each key is wrapped under each child's once, however many members need it.
         let mut shared = Vec::new();
-        let mut wraps = Vec::new();
+        let mut nodes = Vec::new();
         if self.profile == Profile::Sound {
-            wraps = self.wraps();
-            shared.reserve_exact(wraps.len() * record_length);
-            for &(under, target) in &wraps {
-                self.record(cx, under, target, &mut shared);
+            nodes.extend(self.nodes());
+            shared.reserve_exact(nodes.len() * record_length);
+            for &under in &nodes {
+                if let Some(target) = self.tree.key_node_above(under) {
+                    self.record(cx, under, target, &mut shared);
+                }
             }
         }
-        let levels = LevelStarts::of(&wraps, self.tree.height());
+        let levels = LevelStarts::of(&nodes, self.tree.height());
         for slot in self.joined_slots() {
             chain.clear();
             let mut under = Node::leaf(slot);
-            for target in self.tree.path(slot, &self.roster) {
+            for target in self.tree.path(slot) {
                 if self.profile == Profile::Sound {
-                    let place = levels.find(&wraps, under);
+                    let place = levels.find(&nodes, under);
                     chain.extend_from_slice(&shared[place * record_length..][..record_length]);
                 } else {
                     self.record(cx, under, target, &mut chain);
@@ -371,46 +361,28 @@ impl Controller {
                 under = target;
             }
             let to = Recipient::Member(self.roster.member(slot));
-            self.send_records(cx, to, Operation::Create, 0, &chain);
+            self.draft(cx, to, Operation::Create, RECORDS, 0).bytes(&chain).send();
         }
     }
 
     /// To one member all keys of its path, under its individual key.
     fn welcome(&self, cx: &mut Context<'_>, slot: u32, member: MemberId, operation: Operation) {
         let to = Recipient::Member(member);
-        let leaf = Node::leaf(slot);
         if self.strategy == Strategy::Key && operation == Operation::Add {
             let mut records = Vec::new();
-            let mut under = leaf;
-            for target in self.tree.path(slot, &self.roster) {
+            let mut under = Node::leaf(slot);
+            for target in self.tree.path(slot) {
                 self.record(cx, under, target, &mut records);
                 under = target;
             }
-            return self.send_records(cx, to, operation, slot, &records);
+            self.draft(cx, to, operation, RECORDS, slot).bytes(&records).send();
+            return;
         }
-        let mut nodes = [leaf; LEVELS];
-        let mut count = 0;
-        for node in self.tree.path(slot, &self.roster) {
-            nodes[count] = node;
-            count += 1;
-        }
-        let nodes = &nodes[..count];
-        let mut levels = [0; LEVELS];
-        levels.iter_mut().zip(nodes).for_each(|(level, node)| *level = node.level);
         let changed = if operation == Operation::Create { 0 } else { slot };
-        cx.draft(to, self.epoch, operation, BUNDLES)
-            .number(u64::from(changed))
-            .array(1)
-            .array(3)
-            .number(u64::from(leaf.id()))
-            .bytes(&levels[..count])
-            .wrapped(
-                self.roster.key(slot),
-                self.epoch,
-                bundle_label(leaf, leaf),
-                nodes.iter().map(|&node| self.key(node)),
-            )
-            .send();
+        let mut draft = self.draft(cx, to, operation, BUNDLES, changed);
+        draft.array(1);
+        self.bundle(&mut draft, Node::leaf(slot), self.roster.key(slot), self.tree.path(slot));
+        draft.send();
     }
 
     /// Sends a member that asks for it its whole path.
@@ -426,26 +398,100 @@ impl Controller {
         Ok(())
     }
 
-    /// Every key node with each of its children, in the order of the children's ids.
-    fn wraps(&self) -> Vec<(Node, Node)> {
-        let mut wraps = Vec::with_capacity(self.roster.len() * 2);
-        for slot in self.joined_slots() {
-            self.push_wrap(Node::leaf(slot), &mut wraps);
-        }
-        for level in 1..=self.tree.height() {
-            for node in self.tree.key_nodes(level, &self.roster) {
-                self.push_wrap(node, &mut wraps);
-            }
-        }
-        wraps
+    /// All members' slots and all key nodes, in the order of their ids.
+    fn nodes(&self) -> impl Iterator<Item = Node> {
+        let levels = 1..=self.tree.height();
+        let key_nodes = levels.flat_map(|level| self.tree.key_nodes(level));
+        self.joined_slots().map(Node::leaf).chain(key_nodes)
     }
 
-    fn push_wrap(&self, under: Node, wraps: &mut Vec<(Node, Node)>) {
-        if let Some(target) = self.tree.key_node_above(under, &self.roster) {
-            wraps.push((under, target));
-        }
+    /// Begins a message of the present epoch; every body begins with the slot that changed.
+    fn draft<'d, 'a>(
+        &self,
+        cx: &'d mut Context<'a>,
+        to: Recipient,
+        operation: Operation,
+        kind: u8,
+        changed: u32,
+    ) -> Draft<'d, 'a> {
+        let mut draft = cx.draft(to, self.epoch, operation, kind);
+        draft.number(u64::from(changed));
+        draft
     }
 
+    /// Sends to the members below a node: to their topic, or in the published profile to each.
+    fn to_all_below(
+        &self,
+        node: Node,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        kind: u8,
+        changed: u32,
+        write: impl FnOnce(&mut Draft<'_, '_>),
+    ) {
+        let mut recipients = self.recipients(node);
+        let Some(to) = recipients.next() else { return };
+        let mut draft = self.draft(cx, to, operation, kind, changed);
+        write(&mut draft);
+        draft.send();
+        recipients.for_each(|to| cx.send_again(to, self.epoch, operation, kind));
+    }
+
+    /// Sends the last body to the members below another node.
+    fn repeat_to_all_below(
+        &self,
+        node: Node,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        kind: u8,
+    ) {
+        self.recipients(node).for_each(|to| cx.send_again(to, self.epoch, operation, kind));
+    }
+
+    fn recipients(&self, node: Node) -> impl Iterator<Item = Recipient> {
+        let has_topic = self.profile == Profile::Sound && node.level > 0;
+        let topic = has_topic.then(|| Recipient::Subset(SubsetId(node.id())));
+        let slots = (!has_topic).then(|| self.tree.members_below(node, &self.roster));
+        let single = slots.into_iter().flatten().map(|slot| self.roster.member(slot));
+        topic.into_iter().chain(single.map(Recipient::Member))
+    }
+
+    /// Appends the keys of nodes, wrapped in one call.
+    fn bundle(
+        &self,
+        draft: &mut Draft<'_, '_>,
+        under: Node,
+        kek: &Key,
+        targets: impl Iterator<Item = Node>,
+    ) {
+        let mut nodes = [under; LEVELS];
+        let mut levels = [0; LEVELS];
+        let mut count = 0;
+        for target in targets {
+            nodes[count] = target;
+            levels[count] = target.level;
+            count += 1;
+        }
+        let nodes = &nodes[..count];
+        draft.array(3).number(u64::from(under.id())).bytes(&levels[..count]).wrapped(
+            kek,
+            self.epoch,
+            bundle_label(under, nodes[0]),
+            nodes.iter().map(|&node| self.key(node)),
+        );
+    }
+
+    /// Appends a record to a packed byte string.
+    fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+        draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
+            self.key(under),
+            self.epoch,
+            label(under, target),
+            [self.key(target)],
+        );
+    }
+
+    /// Appends a record to a buffer, for messages that share it.
     fn record(&self, cx: &mut Context<'_>, under: Node, target: Node, out: &mut Vec<u8>) {
         out.extend_from_slice(&under.id().to_be_bytes());
         out.extend_from_slice(&target.id().to_be_bytes());
@@ -453,42 +499,21 @@ impl Controller {
         cx.wrap_keys(self.key(under), self.epoch, label, [self.key(target)], out);
     }
 
-    /// A node's new key for those who hold what it had before, or the key of its first child.
-    fn refresh_record(&self, cx: &mut Context<'_>, change: &Change, out: &mut Vec<u8>) {
-        out.extend_from_slice(&change.from.id().to_be_bytes());
-        out.extend_from_slice(&change.node.id().to_be_bytes());
-        let label = label(change.from, change.node);
-        cx.wrap_keys(&change.old, self.epoch, label, [self.key(change.node)], out);
-    }
-
-    fn send_records(
-        &self,
-        cx: &mut Context<'_>,
-        to: Recipient,
-        operation: Operation,
-        slot: u32,
-        records: &[u8],
-    ) {
-        cx.draft(to, self.epoch, operation, RECORDS).number(u64::from(slot)).bytes(records).send();
-    }
-
-    /// To whom a message for the members below a node goes.
-    fn recipients(&self, node: Node) -> Vec<Recipient> {
-        if self.profile == Profile::Sound && node.level > 0 {
-            return vec![Recipient::Subset(SubsetId(node.id()))];
+    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had before.
+    fn refresh_records(&self, cx: &mut Context<'_>, changes: &[Change]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(record_length(cx) * changes.len());
+        for Change { node, from, old } in changes {
+            out.extend_from_slice(&from.id().to_be_bytes());
+            out.extend_from_slice(&node.id().to_be_bytes());
+            cx.wrap_keys(old, self.epoch, label(*from, *node), [self.key(*node)], &mut out);
         }
-        let slots = self.tree.members_below(node, &self.roster);
-        slots.map(|slot| Recipient::Member(self.roster.member(slot))).collect()
+        out
     }
 
-    /// The child of a node that does not lead to a slot; the node has just two.
-    fn sibling(&self, node: Node, slot: u32) -> Node {
-        let mut children = self.tree.children(node, &self.roster);
-        children.find(|&child| !self.leads_to(child, slot)).unwrap_or(node)
-    }
-
-    fn leads_to(&self, node: Node, slot: u32) -> bool {
-        node.is_above(slot, self.tree.degree())
+    /// The subtrees that hang off a slot's path at a node.
+    fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
+        let children = self.tree.children(node, &self.roster);
+        children.filter(move |child| !child.is_above(slot, self.tree.degree()))
     }
 
     fn joined_slots(&self) -> impl Iterator<Item = u32> {
@@ -532,7 +557,7 @@ impl Party for Controller {
 
     fn footprint(&self) -> Footprint {
         let group_key = usize::from(self.group_key.is_some());
-        let tree = (self.tree.key_count(&self.roster) + group_key) * Key::BYTES;
+        let tree = (self.tree.key_count() + group_key) * Key::BYTES;
         let path = usize::from(self.tree.height()) * Key::BYTES;
         Footprint { permanent: self.roster.key_bytes() + tree, temporary: 2 * path }
     }
@@ -579,8 +604,8 @@ impl Member {
         let mut body = message.body();
         let changed = body.number32()?;
         let new = match header.kind {
-            RECORDS => update.from_records(cx, body)?,
-            BUNDLES => update.from_bundles(cx, body)?,
+            RECORDS => update.read_records(cx, body)?,
+            BUNDLES => update.read_bundles(cx, body)?,
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         let path = update.merge(header.operation, changed, new);
@@ -654,199 +679,25 @@ struct Change {
     old: Key,
 }
 
-/// Keys of a member's path, wrapped in one call.
-struct Bundle {
-    under: Node,
-    levels: Vec<u8>,
-    wrapped: Vec<u8>,
-}
-
-/// What a member knows when it reads a rekey message.
-struct Update<'a> {
-    degree: u32,
-    enrolment: &'a Enrolment,
-    /// Keys that still count, lowest first.
-    kept: &'a [(Node, Key)],
-    epoch: Epoch,
-}
-
 /// Where the records of each level begin, so that one is found without searching the rest.
 struct LevelStarts(Vec<usize>);
 
-/// More levels than a tree of 2^27 slots has.
-const LEVELS: usize = 32;
-
-impl Bundle {
-    fn new(
-        cx: &mut Context<'_>,
-        controller: &Controller,
-        under: Node,
-        kek: &Key,
-        targets: &[Node],
-    ) -> Self {
-        let levels = targets.iter().map(|node| node.level).collect();
-        let mut wrapped = Vec::with_capacity(cx.wrapped_length(targets.len()));
-        let keys = targets.iter().map(|&node| controller.key(node));
-        cx.wrap_keys(kek, controller.epoch, bundle_label(under, targets[0]), keys, &mut wrapped);
-        Self { under, levels, wrapped }
-    }
-}
-
-impl Update<'_> {
-    /// Follows the records upwards from what the member holds.
-    fn from_records(
-        &self,
-        cx: &mut Context<'_>,
-        mut body: Reader<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
-        let packed = body.bytes()?;
-        body.finish()?;
-        let records = Records::parse(cx, packed)?;
-        let mut new: Vec<(Node, Key)> = Vec::new();
-        for level in 0..LEVELS as u8 {
-            let under = Node::above(self.enrolment.slot, level, self.degree);
-            let Some((target, wrapped)) = records.find(under) else { continue };
-            if target < under || !target.is_above(self.enrolment.slot, self.degree) {
-                return Err(Misbehaviour::Malformed.into());
-            }
-            // A node's own new key comes under its old one, anything else under the newest.
-            let newest = new.iter().find(|(node, _)| *node == under).map(|(_, key)| key);
-            let kek = if target == under { None } else { newest };
-            let Some(kek) = kek.or_else(|| self.held(under)) else { continue };
-            let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
-            new.push((target, key));
-        }
-        Ok(new)
-    }
-
-    /// Opens the lowest bundle that the member can.
-    fn from_bundles(
-        &self,
-        cx: &mut Context<'_>,
-        mut body: Reader<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
-        let count = body.array()?;
-        let mut best: Option<(Node, &[u8], &[u8])> = None;
-        for _ in 0..count {
-            if body.array()? != 3 {
-                return Err(Misbehaviour::Malformed.into());
-            }
-            let under = Node::from_id(body.number32()?);
-            let (levels, wrapped) = (body.bytes()?, body.bytes()?);
-            if self.held(under).is_some() && best.is_none_or(|(lowest, ..)| under < lowest) {
-                best = Some((under, levels, wrapped));
-            }
-        }
-        body.finish()?;
-        let (under, levels, wrapped) = best.ok_or(Misbehaviour::NothingForUs)?;
-        let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
-        let lowest = levels.first().ok_or(Misbehaviour::Malformed)?;
-        if !ascending || *lowest < under.level || levels.iter().any(|&l| l == 0 || l >= 32) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        let node = |&level: &u8| Node::above(self.enrolment.slot, level, self.degree);
-        let label = bundle_label(under, node(lowest));
-        let kek = self.held(under).ok_or(Misbehaviour::NothingForUs)?;
-        let mut keys = vec![Key::default(); levels.len()];
-        cx.unwrap_keys(kek, self.epoch, label, wrapped, &mut keys)?;
-        Ok(levels.iter().map(node).zip(keys).collect())
-    }
-
-    /// The path after the update: what is new, and what was kept and not touched. Empty if the root
-    /// is not new, for then the message did not carry what it should.
-    fn merge(&self, operation: Operation, changed: u32, new: Vec<(Node, Key)>) -> Vec<(Node, Key)> {
-        let is_new = |node: Node| new.iter().any(|(other, _)| *other == node);
-        // Whatever an evicted member knew is either new or gone.
-        let gone =
-            |node: Node| operation == Operation::Remove && node.is_above(changed, self.degree);
-        let untouched = self.kept.iter().filter(|&&(node, _)| !is_new(node) && !gone(node));
-        let mut path: Vec<_> = untouched.cloned().chain(new.iter().cloned()).collect();
-        path.sort_unstable_by_key(|&(node, _)| node);
-        match path.last() {
-            Some(&(root, _)) if is_new(root) => path,
-            _ => Vec::new(),
-        }
-    }
-
-    fn held(&self, node: Node) -> Option<&Key> {
-        if node == Node::leaf(self.enrolment.slot) {
-            return Some(&self.enrolment.key);
-        }
-        self.kept.iter().find(|(held, _)| *held == node).map(|(_, key)| key)
-    }
-}
-
-/// Records as they came, not copied.
-struct Records<'a> {
-    packed: &'a [u8],
-    length: usize,
-}
-
-impl<'a> Records<'a> {
-    fn parse(cx: &Context<'_>, packed: &'a [u8]) -> Result<Self, Error> {
-        let length = record_length(cx);
-        if packed.is_empty() || !packed.len().is_multiple_of(length) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        Ok(Self { packed, length })
-    }
-
-    /// The target and the wrapped key of the record under a node, found by bisection.
-    fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
-        let (mut low, mut high) = (0, self.packed.len() / self.length);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let record = &self.packed[middle * self.length..][..self.length];
-            let (id, rest) = record.split_first_chunk::<4>()?;
-            match u32::from_be_bytes(*id).cmp(&under.id()) {
-                core::cmp::Ordering::Less => low = middle + 1,
-                core::cmp::Ordering::Greater => high = middle,
-                core::cmp::Ordering::Equal => {
-                    let (target, wrapped) = rest.split_first_chunk::<4>()?;
-                    return Some((Node::from_id(u32::from_be_bytes(*target)), wrapped));
-                }
-            }
-        }
-        None
-    }
-}
-
 impl LevelStarts {
-    fn of(wraps: &[(Node, Node)], height: u8) -> Self {
+    fn of(nodes: &[Node], height: u8) -> Self {
         let levels = 0..=height + 1;
-        Self(levels.map(|level| wraps.partition_point(|(under, _)| under.level < level)).collect())
+        Self(levels.map(|level| nodes.partition_point(|node| node.level < level)).collect())
     }
 
-    fn find(&self, wraps: &[(Node, Node)], under: Node) -> usize {
+    fn find(&self, nodes: &[Node], under: Node) -> usize {
         let level = usize::from(under.level);
         let (start, end) = (self.0[level], self.0[level + 1]);
         // Where a level has no holes the record is at its own index.
         let guess = start + under.index as usize;
-        if wraps.get(guess).is_some_and(|&(other, _)| other == under) {
+        if nodes.get(guess) == Some(&under) {
             return guess;
         }
-        start + wraps[start..end].partition_point(|&(other, _)| other < under)
+        start + nodes[start..end].partition_point(|&other| other < under)
     }
-}
-
-fn send_bundles(
-    cx: &mut Context<'_>,
-    to: Recipient,
-    epoch: Epoch,
-    operation: Operation,
-    slot: u32,
-    bundles: &[Bundle],
-) {
-    let mut draft = cx.draft(to, epoch, operation, BUNDLES);
-    draft.number(u64::from(slot)).array(bundles.len());
-    for bundle in bundles {
-        draft
-            .array(3)
-            .number(u64::from(bundle.under.id()))
-            .bytes(&bundle.levels)
-            .bytes(&bundle.wrapped);
-    }
-    draft.send();
 }
 
 /// The group key that belongs to a root key.
@@ -860,19 +711,4 @@ fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -
             cx.derive(root, "groupkey lkh group key", &context)
         }
     }
-}
-
-const fn record_length(cx: &Context<'_>) -> usize {
-    8 + cx.wrapped_length(1)
-}
-
-/// What is wrapped under what, for the binding of a wrap.
-const fn label(under: Node, target: Node) -> u64 {
-    (under.id() as u64) << 32 | target.id() as u64
-}
-
-/// What a bundle is wrapped under, and its lowest key. Under an individual key there is but one
-/// bundle in an epoch, the member's whole path.
-const fn bundle_label(under: Node, lowest: Node) -> u64 {
-    if under.level == 0 { label(under, under) } else { label(under, lowest) }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod enrolment;
 pub(crate) mod key_tree;
 pub mod lkh;
+pub(crate) mod path_update;
 pub mod skdc;

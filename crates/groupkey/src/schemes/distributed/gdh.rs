@@ -20,22 +20,22 @@
 //! instead: who was asleep when it was its turn to act (the operation cannot complete without it),
 //! and the controller that was evicted in its sleep (nobody answers it).
 
+mod roster;
+
 use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use crate::context::{Context, Draft};
+pub(crate) use self::roster::{Change, MEMBERS, Roster, View, require_sender};
+use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId, PartyId};
-use crate::outbox::{Event, Recipient};
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::schemes::catalogue::Configuration;
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
-
-/// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
-pub(crate) const MEMBERS: (u32, u32) = (2, 1000);
+use crate::wire::Message;
 
 /// The partial keys of all, to all.
 pub(crate) const LIST: u8 = 0;
@@ -43,27 +43,6 @@ pub(crate) const LIST: u8 = 0;
 pub(crate) const REQUEST: u8 = 1;
 /// The present roster and partial keys.
 pub(crate) const ANSWER: u8 = 2;
-
-/// Members in their order, each once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Roster(Vec<MemberId>);
-
-/// A membership event under way and the members that it leads to. A new member does not know them
-/// before it was told: until then they are none.
-#[derive(Debug)]
-pub(crate) struct Change {
-    operation: Operation,
-    roster: Roster,
-}
-
-/// What a member knows of its group: who is in it, in which epoch, and what is under way.
-#[derive(Debug)]
-pub(crate) struct View {
-    me: MemberId,
-    epoch: Epoch,
-    roster: Roster,
-    change: Option<Change>,
-}
 
 /// What a member of GDH.2 or GDH.3 holds.
 #[derive(Debug)]
@@ -92,215 +71,6 @@ struct Share {
     partial_keys: Vec<Element>,
     secret: Exponent,
     group_key: Key,
-}
-
-impl Roster {
-    pub(crate) const fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn first(&self) -> Option<MemberId> {
-        self.0.first().copied()
-    }
-
-    pub(crate) fn last(&self) -> Option<MemberId> {
-        self.0.last().copied()
-    }
-
-    /// The member at a place, counted from 0.
-    pub(crate) fn at(&self, place: usize) -> MemberId {
-        self.0[place]
-    }
-
-    pub(crate) fn place(&self, member: MemberId) -> Option<usize> {
-        self.0.iter().position(|&other| other == member)
-    }
-
-    /// Appends the members to a message.
-    pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
-        draft.array(self.len());
-        for member in &self.0 {
-            draft.number(u64::from(member.0));
-        }
-    }
-
-    /// Reads what [`Self::write`] appends.
-    pub(crate) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let length = body.array()?;
-        if !(u64::from(MEMBERS.0)..=u64::from(MEMBERS.1)).contains(&length) {
-            return Err(Misbehaviour::InvalidRoster.into());
-        }
-        let members = (0..length).map(|_| body.number32().map(MemberId));
-        let roster = Self(members.collect::<Result<_, _>>()?);
-        match roster.repetition() {
-            Some(_) => Err(Misbehaviour::InvalidRoster.into()),
-            None => Ok(roster),
-        }
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn repetition(&self) -> Option<MemberId> {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
-    }
-}
-
-impl Change {
-    /// The members that the event leads to.
-    pub(crate) const fn roster(&self) -> &Roster {
-        &self.roster
-    }
-}
-
-impl View {
-    /// The view of one that is in no group yet.
-    pub(crate) fn new(me: MemberId) -> Self {
-        Self { me, epoch: Epoch::default(), roster: Roster::default(), change: None }
-    }
-
-    pub(crate) const fn me(&self) -> MemberId {
-        self.me
-    }
-
-    pub(crate) const fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    pub(crate) fn is_controller(&self) -> bool {
-        self.roster.last() == Some(self.me)
-    }
-
-    /// The event that makes a group of these members.
-    pub(crate) fn creation(&self, members: &[MemberId]) -> Result<Change, Error> {
-        if !self.roster.is_empty() {
-            return Err(Misuse::AlreadyCreated.into());
-        }
-        self.require_idle()?;
-        if members.len() < MEMBERS.0 as usize {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        require_room(members.len())?;
-        let roster = Roster(members.to_vec());
-        if let Some(member) = roster.repetition() {
-            return Err(Misuse::AlreadyMember(member).into());
-        }
-        if roster.place(self.me).is_none() {
-            return Err(Misuse::NotMember(self.me).into());
-        }
-        Ok(Change { operation: Operation::Create, roster })
-    }
-
-    /// The event that takes a member in. It comes last.
-    pub(crate) fn addition(&self, member: MemberId) -> Result<Change, Error> {
-        let mut roster = self.roster.clone();
-        if roster.is_empty() {
-            self.require_idle()?;
-            if member != self.me {
-                return Err(Misuse::NotCreated.into());
-            }
-        } else {
-            if roster.place(member).is_some() {
-                return Err(Misuse::AlreadyMember(member).into());
-            }
-            self.require_idle()?;
-            require_room(roster.len() + 1)?;
-            roster.0.push(member);
-        }
-        Ok(Change { operation: Operation::Add, roster })
-    }
-
-    /// The event that evicts a member.
-    pub(crate) fn removal(&self, member: MemberId) -> Result<Change, Error> {
-        if self.roster.is_empty() {
-            return Err(Misuse::NotCreated.into());
-        }
-        let place = self.roster.place(member).ok_or(Misuse::NotMember(member))?;
-        if self.roster.len() == MEMBERS.0 as usize {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        if member == self.me {
-            return Err(Misuse::WrongRole.into());
-        }
-        self.require_idle()?;
-        let mut roster = self.roster.clone();
-        roster.0.remove(place);
-        Ok(Change { operation: Operation::Remove, roster })
-    }
-
-    /// The event's messages are expected from now on.
-    pub(crate) fn begin(&mut self, change: Change) {
-        self.change = Some(change);
-    }
-
-    /// The members that the event under way leads to, if one is.
-    pub(crate) fn under_way(&self) -> Option<&Roster> {
-        self.change.as_ref().map(Change::roster)
-    }
-
-    /// The members that the event under way leads to. Refuses a message that is not part of it.
-    pub(crate) fn expect(&self, message: &Message<'_>) -> Result<&Roster, Error> {
-        match &self.change {
-            Some(change) if !change.roster.is_empty() => {
-                message.follows(self.epoch)?;
-                if change.operation != message.header().operation {
-                    return Err(Misbehaviour::UnexpectedMessage.into());
-                }
-                Ok(&change.roster)
-            }
-            _ => {
-                // Whoever is in the group must learn that it has missed something.
-                if !self.roster.is_empty() {
-                    message.follows(self.epoch)?;
-                }
-                Err(Misbehaviour::UnexpectedMessage.into())
-            }
-        }
-    }
-
-    /// Reads the roster with which a message to a new member begins. It must come from the member
-    /// before the new one, which is the last.
-    pub(crate) fn read_welcome(
-        &self,
-        message: &Message<'_>,
-        body: &mut Reader<'_>,
-    ) -> Result<Roster, Error> {
-        match &self.change {
-            Some(change) if change.roster.is_empty() => {}
-            _ => return self.expect(message).and(Err(Misbehaviour::UnexpectedMessage.into())),
-        }
-        message.is_later_than(self.epoch)?;
-        let roster = Roster::read(body)?;
-        if roster.last() != Some(self.me) {
-            return Err(Misbehaviour::InvalidRoster.into());
-        }
-        require_sender(message, roster.at(roster.len() - 2))?;
-        Ok(roster)
-    }
-
-    /// A new member knows the roster from now on, and expects the messages that lead to `epoch`.
-    pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
-        self.epoch = Epoch(epoch.0.saturating_sub(1));
-        self.change = Some(Change { operation: Operation::Add, roster });
-    }
-
-    /// The group is now these members, in this epoch; nothing is under way.
-    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster) {
-        self.epoch = epoch;
-        self.roster = roster;
-        self.change = None;
-        cx.event(Event::Rekeyed(epoch));
-    }
-
-    fn require_idle(&self) -> Result<(), Error> {
-        if self.change.is_some() {
-            return Err(Misuse::OperationUnderWay.into());
-        }
-        Ok(())
-    }
 }
 
 impl Peer {
@@ -332,7 +102,7 @@ impl Peer {
 
     /// The own partial key, which a change of the own secret leaves as it is.
     pub(crate) fn own_partial_key(&self) -> Result<&Element, Error> {
-        let place = self.view.roster.place(self.view.me);
+        let place = self.view.roster().place(self.view.me());
         let share = self.share.as_ref();
         place.zip(share).map(|(place, share)| &share.partial_keys[place]).ok_or_else(not_created)
     }
@@ -366,11 +136,11 @@ impl Peer {
         leaver: Option<MemberId>,
     ) -> Result<Vec<Element>, Error> {
         let share = self.share.as_ref().ok_or_else(not_created)?;
-        let members = self.view.roster.0.iter().zip(&share.partial_keys);
+        let members = self.view.roster().iter().zip(&share.partial_keys);
         Ok(members
-            .filter(|&(&member, _)| Some(member) != leaver)
-            .map(|(&member, partial_key)| {
-                if member == self.view.me {
+            .filter(|&(member, _)| Some(member) != leaver)
+            .map(|(member, partial_key)| {
+                if member == self.view.me() {
                     partial_key.clone()
                 } else {
                     cx.power(partial_key, &refreshment.factor)
@@ -382,16 +152,16 @@ impl Peer {
     /// Takes the command `Remove`: who is the last of those that remain changes the key.
     pub(crate) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.removal(member)?;
-        if change.roster.last() != Some(self.view.me) {
+        if change.roster().last() != Some(self.view.me()) {
             self.begin(change, None);
             return Ok(());
         }
         let refreshment = self.refreshment(cx)?;
         let partial_keys = self.refreshed_partial_keys(cx, &refreshment, Some(member))?;
-        let epoch = self.view.epoch.next();
+        let epoch = self.view.epoch().next();
         cx.draft(Recipient::Group, epoch, Operation::Remove, LIST).elements(&partial_keys).send();
         let Refreshment { secret, shared, .. } = refreshment;
-        self.install(cx, epoch, change.roster, partial_keys, secret, shared);
+        self.install(cx, epoch, change.roster().clone(), partial_keys, secret, shared);
         Ok(())
     }
 
@@ -418,7 +188,7 @@ impl Peer {
         roster: Roster,
         partial_keys: Vec<Element>,
     ) -> Result<(), Error> {
-        let place = roster.place(self.view.me).ok_or(Misbehaviour::NothingForUs)?;
+        let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         let secret = self.secret()?.clone();
         let shared = cx.power(&partial_keys[place], &secret);
         self.install(cx, epoch, roster, partial_keys, secret, shared);
@@ -446,11 +216,10 @@ impl Peer {
 
     /// Asks for what was missed.
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        let creating = |change: &Change| change.operation == Operation::Create;
-        if self.share.is_none() && !self.view.change.as_ref().is_some_and(creating) {
+        if self.share.is_none() && !self.view.is_creating() {
             return Err(not_created());
         }
-        cx.draft(Recipient::Group, self.view.epoch, Operation::CatchUp, REQUEST).send();
+        cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
         self.asked = true;
         Ok(())
     }
@@ -462,12 +231,12 @@ impl Peer {
         let Some(share) = self.share.as_ref().filter(|_| self.view.is_controller()) else {
             return Ok(());
         };
-        if self.view.roster.place(member).is_none() || member == self.view.me {
+        if self.view.roster().place(member).is_none() || member == self.view.me() {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         let to = Recipient::Member(member);
-        let mut draft = cx.draft(to, self.view.epoch, Operation::CatchUp, ANSWER);
-        self.view.roster.write(&mut draft);
+        let mut draft = cx.draft(to, self.view.epoch(), Operation::CatchUp, ANSWER);
+        self.view.roster().write(&mut draft);
         draft.elements(&share.partial_keys).send();
         Ok(())
     }
@@ -481,7 +250,7 @@ impl Peer {
         if !self.asked {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        message.is_later_than(self.view.epoch)?;
+        message.is_later_than(self.view.epoch())?;
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
         require_sender(message, roster.at(roster.len() - 1))?;
@@ -496,7 +265,7 @@ impl Peer {
     }
 
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.share.as_ref().map(|share| (self.view.epoch, &share.group_key))
+        self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
     }
 
     /// Permanent: the own secret, the group key, and the partial keys, which are public but must be
@@ -523,7 +292,7 @@ pub(crate) fn group_key(
     context.extend_from_slice(&cx.group().0.to_be_bytes());
     context.extend_from_slice(&epoch.0.to_be_bytes());
     context.extend_from_slice(&(roster.len() as u32).to_be_bytes());
-    for member in &roster.0 {
+    for member in roster.iter() {
         context.extend_from_slice(&member.0.to_be_bytes());
     }
     let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
@@ -531,22 +300,9 @@ pub(crate) fn group_key(
     key
 }
 
-/// Refuses a message from anybody else.
-pub(crate) fn require_sender(message: &Message<'_>, sender: MemberId) -> Result<(), Error> {
-    if message.header().sender == PartyId::Member(sender) {
-        Ok(())
-    } else {
-        Err(Misbehaviour::UnexpectedSender.into())
-    }
-}
-
-fn require_room(members: usize) -> Result<(), Error> {
-    if members > MEMBERS.1 as usize {
-        return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
-    }
-    Ok(())
-}
-
 fn not_created() -> Error {
     Misuse::NotCreated.into()
 }
+
+#[cfg(test)]
+mod tests;

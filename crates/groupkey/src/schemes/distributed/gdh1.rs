@@ -51,7 +51,7 @@ pub struct Member {
     temporary: usize,
 }
 
-const UPFLOW: u8 = 0;
+pub(super) const UPFLOW: u8 = 0;
 const DOWNFLOW: u8 = 1;
 const WELCOME: u8 = 2;
 
@@ -178,16 +178,14 @@ impl Party for Member {
                 self.begin(cx, Operation::Remove, change);
                 Ok(())
             }
-            Input::Message(message) => {
-                match (message.header().operation, message.header().kind) {
-                    (Operation::Create | Operation::Add | Operation::Remove, UPFLOW)
-                    | (Operation::Add, WELCOME) => self.receive_upflow(cx, &message),
-                    (Operation::Create | Operation::Add | Operation::Remove, DOWNFLOW) => {
-                        self.receive_downflow(cx, &message)
-                    }
-                    _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create | Operation::Add | Operation::Remove, UPFLOW)
+                | (Operation::Add, WELCOME) => self.receive_upflow(cx, &message),
+                (Operation::Create | Operation::Add | Operation::Remove, DOWNFLOW) => {
+                    self.receive_downflow(cx, &message)
                 }
-            }
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
         }
     }
 

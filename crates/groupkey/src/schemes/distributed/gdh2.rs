@@ -26,7 +26,7 @@
 //! The cardinal of `M_i` is `g^(r_1 .. r_i)`; its j-th intermediate is the cardinal without `r_j`.
 //! `M_n` does not raise the cardinal for the list, so it is `P_n`. In a join, the controller's own
 //! partial key stays as it is and the cardinal is `K^f`: the new member never sees `K`. What the
-//! removal and the catching up send is in [`gdh`](super::gdh).
+//! removal and the catching up send is in `gdh.rs`.
 //!
 //! Deviations: the first message does not carry the generator, which is the first member's only
 //! intermediate; `P_n` is part of the list, so that any member can become the controller. In the
@@ -199,18 +199,16 @@ impl Party for Member {
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
             Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
-            Input::Message(message) => {
-                match (message.header().operation, message.header().kind) {
-                    (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),
-                    (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
-                        self.receive_list(cx, &message)
-                    }
-                    (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
-                    (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
-                    (Operation::CatchUp, ANSWER) => self.peer.catch_up(cx, &message),
-                    _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),
+                (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
+                    self.receive_list(cx, &message)
                 }
-            }
+                (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
+                (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
+                (Operation::CatchUp, ANSWER) => self.peer.catch_up(cx, &message),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
         }
     }
 

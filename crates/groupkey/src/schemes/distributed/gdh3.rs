@@ -28,7 +28,7 @@
 //! knows its factor without exponentiation, because it made `v` from it; so does the controller of a
 //! join, whose factor is its partial key. With 3 members there is 1 token. With 2, `M_1` is `M_n-1`;
 //! its factor is the generator, which it need not send: 2 messages instead of 2n - 1 = 3. What the
-//! removal and the catching up send is in [`gdh`](super::gdh).
+//! removal and the catching up send is in `gdh.rs`.
 //!
 //! Deviations: that factor of two members is not sent. The group key is derived from the shared
 //! element. Catching up is ours. A join needs every member awake, because all of them must send a
@@ -56,8 +56,8 @@ pub struct Member {
 }
 
 const TOKEN: u8 = 3;
-const VALUE: u8 = 4;
-const FACTOR: u8 = 5;
+pub(super) const VALUE: u8 = 4;
+pub(super) const FACTOR: u8 = 5;
 const WELCOME: u8 = 6;
 
 /// How far a creation or a join has come.
@@ -275,11 +275,7 @@ impl Member {
         Ok(())
     }
 
-    fn read_element(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<Element, Error> {
+    fn read_element(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<Element, Error> {
         let mut body = message.body();
         let element = cx.element(body.bytes()?, self.peer.check())?;
         body.finish()?;
@@ -299,22 +295,18 @@ impl Party for Member {
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
             Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
-            Input::Message(message) => {
-                match (message.header().operation, message.header().kind) {
-                    (Operation::Create, TOKEN) => self.receive_token(cx, &message),
-                    (Operation::Create | Operation::Add, VALUE) => self.receive_value(cx, &message),
-                    (Operation::Create | Operation::Add, FACTOR) => {
-                        self.receive_factor(cx, &message)
-                    }
-                    (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
-                        self.receive_list(cx, &message)
-                    }
-                    (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
-                    (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
-                    (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
-                    _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create, TOKEN) => self.receive_token(cx, &message),
+                (Operation::Create | Operation::Add, VALUE) => self.receive_value(cx, &message),
+                (Operation::Create | Operation::Add, FACTOR) => self.receive_factor(cx, &message),
+                (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
+                    self.receive_list(cx, &message)
                 }
-            }
+                (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
+                (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
+                (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
         }
     }
 

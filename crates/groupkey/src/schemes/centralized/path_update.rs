@@ -1,0 +1,170 @@
+//! Rekey messages of a key tree: how the controller names what it wraps, and how a member gets the
+//! keys of its path out of them.
+//!
+//! Records: a packed byte string of `under, target, {key of target}_under`, four bytes for each node
+//! (see [`Node::id`]), sorted by `under`, so that a member among 55,000 finds its few by bisection.
+//! Bundles: an array of `[under, levels, {keys}_under]`, the keys being those of the ancestors on
+//! these levels.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::party::Operation;
+use crate::schemes::centralized::enrolment::Enrolment;
+use crate::schemes::centralized::key_tree::Node;
+use crate::secret::Key;
+use crate::wire::Reader;
+
+/// What a member knows when it reads a rekey message.
+pub(crate) struct Update<'a> {
+    pub(crate) degree: u32,
+    pub(crate) enrolment: &'a Enrolment,
+    /// Keys that still count, lowest first.
+    pub(crate) kept: &'a [(Node, Key)],
+    pub(crate) epoch: Epoch,
+}
+
+/// More levels than a tree of 2^27 slots has.
+pub(crate) const LEVELS: usize = 32;
+
+pub(crate) const fn record_length(cx: &Context<'_>) -> usize {
+    8 + cx.wrapped_length(1)
+}
+
+/// What is wrapped under what, for the binding of a wrap.
+pub(crate) const fn label(under: Node, target: Node) -> u64 {
+    (under.id() as u64) << 32 | target.id() as u64
+}
+
+/// What a bundle is wrapped under, and its lowest key. Under an individual key there is but one
+/// bundle in an epoch, the member's whole path.
+pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
+    if under.level == 0 { label(under, under) } else { label(under, lowest) }
+}
+
+impl Update<'_> {
+    /// Follows the records upwards from what the member holds.
+    pub(crate) fn read_records(
+        &self,
+        cx: &mut Context<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<Vec<(Node, Key)>, Error> {
+        let packed = body.bytes()?;
+        body.finish()?;
+        let records = Records::parse(cx, packed)?;
+        let mut new: Vec<(Node, Key)> = Vec::new();
+        for level in 0..LEVELS as u8 {
+            let under = Node::above(self.enrolment.slot, level, self.degree);
+            let Some((target, wrapped)) = records.find(under) else { continue };
+            if target < under || !target.is_above(self.enrolment.slot, self.degree) {
+                return Err(Misbehaviour::Malformed.into());
+            }
+            // A node's own new key comes under its old one, anything else under the newest.
+            let newest = new.iter().find(|(node, _)| *node == under).map(|(_, key)| key);
+            let kek = if target == under { None } else { newest };
+            let Some(kek) = kek.or_else(|| self.held(under)) else { continue };
+            let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
+            new.push((target, key));
+        }
+        Ok(new)
+    }
+
+    /// Opens the lowest bundle that the member can.
+    pub(crate) fn read_bundles(
+        &self,
+        cx: &mut Context<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<Vec<(Node, Key)>, Error> {
+        let count = body.array()?;
+        let mut best: Option<(Node, &[u8], &[u8])> = None;
+        for _ in 0..count {
+            if body.array()? != 3 {
+                return Err(Misbehaviour::Malformed.into());
+            }
+            let under = Node::from_id(body.number32()?);
+            let (levels, wrapped) = (body.bytes()?, body.bytes()?);
+            if self.held(under).is_some() && best.is_none_or(|(lowest, ..)| under < lowest) {
+                best = Some((under, levels, wrapped));
+            }
+        }
+        body.finish()?;
+        let (under, levels, wrapped) = best.ok_or(Misbehaviour::NothingForUs)?;
+        let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
+        let lowest = levels.first().ok_or(Misbehaviour::Malformed)?;
+        if !ascending || *lowest < under.level || levels.iter().any(|&l| l == 0 || l >= 32) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let node = |&level: &u8| Node::above(self.enrolment.slot, level, self.degree);
+        let label = bundle_label(under, node(lowest));
+        let kek = self.held(under).ok_or(Misbehaviour::NothingForUs)?;
+        let mut keys = vec![Key::default(); levels.len()];
+        cx.unwrap_keys(kek, self.epoch, label, wrapped, &mut keys)?;
+        Ok(levels.iter().map(node).zip(keys).collect())
+    }
+
+    /// The path after the update: what is new, and what was kept and not touched. Empty if the root
+    /// is not new, for then the message did not carry what it should.
+    pub(crate) fn merge(
+        &self,
+        operation: Operation,
+        changed: u32,
+        new: Vec<(Node, Key)>,
+    ) -> Vec<(Node, Key)> {
+        let is_new = |node: Node| new.iter().any(|(other, _)| *other == node);
+        // Whatever an evicted member knew is either new or gone.
+        let gone =
+            |node: Node| operation == Operation::Remove && node.is_above(changed, self.degree);
+        let untouched = self.kept.iter().filter(|&&(node, _)| !is_new(node) && !gone(node));
+        let mut path: Vec<_> = untouched.cloned().chain(new.iter().cloned()).collect();
+        path.sort_unstable_by_key(|&(node, _)| node);
+        match path.last() {
+            Some(&(root, _)) if is_new(root) => path,
+            _ => Vec::new(),
+        }
+    }
+
+    fn held(&self, node: Node) -> Option<&Key> {
+        if node == Node::leaf(self.enrolment.slot) {
+            return Some(&self.enrolment.key);
+        }
+        self.kept.iter().find(|(held, _)| *held == node).map(|(_, key)| key)
+    }
+}
+
+/// Records as they came, not copied.
+struct Records<'a> {
+    packed: &'a [u8],
+    length: usize,
+}
+
+impl<'a> Records<'a> {
+    fn parse(cx: &Context<'_>, packed: &'a [u8]) -> Result<Self, Error> {
+        let length = record_length(cx);
+        if packed.is_empty() || !packed.len().is_multiple_of(length) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        Ok(Self { packed, length })
+    }
+
+    /// The target and the wrapped key of the record under a node, found by bisection.
+    fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
+        let (mut low, mut high) = (0, self.packed.len() / self.length);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let record = &self.packed[middle * self.length..][..self.length];
+            let (id, rest) = record.split_first_chunk::<4>()?;
+            match u32::from_be_bytes(*id).cmp(&under.id()) {
+                core::cmp::Ordering::Less => low = middle + 1,
+                core::cmp::Ordering::Greater => high = middle,
+                core::cmp::Ordering::Equal => {
+                    let (target, wrapped) = rest.split_first_chunk::<4>()?;
+                    return Some((Node::from_id(u32::from_be_bytes(*target)), wrapped));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,416 @@
+//! A small group whose every party's inputs are recorded, without protection, so that any party can
+//! be put back into any state and be offered messages that should never have come.
+//!
+//! A party's steps draw from a generator of their own each: what a party is given, and nothing else,
+//! decides what it sends. If a refused message had changed anything, a later step would show it.
+//! The fuzz target `message` stands on this file, too.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::protection::Protection;
+use groupkey::{
+    Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Outbox, Party, PartyId,
+    Recipient, Setting, SubsetId, Suite,
+};
+use minicbor::{Decoder, Encoder};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// What the parties of a group were given and what they made of it.
+pub(crate) struct Transcript {
+    configuration: Configuration,
+    suite: Suite,
+    parties: Vec<(PartyId, Vec<Step>)>,
+    messages: Vec<Rc<[u8]>>,
+}
+
+/// A party on its way through a transcript.
+pub(crate) struct Replay<'t> {
+    transcript: &'t Transcript,
+    id: PartyId,
+    steps: &'t [Step],
+    done: usize,
+    party: Box<dyn Party>,
+}
+
+/// What to change in a genuine message before it is offered. `None` leaves as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forgery {
+    /// The genuine message, by its number (modulo how many there are).
+    pub(crate) message: usize,
+    /// Whether it is addressed to whom it is offered.
+    pub(crate) readdress: bool,
+    /// The epoch.
+    pub(crate) epoch: Option<u64>,
+    /// The operation's number.
+    pub(crate) operation: Option<u8>,
+    /// The number of the kind of message.
+    pub(crate) kind: Option<u8>,
+    /// The sender, as parties are numbered on the wire.
+    pub(crate) sender: Option<u64>,
+    /// The body.
+    pub(crate) body: Body,
+}
+
+/// What to do with the body of a genuine message.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Body {
+    /// Leave it as it is.
+    #[default]
+    Genuine,
+    /// Put these bytes there.
+    Bytes(Vec<u8>),
+    /// Put these items there.
+    Items(Vec<Item>),
+    /// Change a byte, by its place (modulo the length).
+    Changed(usize, u8),
+}
+
+/// An item of a body.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    /// The head of an array.
+    Array(u64),
+    /// A byte string.
+    Bytes(Vec<u8>),
+    /// A number.
+    Number(u64),
+}
+
+impl Transcript {
+    /// Records a short life of a group: creation with four members, a join, an eviction that another
+    /// member sleeps through, its catching up, one more join, the eviction of the first member.
+    pub(crate) fn record(scheme: &'static Scheme, profile: Profile, suite: Suite) -> Self {
+        let configuration = scheme.configuration(profile);
+        let mut stage = Stage {
+            seats: BTreeMap::new(),
+            queue: VecDeque::new(),
+            transcript: Self { configuration, suite, parties: Vec::new(), messages: Vec::new() },
+        };
+        stage.play();
+        let Stage { seats, mut transcript, .. } = stage;
+        transcript.parties = seats.into_iter().map(|(id, seat)| (id, seat.steps)).collect();
+        transcript
+    }
+
+    /// A party before step `step`; both are taken modulo how many there are.
+    pub(crate) fn replay(&self, party: usize, step: usize) -> Replay<'_> {
+        let (id, steps) = &self.parties[party % self.parties.len()];
+        let mut replay =
+            Replay { transcript: self, id: *id, steps, done: 0, party: self.party(*id) };
+        // One more place than there are steps: after the last.
+        replay.restore(step % (steps.len() + 1));
+        replay
+    }
+
+    fn message(&self, number: usize) -> &[u8] {
+        &self.messages[number % self.messages.len()]
+    }
+
+    fn party(&self, id: PartyId) -> Box<dyn Party> {
+        match id {
+            PartyId::Controller => self.configuration.controller().expect("the scheme has one"),
+            PartyId::Member(member) => self.configuration.member(member),
+        }
+    }
+
+    fn step(
+        &self,
+        party: &mut dyn Party,
+        id: PartyId,
+        number: u64,
+        given: &Given,
+    ) -> (Result<(), Error>, Outbox) {
+        let setting = Setting { group: GroupId(7), suite: self.suite };
+        let mut rng = ChaCha20Rng::seed_from_u64(number);
+        rng.set_stream(wire_number(id));
+        let mut outbox = Outbox::new();
+        let mut probe = ();
+        let mut cx =
+            Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut probe);
+        let result = match given {
+            Given::Add(member) => cx.command(party, Command::Add(*member)),
+            Given::Bytes(bytes) => cx.deliver(party, bytes),
+            Given::CatchUp => cx.command(party, Command::CatchUp),
+            Given::Create(members) => cx.command(party, Command::Create(members)),
+            Given::Enroll(members) => cx.command(party, Command::Enroll(members)),
+            Given::Remove(member) => cx.command(party, Command::Remove(*member)),
+        };
+        (result, outbox)
+    }
+}
+
+impl Replay<'_> {
+    /// Offers bytes. A party may take them, for nothing protects them; then it is put back to where
+    /// it was. If it refuses them, nothing that can be seen has changed.
+    pub(crate) fn offer(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let before = observe(&*self.party);
+        let (result, outbox) =
+            self.transcript.step(&mut *self.party, self.id, u64::MAX, &Given::Bytes(bytes.into()));
+        match result {
+            Ok(()) => self.restore(self.done),
+            Err(_) => {
+                assert!(
+                    before == observe(&*self.party),
+                    "{}: a refused message changed it",
+                    self.id
+                );
+                assert!(outbox.is_empty(), "{}: a refused message was answered", self.id);
+            }
+        }
+        result
+    }
+
+    /// Offers a genuine message in which the bytes from a place on were replaced by as many others.
+    pub(crate) fn splice(&mut self, message: usize, at: usize, with: &[u8]) -> Result<(), Error> {
+        let genuine = self.transcript.message(message);
+        let at = at % (genuine.len() + 1);
+        let end = (at + with.len()).min(genuine.len());
+        self.offer(&[&genuine[..at], with, &genuine[end..]].concat())
+    }
+
+    /// Offers a genuine message without its last bytes.
+    pub(crate) fn cut(&mut self, message: usize, length: usize) -> Result<(), Error> {
+        let genuine = self.transcript.message(message);
+        self.offer(&genuine[..length % genuine.len()])
+    }
+
+    /// Offers a forgery.
+    pub(crate) fn forge(&mut self, forgery: &Forgery) -> Result<(), Error> {
+        let genuine = self.transcript.message(forgery.message);
+        self.offer(&forgery.make(genuine, self.id))
+    }
+
+    /// Goes on to the end; every step must do what it did without the messages offered.
+    pub(crate) fn finish(&mut self) {
+        while self.done < self.steps.len() {
+            self.proceed();
+        }
+    }
+
+    fn restore(&mut self, done: usize) {
+        self.party = self.transcript.party(self.id);
+        self.done = 0;
+        while self.done < done {
+            self.proceed();
+        }
+    }
+
+    fn proceed(&mut self) {
+        let Step { given, sent, key } = &self.steps[self.done];
+        let number = self.done as u64;
+        let (result, outbox) = self.transcript.step(&mut *self.party, self.id, number, given);
+        assert_eq!(result, Ok(()), "{}: genuine step {number}", self.id);
+        let again = outbox.messages().map(|message| message.bytes);
+        assert!(again.eq(sent.iter().map(|bytes| &**bytes)), "{}: step {number} differs", self.id);
+        assert!(*key == observe(&*self.party).0, "{}: the key of step {number} differs", self.id);
+        self.done += 1;
+    }
+}
+
+impl Forgery {
+    fn make(&self, genuine: &[u8], offered_to: PartyId) -> Vec<u8> {
+        let mut decoder = Decoder::new(genuine);
+        decoder.array().expect("a header is an array");
+        let mut numbers = [0; 6];
+        numbers.iter_mut().for_each(|number| *number = decoder.u64().expect("a number"));
+        let to = decoder.position();
+        decoder.skip().expect("a recipient");
+        let (to, body) = (&genuine[to..decoder.position()], &genuine[decoder.position()..]);
+        let changes =
+            [self.epoch, self.operation.map(u64::from), self.kind.map(u64::from), self.sender];
+        for (number, change) in numbers[2..].iter_mut().zip(changes) {
+            *number = change.unwrap_or(*number);
+        }
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes);
+        let _ = encoder.array(7);
+        numbers.iter().for_each(|&number| drop(encoder.u64(number)));
+        if self.readdress {
+            let _ = encoder.u64(wire_number(offered_to));
+        } else {
+            bytes.extend_from_slice(to);
+        }
+        self.body.write(body, &mut bytes);
+        bytes
+    }
+}
+
+impl Body {
+    fn write(&self, genuine: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Bytes(bytes) => out.extend_from_slice(bytes),
+            Self::Changed(place, change) => {
+                let start = out.len();
+                out.extend_from_slice(genuine);
+                if !genuine.is_empty() {
+                    out[start + place % genuine.len()] ^= change;
+                }
+            }
+            Self::Genuine => out.extend_from_slice(genuine),
+            Self::Items(items) => {
+                let mut encoder = Encoder::new(out);
+                for item in items {
+                    let _ = match item {
+                        Item::Array(length) => encoder.array(*length),
+                        Item::Bytes(bytes) => encoder.bytes(bytes),
+                        Item::Number(number) => encoder.u64(*number),
+                    };
+                }
+            }
+        }
+    }
+}
+
+struct Step {
+    given: Given,
+    sent: Vec<Rc<[u8]>>,
+    key: Option<(Epoch, Key)>,
+}
+
+enum Given {
+    Add(MemberId),
+    Bytes(Rc<[u8]>),
+    CatchUp,
+    Create(Vec<MemberId>),
+    Enroll(Vec<MemberId>),
+    Remove(MemberId),
+}
+
+struct Stage {
+    seats: BTreeMap<PartyId, Seat>,
+    queue: VecDeque<(PartyId, Rc<[u8]>)>,
+    transcript: Transcript,
+}
+
+struct Seat {
+    party: Box<dyn Party>,
+    present: bool,
+    subsets: BTreeSet<SubsetId>,
+    steps: Vec<Step>,
+}
+
+impl Stage {
+    fn play(&mut self) {
+        if self.has_controller() {
+            self.sit(PartyId::Controller);
+        }
+        let members: Vec<_> = (0..4).map(MemberId).collect();
+        self.enroll(&members);
+        self.command(|| Given::Create(members.clone()));
+        self.add(MemberId(4));
+        // GDH.1 has no way to catch up.
+        let sleeper = PartyId::Member(MemberId(1));
+        let sleeps = self.transcript.configuration.scheme().id != "gdh1";
+        self.seat(sleeper).present = !sleeps;
+        self.remove(MemberId(2));
+        if sleeps {
+            self.seat(sleeper).present = true;
+            self.step(sleeper, Given::CatchUp);
+            self.settle();
+        }
+        self.add(MemberId(9));
+        self.remove(MemberId(0));
+        let mut keys: Vec<_> = self.seats.values().filter(|seat| seat.present).collect();
+        keys.dedup_by_key(|seat| observe(&*seat.party).0);
+        assert_eq!(keys.len(), 1, "the recorded group agrees");
+    }
+
+    fn add(&mut self, member: MemberId) {
+        self.enroll(&[member]);
+        self.command(|| Given::Add(member));
+    }
+
+    fn remove(&mut self, member: MemberId) {
+        self.seat(member.into()).present = false;
+        self.command(|| Given::Remove(member));
+    }
+
+    fn enroll(&mut self, members: &[MemberId]) {
+        members.iter().for_each(|&member| self.sit(member.into()));
+        if self.has_controller() {
+            self.step(PartyId::Controller, Given::Enroll(members.to_vec()));
+            self.settle();
+        }
+    }
+
+    fn sit(&mut self, id: PartyId) {
+        let party = self.transcript.party(id);
+        let seat = Seat { party, present: true, subsets: BTreeSet::new(), steps: Vec::new() };
+        self.seats.insert(id, seat);
+    }
+
+    /// Gives a command to the controller, or where there is none to everybody who is present.
+    fn command(&mut self, command: impl Fn() -> Given) {
+        let actors: Vec<_> = match self.has_controller() {
+            true => vec![PartyId::Controller],
+            false => {
+                self.seats.iter().filter(|(_, seat)| seat.present).map(|(&id, _)| id).collect()
+            }
+        };
+        actors.into_iter().for_each(|id| self.step(id, command()));
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        while let Some((to, bytes)) = self.queue.pop_front() {
+            self.step(to, Given::Bytes(bytes));
+        }
+    }
+
+    fn step(&mut self, id: PartyId, given: Given) {
+        let seat = self.seats.get_mut(&id).expect("the party is on stage");
+        let number = seat.steps.len() as u64;
+        let (result, outbox) = self.transcript.step(&mut *seat.party, id, number, &given);
+        result.expect("genuine steps succeed");
+        for event in outbox.events() {
+            if let Event::Subscribed(subset) = *event {
+                seat.subsets.insert(subset);
+            }
+        }
+        let sent: Vec<Rc<[u8]>> = outbox.messages().map(|message| message.bytes.into()).collect();
+        seat.steps.push(Step { given, sent: sent.clone(), key: observe(&*seat.party).0 });
+        for (bytes, message) in sent.into_iter().zip(outbox.messages()) {
+            for (&to, seat) in &self.seats {
+                if to != id && seat.present && seat.receives(to, message.to) {
+                    self.queue.push_back((to, Rc::clone(&bytes)));
+                }
+            }
+            self.transcript.messages.push(bytes);
+        }
+    }
+
+    fn has_controller(&self) -> bool {
+        self.transcript.configuration.scheme().has_controller()
+    }
+
+    fn seat(&mut self, id: PartyId) -> &mut Seat {
+        self.seats.get_mut(&id).expect("the party is on stage")
+    }
+}
+
+impl Seat {
+    fn receives(&self, id: PartyId, to: Recipient) -> bool {
+        match to {
+            Recipient::Controller => id == PartyId::Controller,
+            Recipient::Group => id != PartyId::Controller,
+            Recipient::Member(member) => id == PartyId::Member(member),
+            Recipient::Subset(subset) => self.subsets.contains(&subset),
+        }
+    }
+}
+
+/// All of a party's state that its interface shows.
+fn observe(party: &dyn Party) -> (Option<(Epoch, Key)>, groupkey::party::Footprint) {
+    (party.group_key().map(|(epoch, key)| (epoch, key.clone())), party.footprint())
+}
+
+/// How parties are numbered on the wire.
+fn wire_number(id: PartyId) -> u64 {
+    match id {
+        PartyId::Controller => 0,
+        PartyId::Member(member) => u64::from(member.0) + 1,
+    }
+}
