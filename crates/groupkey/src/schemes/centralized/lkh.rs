@@ -22,8 +22,9 @@
 //! | remove, messages | 1 multicast per sibling, (d-1)h (published: n-1 unicasts) | as lkh-user | 1 broadcast |
 //! | member, unwraps | 1 | at most h | at most h |
 //!
-//! With d = 2 a removal contracts the lowest node: its row is then that of a tree of height h-1 with
-//! the sibling moved up, 2(h-1) wrapped keys in lkh-key and lkh-group, h(h-1)/2 in lkh-user.
+//! With d = 2 a removal contracts the lowest node, and the sibling takes its place: 2(h-1) wrapped
+//! keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, h multicasts. Where the removal leaves
+//! the root with one child, that child becomes the root with a new key: 1 wrapped key.
 //!
 //! Keys held: controller n individual keys and one per key node; member at most h + 2.
 //!

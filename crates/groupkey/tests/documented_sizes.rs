@@ -1,0 +1,129 @@
+//! The sizes that the pages in `docs/schemes/` give are those of real runs.
+//!
+//! A page has one table of this form, right below the marker; every scheme of the catalogue is in
+//! one of them with each of its operations:
+//!
+//! ```text
+//! <!-- sizes -->
+//! | scheme | profile | parameters | operation | n | messages | body bytes | wire bytes |
+//! |---|---|---|---|--:|--:|--:|--:|
+//! | `lkh-user` | sound | degree 4 | add | 16 | 3 | 100 | 200 |
+//! ```
+//!
+//! The group has n members before the operation (a creation makes n). A parameter that is not named
+//! has its value in the profile; "-" names none. Suite `standard`, protection MAC. The member that
+//! leaves is number n/2, counted from 0. Body bytes are the scheme's own; wire bytes are with header
+//! and tag; what is below the message (MQTT, TCP) is in neither.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use groupkey::catalogue::{self, Profile, SCHEMES};
+use groupkey::party::Operation;
+use groupkey::rig::{Report, Rig, Settings};
+
+const MARKER: &str = "<!-- sizes -->";
+
+#[test]
+fn documented_sizes_are_real() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemes");
+    let mut documented = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(folder).expect("the pages are there") {
+        let path = entry.expect("a readable folder").path();
+        let page = fs::read_to_string(&path).expect("a page is text");
+        for row in rows(&page) {
+            let real = Row { sizes: row.measure(), ..row.clone() };
+            if real.sizes != row.sizes {
+                wrong.push(format!("{}:\n  {}\n  {}", path.display(), row.line(), real.line()));
+            }
+            documented.insert((row.scheme, row.operation));
+        }
+    }
+    assert!(wrong.is_empty(), "as documented, and as it is:\n{}", wrong.join("\n"));
+    for scheme in SCHEMES {
+        for operation in scheme.operations {
+            let pair = (scheme.id.to_owned(), operation.name().to_owned());
+            assert!(documented.contains(&pair), "no page gives the sizes of {pair:?}");
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone)]
+struct Row {
+    scheme: String,
+    profile: String,
+    parameters: String,
+    operation: String,
+    members: u32,
+    sizes: [usize; 3],
+}
+
+impl Row {
+    fn read(line: &str) -> Self {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [scheme, profile, parameters, operation, members, sizes @ ..] = &cells[..] else {
+            panic!("a row has eight cells: {line}");
+        };
+        let number = |cell: &&str| cell.parse().unwrap_or_else(|_| panic!("a number: {line}"));
+        Self {
+            scheme: scheme.trim_matches('`').to_owned(),
+            profile: (*profile).to_owned(),
+            parameters: (*parameters).to_owned(),
+            operation: (*operation).to_owned(),
+            members: number(members) as u32,
+            sizes: <[_; 3]>::try_from(sizes)
+                .unwrap_or_else(|_| panic!("a row has eight cells: {line}"))
+                .map(|cell| number(&cell)),
+        }
+    }
+
+    fn line(&self) -> String {
+        let Self { scheme, profile, parameters, operation, members, sizes } = self;
+        let [messages, body, wire] = sizes;
+        format!(
+            "| `{scheme}` | {profile} | {parameters} | {operation} | {members} | {messages} | {body} | {wire} |"
+        )
+    }
+
+    fn measure(&self) -> [usize; 3] {
+        let scheme = catalogue::scheme(&self.scheme).expect("a scheme of the catalogue");
+        let profile = Profile::ALL.into_iter().find(|profile| profile.name() == self.profile);
+        let parameters = self.parameters.split(", ").filter(|&parameter| parameter != "-");
+        let parameters = parameters.map(|parameter| {
+            let (name, value) = parameter.split_once(' ').expect("a name and a value");
+            let known = scheme.parameters.iter().find(|parameter| parameter.name == name);
+            (known.expect("a parameter").name, value.parse().expect("a number"))
+        });
+        let mut rig = Rig::new(
+            scheme,
+            Settings {
+                profile: profile.expect("a profile"),
+                parameters: parameters.collect(),
+                ..Settings::default()
+            },
+        );
+        let created = rig.create(self.members).expect("a group");
+        let report = match &*self.operation {
+            "create" => created,
+            "add" => rig.add(self.members).expect("a member joins"),
+            "remove" => rig.remove(self.members / 2).expect("a member leaves"),
+            other => panic!("{other} is none of {:?}", Operation::MEASURED.map(Operation::name)),
+        };
+        sizes(&report)
+    }
+}
+
+/// The rows of a page's table, without its two lines of head.
+fn rows(page: &str) -> impl Iterator<Item = Row> {
+    let table = page.lines().skip_while(|line| *line != MARKER).skip(1);
+    table.take_while(|line| line.starts_with('|')).skip(2).map(Row::read)
+}
+
+fn sizes(report: &Report) -> [usize; 3] {
+    report.open_messages().fold([0; 3], |[messages, body, wire], message| {
+        [messages + 1, body + message.body_bytes, wire + message.bytes.len()]
+    })
+}
