@@ -1,0 +1,394 @@
+//! What an acknowledgement or its absence means: which segments are lost, what is sent again, in
+//! which state of congestion control that puts the sender, and when such a change is taken back.
+
+use super::{
+    DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
+    milliseconds,
+};
+use crate::tcp::{Context, GaveUp, Segment};
+use crate::time::Duration;
+
+impl Sender {
+    /// Decides, in any state but an untroubled open one, what an acknowledgement means.
+    pub(super) fn judge(&mut self, cx: &mut Context<'_>, findings: &mut Findings) -> Resend {
+        if self.state != State::Open && self.unacknowledged >= self.high {
+            match self.state {
+                State::Cwr if self.unacknowledged > self.high => self.end_reduction(),
+                State::Recovery => {
+                    if self.may_undo(findings) {
+                        self.take_back(false);
+                    }
+                    self.end_reduction();
+                }
+                _ => {}
+            }
+        }
+        match self.state {
+            State::Recovery => {
+                if self.undo_by_duplicates() {
+                    self.try_open();
+                }
+                self.find_losses(cx, findings);
+                if self.state != State::Recovery {
+                    if self.lost == 0 {
+                        return Resend::Nothing;
+                    }
+                    self.enter_recovery();
+                }
+            }
+            State::Loss => {
+                let resend = self.leave_loss(findings);
+                self.find_losses(cx, findings);
+                if self.state != State::Open && !findings.lost_again {
+                    return resend;
+                }
+                return self.judge_open(cx, findings, resend);
+            }
+            State::Open | State::Disorder | State::Cwr => {
+                return self.judge_open(cx, findings, Resend::Nothing);
+            }
+        }
+        Resend::Lost
+    }
+
+    fn judge_open(
+        &mut self,
+        cx: &mut Context<'_>,
+        findings: &mut Findings,
+        otherwise: Resend,
+    ) -> Resend {
+        if self.state <= State::Disorder {
+            self.undo_by_duplicates();
+        }
+        self.find_losses(cx, findings);
+        if self.lost == 0 {
+            self.try_open();
+            return otherwise;
+        }
+        self.enter_recovery();
+        Resend::Lost
+    }
+
+    /// In the loss state: was the timeout spurious, is the loss repaired, or what is next?
+    fn leave_loss(&mut self, findings: &Findings) -> Resend {
+        let recovered = self.unacknowledged >= self.high;
+        if findings.advances && self.may_undo(findings) {
+            self.take_back(true);
+            self.timeouts = 0;
+            self.state = State::Open;
+            return Resend::Nothing;
+        }
+        if self.doubting {
+            if findings.original {
+                self.take_back(true);
+                self.timeouts = 0;
+                self.state = State::Open;
+                return Resend::Nothing;
+            }
+            if self.next > self.high {
+                if findings.sacks || !(findings.advances || findings.carries_data) {
+                    self.doubting = false;
+                }
+            } else if findings.advances && !recovered {
+                self.high = self.next;
+                if self.next < self.written {
+                    return Resend::NewFirst;
+                }
+                self.doubting = false;
+            }
+        }
+        if recovered {
+            self.state = State::Open;
+            return Resend::Nothing;
+        }
+        Resend::Lost
+    }
+
+    /// Marks what RACK takes as lost; what may only be late gets a timer.
+    fn find_losses(&mut self, cx: &Context<'_>, findings: &mut Findings) {
+        if !self.rack.advanced {
+            return;
+        }
+        self.rack.advanced = false;
+        let resent = self.resent;
+        if let Some(wait) = self.mark_overdue(cx) {
+            let at = cx.profile.expiry(cx.now, wait + LEAST_TIMEOUT);
+            self.timer = Some((Timer::Reordering, at));
+            findings.restart_timer = false;
+        }
+        findings.lost_again |= self.resent < resent;
+    }
+
+    /// Marks as lost what was sent a round trip and a reordering window before something that has
+    /// arrived. Gives how long to wait for the rest.
+    fn mark_overdue(&mut self, cx: &Context<'_>) -> Option<Duration> {
+        if self.sacked == 0 && self.lost == 0 && !self.any_resent() {
+            return None;
+        }
+        let allowed = self.rack.rtt + self.reordering_window();
+        let mut longest = None;
+        for index in 0..self.flight.len() {
+            let sent = self.flight[index];
+            if sent.sacked || (sent.lost && !sent.resent) || !self.rack.is_after(&sent) {
+                continue;
+            }
+            let elapsed = cx.now.since(sent.sent_at);
+            if elapsed >= allowed {
+                self.mark_lost(index);
+            } else {
+                longest = longest.max(Some(allowed - elapsed));
+            }
+        }
+        longest
+    }
+
+    fn reordering_window(&self) -> Duration {
+        let certain = self.state >= State::Recovery || self.sacked >= DUPLICATE_THRESHOLD;
+        if certain && !self.rack.reordering_seen {
+            return Duration::ZERO;
+        }
+        let quarter = Duration::from_nanos(self.estimator.min_rtt().as_nanos() / 4);
+        quarter.min(self.estimator.srtt())
+    }
+
+    fn mark_lost(&mut self, index: usize) {
+        let sent = &mut self.flight[index];
+        if sent.sacked {
+            return;
+        }
+        if sent.resent {
+            sent.resent = false;
+            self.resent -= 1;
+        }
+        if !sent.lost {
+            sent.lost = true;
+            self.lost += 1;
+        }
+    }
+
+    /// Sends the lost again as far as the window allows.
+    pub(super) fn resend_lost(&mut self, cx: &mut Context<'_>) {
+        let mut index = 0;
+        let mut head = false;
+        while self.lost > self.resent && index < self.flight.len() {
+            if self.in_flight() >= self.window.cwnd() {
+                break;
+            }
+            let sent = self.flight[index];
+            if sent.lost && !sent.sacked && !sent.resent {
+                self.resend(cx, index);
+                head |= index == 0;
+            }
+            index += 1;
+        }
+        if head && !matches!(self.timer, Some((Timer::Reordering, _))) {
+            self.set_timer(cx, Timer::Retransmission, self.timeout);
+        }
+    }
+
+    fn resend(&mut self, cx: &mut Context<'_>, index: usize) {
+        self.repeat(cx, index);
+        self.flight[index].resent = true;
+        self.resent += 1;
+        self.resending_since.get_or_insert(cx.now);
+        if self.reducing() {
+            self.window.count_sent(1);
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.repeats = Some(undo.repeats.unwrap_or(0) + 1);
+        }
+    }
+
+    /// Puts a segment on the wire again, joined by the small ones after it that fit.
+    fn repeat(&mut self, cx: &mut Context<'_>, index: usize) {
+        let most = u64::from(cx.profile.maximum_segment);
+        while let Some(&follower) = self.flight.get(index + 1) {
+            let head = &mut self.flight[index];
+            if follower.sacked || follower.end - head.start > most {
+                break;
+            }
+            head.end = follower.end;
+            head.ever_resent |= follower.ever_resent;
+            self.lost -= u32::from(follower.lost);
+            self.resent -= u32::from(follower.resent);
+            self.flight.remove(index + 1);
+        }
+        let sent = &mut self.flight[index];
+        sent.sent_at = cx.now;
+        sent.ever_resent = true;
+        cx.out.push(Segment {
+            sequence: sent.start,
+            length: (sent.end - sent.start) as u32,
+            retransmission: true,
+            ..Segment::default()
+        });
+        self.last_sent = cx.now;
+    }
+
+    pub(super) fn send_probe(&mut self, cx: &mut Context<'_>) {
+        if self.flight.is_empty() {
+            self.timer = None;
+            return;
+        }
+        // At most one at a time; then the retransmission timeout takes over.
+        if self.probe.is_none() {
+            let repeats = self.next == self.written;
+            if repeats {
+                self.repeat(cx, self.flight.len() - 1);
+            } else {
+                self.send_new(cx);
+                self.note_window_use();
+            }
+            self.probe = Some(Probe { end: self.next, repeats });
+            // The retransmission timeout starts anew, in full.
+            self.timer = None;
+        }
+        self.rearm(cx);
+    }
+
+    pub(super) fn end_reordering_wait(&mut self, cx: &mut Context<'_>) {
+        let before = self.in_flight();
+        let wait = self.mark_overdue(cx);
+        if let Some(wait) = wait {
+            self.set_timer(cx, Timer::Reordering, wait + LEAST_TIMEOUT);
+        }
+        if self.in_flight() != before {
+            if self.state != State::Recovery {
+                self.enter_recovery();
+                self.window.reduce(self.in_flight(), 1, false);
+            }
+            self.resend_lost(cx);
+        }
+        if !matches!(self.timer, Some((Timer::Retransmission, _))) && wait.is_none() {
+            self.rearm(cx);
+        }
+    }
+
+    pub(super) fn time_out(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+        if self.flight.is_empty() {
+            return Ok(());
+        }
+        let since = self.resending_since.unwrap_or(cx.now);
+        if self.timeouts > 0 && cx.now.since(since) >= cx.profile.give_up_after {
+            return Err(GaveUp);
+        }
+        self.enter_loss(cx);
+        self.probe = None;
+        self.resend(cx, 0);
+        self.timeouts += 1;
+        self.timeout = (self.timeout * 2).min(cx.profile.maximum_timeout);
+        self.set_timer(cx, Timer::Retransmission, self.timeout);
+        Ok(())
+    }
+
+    fn enter_loss(&mut self, cx: &Context<'_>) {
+        let fresh = self.state < State::Recovery;
+        let again = self.timeouts > 0;
+        // The head is lost for certain; what was sent within the last round trip may yet arrive.
+        self.mark_lost(0);
+        for index in 1..self.flight.len() {
+            if cx.now.since(self.flight[index].sent_at) >= self.rack.rtt {
+                self.mark_lost(index);
+            }
+        }
+        let first_here = self.state <= State::Disorder
+            || self.high <= self.unacknowledged
+            || (self.state == State::Loss && !again);
+        if first_here {
+            self.remember_for_undo();
+        }
+        self.window.collapse(self.in_flight() + 1, first_here);
+        self.state = State::Loss;
+        self.high = self.next;
+        self.doubting = fresh || again;
+    }
+
+    fn enter_recovery(&mut self) {
+        self.remember_for_undo();
+        self.begin_reduction();
+        self.state = State::Recovery;
+    }
+
+    fn remember_for_undo(&mut self) {
+        let probes = u32::from(self.probe.is_some_and(|probe| probe.repeats));
+        let repeats = self.resent + probes;
+        self.undo = Some(Undo {
+            from: self.unacknowledged,
+            repeats: (repeats > 0).then_some(repeats),
+            window: self.window.size(),
+        });
+    }
+
+    pub(super) fn begin_reduction(&mut self) {
+        self.high = self.next;
+        self.probe = None;
+        self.window.begin_reduction();
+    }
+
+    fn end_reduction(&mut self) {
+        if self.state == State::Cwr || self.undo.is_some() {
+            self.window.end_reduction();
+        }
+        self.state = State::Open;
+    }
+
+    /// Whether what was taken for a loss was none: every repeat was reported as a duplicate, or the
+    /// echo is older than the first repeat.
+    fn may_undo(&self, findings: &Findings) -> bool {
+        let Some(undo) = self.undo else {
+            return false;
+        };
+        let older = self.resending_since.is_some_and(|at| findings.echo < milliseconds(at));
+        undo.repeats == Some(0) || (findings.advances && older)
+    }
+
+    fn undo_by_duplicates(&mut self) -> bool {
+        let spurious = self.undo.is_some_and(|undo| undo.repeats == Some(0));
+        if spurious {
+            self.take_back(false);
+        }
+        spurious
+    }
+
+    fn take_back(&mut self, unmark: bool) {
+        if unmark {
+            for sent in &mut self.flight {
+                sent.lost = false;
+            }
+            self.lost = 0;
+        }
+        if let Some(undo) = self.undo.take() {
+            self.window.restore(undo.window);
+        }
+        // Have losses looked for anew.
+        self.rack.advanced = true;
+    }
+
+    fn try_open(&mut self) {
+        if self.state != State::Cwr {
+            self.keep_open();
+        }
+    }
+
+    pub(super) fn keep_open(&mut self) {
+        let trouble = self.sacked + self.lost > 0 || self.any_resent();
+        let state = if trouble { State::Disorder } else { State::Open };
+        if self.state != state {
+            self.state = state;
+            self.high = self.next;
+        }
+    }
+
+    fn any_resent(&self) -> bool {
+        self.resent > 0 || self.flight.front().is_some_and(|head| head.ever_resent)
+    }
+
+    pub(super) fn control_window(&mut self, findings: &Findings) {
+        if self.reducing() {
+            let clean = findings.advances && self.lost == 0;
+            self.window.reduce(self.in_flight(), findings.delivered, clean);
+        } else if findings.advances {
+            self.window.grow(findings.delivered);
+        }
+    }
+}
