@@ -6,7 +6,7 @@
 //! The fuzz target `message` stands on this file, too.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::protection::Protection;
@@ -23,7 +23,7 @@ pub(crate) struct Transcript {
     configuration: Configuration,
     suite: Suite,
     parties: Vec<(PartyId, Vec<Step>)>,
-    messages: Vec<Rc<[u8]>>,
+    messages: Vec<Arc<[u8]>>,
 }
 
 /// A party on its way through a transcript.
@@ -266,13 +266,13 @@ impl Body {
 
 struct Step {
     given: Given,
-    sent: Vec<Rc<[u8]>>,
+    sent: Vec<Arc<[u8]>>,
     key: Option<(Epoch, Key)>,
 }
 
 enum Given {
     Add(MemberId),
-    Bytes(Rc<[u8]>),
+    Bytes(Arc<[u8]>),
     CatchUp,
     Create(Vec<MemberId>),
     Enroll(Vec<MemberId>),
@@ -281,7 +281,7 @@ enum Given {
 
 struct Stage {
     seats: BTreeMap<PartyId, Seat>,
-    queue: VecDeque<(PartyId, Rc<[u8]>)>,
+    queue: VecDeque<(PartyId, Arc<[u8]>)>,
     transcript: Transcript,
 }
 
@@ -370,12 +370,12 @@ impl Stage {
                 seat.subsets.insert(subset);
             }
         }
-        let sent: Vec<Rc<[u8]>> = outbox.messages().map(|message| message.bytes.into()).collect();
+        let sent: Vec<Arc<[u8]>> = outbox.messages().map(|message| message.bytes.into()).collect();
         seat.steps.push(Step { given, sent: sent.clone(), key: observe(&*seat.party).0 });
         for (bytes, message) in sent.into_iter().zip(outbox.messages()) {
             for (&to, seat) in &self.seats {
                 if to != id && seat.present && seat.receives(to, message.to) {
-                    self.queue.push_back((to, Rc::clone(&bytes)));
+                    self.queue.push_back((to, Arc::clone(&bytes)));
                 }
             }
             self.transcript.messages.push(bytes);

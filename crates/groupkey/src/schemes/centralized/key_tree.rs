@@ -29,6 +29,14 @@ pub(crate) struct KeyTree {
     levels: Vec<Level>,
 }
 
+/// Nodes in the order of their ids, and where each is.
+#[derive(Debug, Default)]
+pub(crate) struct NodeIndex {
+    nodes: Vec<Node>,
+    /// Where the nodes of each level begin.
+    level_starts: Vec<usize>,
+}
+
 #[derive(Debug, Default)]
 struct Level {
     /// Number of members below each node.
@@ -240,6 +248,33 @@ impl KeyTree {
             node = only;
         }
         node
+    }
+}
+
+impl NodeIndex {
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The place of a node.
+    pub(crate) fn place(&self, node: Node) -> usize {
+        let level = usize::from(node.level);
+        let (start, end) = (self.level_starts[level], self.level_starts[level + 1]);
+        // On a level without holes a node's place is its own index.
+        let guess = start + node.index as usize;
+        if self.nodes.get(guess) == Some(&node) {
+            return guess;
+        }
+        start + self.nodes[start..end].partition_point(|&other| other < node)
+    }
+}
+
+impl FromIterator<Node> for NodeIndex {
+    fn from_iter<I: IntoIterator<Item = Node>>(nodes: I) -> Self {
+        let nodes: Vec<_> = nodes.into_iter().collect();
+        let levels = 0..=nodes.last().map_or(0, |node| node.level) + 1;
+        let start = |level| nodes.partition_point(|node| node.level < level);
+        Self { level_starts: levels.map(start).collect(), nodes }
     }
 }
 

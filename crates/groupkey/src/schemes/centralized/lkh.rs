@@ -50,7 +50,7 @@ use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
-use crate::schemes::centralized::key_tree::{KeyTree, Node};
+use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
 use crate::schemes::centralized::path_update::{
     LEVELS, Update, bundle_label, label, record_length,
 };
@@ -338,23 +338,22 @@ impl Controller {
         let mut chain = Vec::with_capacity(record_length * height);
         // Each key is wrapped under each child's once, however many members need it.
         let mut shared = Vec::new();
-        let mut nodes = Vec::new();
+        let mut index = NodeIndex::default();
         if self.profile == Profile::Sound {
-            nodes.extend(self.nodes());
-            shared.reserve_exact(nodes.len() * record_length);
-            for &under in &nodes {
+            index = self.nodes().collect();
+            shared.reserve_exact(index.nodes().len() * record_length);
+            for &under in index.nodes() {
                 if let Some(target) = self.tree.key_node_above(under) {
                     self.record(cx, under, target, &mut shared);
                 }
             }
         }
-        let levels = LevelStarts::of(&nodes, self.tree.height());
         for slot in self.joined_slots() {
             chain.clear();
             let mut under = Node::leaf(slot);
             for target in self.tree.path(slot) {
                 if self.profile == Profile::Sound {
-                    let place = levels.find(&nodes, under);
+                    let place = index.place(under);
                     chain.extend_from_slice(&shared[place * record_length..][..record_length]);
                 } else {
                     self.record(cx, under, target, &mut chain);
@@ -678,27 +677,6 @@ struct Change {
     from: Node,
     /// That key.
     old: Key,
-}
-
-/// Where the records of each level begin, so that one is found without searching the rest.
-struct LevelStarts(Vec<usize>);
-
-impl LevelStarts {
-    fn of(nodes: &[Node], height: u8) -> Self {
-        let levels = 0..=height + 1;
-        Self(levels.map(|level| nodes.partition_point(|node| node.level < level)).collect())
-    }
-
-    fn find(&self, nodes: &[Node], under: Node) -> usize {
-        let level = usize::from(under.level);
-        let (start, end) = (self.0[level], self.0[level + 1]);
-        // Where a level has no holes the record is at its own index.
-        let guess = start + under.index as usize;
-        if nodes.get(guess) == Some(&under) {
-            return guess;
-        }
-        start + nodes[start..end].partition_point(|&other| other < under)
-    }
 }
 
 /// The group key that belongs to a root key.
