@@ -46,10 +46,16 @@ enum Standing {
     Joined,
 }
 
+/// The only kind of message of the deployment phase.
+const ENROLMENT: u8 = 0;
+
 impl Enrolment {
     /// Reads the message that [`Roster::enroll`] sends.
     pub(crate) fn receive(message: &Message<'_>) -> Result<Self, Error> {
         message.from_controller()?;
+        if message.header().kind != ENROLMENT {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
         let mut body = message.body();
         let slot = body.number32()?;
         let key = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
@@ -80,7 +86,7 @@ impl Roster {
             }
             let key = cx.random_key();
             let slot = self.occupy(member, key.clone());
-            cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, 0)
+            cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, ENROLMENT)
                 .number(u64::from(slot))
                 .secret(&key)
                 .send();

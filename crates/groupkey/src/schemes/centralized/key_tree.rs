@@ -206,6 +206,14 @@ impl KeyTree {
         }
     }
 
+    /// Gives every key node a new key.
+    pub(crate) fn draw_keys(&mut self, mut draw: impl FnMut() -> Key) {
+        for level in &mut self.levels {
+            let keyed = level.keys.iter_mut().zip(&level.keyed).filter(|(_, keyed)| **keyed);
+            keyed.for_each(|(key, _)| *key = draw());
+        }
+    }
+
     /// Gives a node a key; returns the one it had.
     pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
         let keys = &mut self.levels[usize::from(node.level) - 1].keys;
@@ -272,7 +280,7 @@ impl NodeIndex {
 impl FromIterator<Node> for NodeIndex {
     fn from_iter<I: IntoIterator<Item = Node>>(nodes: I) -> Self {
         let nodes: Vec<_> = nodes.into_iter().collect();
-        let levels = 0..=nodes.last().map_or(0, |node| node.level) + 1;
+        let levels = 0..=nodes.last().map_or(0, |node: &Node| node.level) + 1;
         let start = |level| nodes.partition_point(|node| node.level < level);
         Self { level_starts: levels.map(start).collect(), nodes }
     }

@@ -123,12 +123,7 @@ impl Controller {
         }
         self.roster.join_all(members)?;
         self.tree.fill(&self.roster);
-        for level in 1..=self.tree.height() {
-            let nodes: Vec<_> = self.tree.key_nodes(level).collect();
-            for node in nodes {
-                self.tree.set_key(node, cx.random_key());
-            }
-        }
+        self.tree.draw_keys(|| cx.random_key());
         self.begin_epoch(cx);
         match self.strategy {
             Strategy::Group => self.broadcast_tree(cx),
@@ -313,7 +308,7 @@ impl Controller {
         cx.reserve(1, length + 16);
         let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
         draft.packed(length);
-        for under in self.nodes() {
+        for under in self.joined_slots().map(Node::leaf).chain(self.key_nodes()) {
             if let Some(target) = self.tree.key_node_above(under) {
                 self.packed_record(&mut draft, under, target);
             }
@@ -335,34 +330,49 @@ impl Controller {
         let record_length = record_length(cx);
         let height = usize::from(self.tree.height());
         cx.reserve(self.roster.len(), record_length * height + 6);
+        let shared = match self.profile {
+            Profile::Published => None,
+            Profile::Sound => Some(self.shared_records(cx)),
+        };
         let mut chain = Vec::with_capacity(record_length * height);
-        // Each key is wrapped under each child's once, however many members need it.
-        let mut shared = Vec::new();
-        let mut index = NodeIndex::default();
-        if self.profile == Profile::Sound {
-            index = self.nodes().collect();
-            shared.reserve_exact(index.nodes().len() * record_length);
-            for &under in index.nodes() {
-                if let Some(target) = self.tree.key_node_above(under) {
-                    self.record(cx, under, target, &mut shared);
-                }
-            }
-        }
+        let mut chain_from = None;
         for slot in self.joined_slots() {
-            chain.clear();
-            let mut under = Node::leaf(slot);
-            for target in self.tree.path(slot) {
-                if self.profile == Profile::Sound {
-                    let place = index.place(under);
-                    chain.extend_from_slice(&shared[place * record_length..][..record_length]);
-                } else {
-                    self.record(cx, under, target, &mut chain);
+            let leaf = Node::leaf(slot);
+            let Some(target) = self.tree.key_node_above(leaf) else { continue };
+            // Neighbours below one node need the same records from there on.
+            if chain_from != Some(target) || shared.is_none() {
+                chain_from = Some(target);
+                chain.clear();
+                let mut under = target;
+                while let Some(above) = self.tree.key_node_above(under) {
+                    match &shared {
+                        None => self.record(cx, under, above, &mut chain),
+                        Some((index, records)) => {
+                            let start = index.place(under) * record_length;
+                            chain.extend_from_slice(&records[start..][..record_length]);
+                        }
+                    }
+                    under = above;
                 }
-                under = target;
             }
             let to = Recipient::Member(self.roster.member(slot));
-            self.draft(cx, to, Operation::Create, RECORDS, 0).bytes(&chain).send();
+            let mut draft = self.draft(cx, to, Operation::Create, RECORDS, 0);
+            draft.packed(record_length + chain.len());
+            self.packed_record(&mut draft, leaf, target);
+            draft.packed_bytes(&chain).send();
         }
+    }
+
+    /// The records of all key nodes but the root, each wrapped once however many members need it.
+    fn shared_records(&self, cx: &mut Context<'_>) -> (NodeIndex, Vec<u8>) {
+        let index: NodeIndex = self.key_nodes().collect();
+        let mut records = Vec::with_capacity(index.nodes().len() * record_length(cx));
+        for &under in index.nodes() {
+            if let Some(target) = self.tree.key_node_above(under) {
+                self.record(cx, under, target, &mut records);
+            }
+        }
+        (index, records)
     }
 
     /// To one member all keys of its path, under its individual key.
@@ -398,11 +408,9 @@ impl Controller {
         Ok(())
     }
 
-    /// All members' slots and all key nodes, in the order of their ids.
-    fn nodes(&self) -> impl Iterator<Item = Node> {
-        let levels = 1..=self.tree.height();
-        let key_nodes = levels.flat_map(|level| self.tree.key_nodes(level));
-        self.joined_slots().map(Node::leaf).chain(key_nodes)
+    /// All key nodes, in the order of their ids.
+    fn key_nodes(&self) -> impl Iterator<Item = Node> {
+        (1..=self.tree.height()).flat_map(|level| self.tree.key_nodes(level))
     }
 
     /// Begins a message of the present epoch; every body begins with the slot that changed.
