@@ -91,8 +91,7 @@ pub fn run(
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<Outcome, CampaignError> {
     for plan in plans {
-        plan.validate()
-            .map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+        plan.validate().map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
     }
     // Beside the caller's own wish to stop: a run or the sink has failed.
     let failed = AtomicBool::new(false);
@@ -250,8 +249,8 @@ fn run_once(plan: &Plan, run: u32) -> RunOutcome {
             Action::Remove(member) => group.remove(member),
         };
         let action = step.action;
-        let result = result
-            .map_err(|error| CampaignError::Run { plan: plan.key(), run, action, error })?;
+        let result =
+            result.map_err(|error| CampaignError::Run { plan: plan.key(), run, action, error })?;
         if step.reported {
             samples.push(sample(&result));
         }

@@ -11,8 +11,9 @@ pub struct Conditions {
     pub loss_percent: f64,
     /// Where packets are lost.
     pub loss_direction: LossDirection,
-    /// Mean length of a burst of losses, in packets; `None` loses each packet independently.
-    pub burst_packets: Option<f64>,
+    /// Mean length of a burst, in which every packet is lost (ms); `None` loses each packet
+    /// independently.
+    pub burst_ms: Option<f64>,
     /// One-way delay (ms).
     pub delay_ms: f64,
     /// Each packet's delay is uniform within the delay ± this (ms); packets keep their order.
@@ -47,7 +48,7 @@ pub struct Timeline {
 pub enum ConditionsError {
     /// A bandwidth that is not a positive number of kbit/s.
     Bandwidth(f64),
-    /// A mean length of bursts below one packet, or one that cannot give the loss.
+    /// A mean length of bursts that is not above 0 and at most a day, or bursts that never end.
     Burst(f64),
     /// Changes whose times are not numbers, are negative or do not ascend.
     ChangeTime(f64),
@@ -76,34 +77,27 @@ impl Conditions {
         if !(0.0..=DAY_MS).contains(&self.jitter_ms) {
             return Err(ConditionsError::Jitter(self.jitter_ms));
         }
-        if let Some(packets) = self.burst_packets {
-            let (_, enter) = self.burst(packets);
-            if !packets.is_finite() || packets < 1.0 || !(0.0..=1.0).contains(&enter) {
-                return Err(ConditionsError::Burst(packets));
-            }
+        if let Some(ms) = self.burst_ms
+            && (!(ms > 0.0 && ms <= DAY_MS) || self.loss_percent == 100.0)
+        {
+            return Err(ConditionsError::Burst(ms));
         }
         match self.bandwidth_kbit_s {
             // Below one bit a second the simulator's integer bandwidth would be zero.
-            Some(rate) if !rate.is_finite() || rate < 0.001 => Err(ConditionsError::Bandwidth(rate)),
+            Some(rate) if !rate.is_finite() || rate < 0.001 => {
+                Err(ConditionsError::Bandwidth(rate))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Probabilities to leave and to enter the bad state, in which every packet is lost: then a
-    /// packet is lost with the probability `enter / (enter + leave)`.
-    fn burst(&self, mean_packets: f64) -> (f64, f64) {
-        let lost = self.loss_percent / 100.0;
-        let leave = 1.0 / mean_packets;
-        (leave, leave * lost / (1.0 - lost))
-    }
-
     fn loss(&self) -> Loss {
-        match self.burst_packets {
+        match self.burst_ms {
             _ if self.loss_percent == 0.0 => Loss::None,
             None => Loss::Random(self.loss_percent / 100.0),
-            Some(packets) => {
-                let (leave, enter) = self.burst(packets);
-                Loss::Burst { enter, leave, good: 0.0, bad: 1.0 }
+            Some(ms) => {
+                let share = self.loss_percent / 100.0;
+                Loss::Burst { share, length: milliseconds(ms), good: 0.0, bad: 1.0 }
             }
         }
     }
@@ -176,8 +170,8 @@ impl LossDirection {
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "loss {} % {}", self.loss_percent, self.loss_direction.name())?;
-        if let Some(packets) = self.burst_packets {
-            write!(f, " in bursts of {packets}")?;
+        if let Some(ms) = self.burst_ms {
+            write!(f, " in bursts of {ms} ms")?;
         }
         write!(f, ", delay {} ms", self.delay_ms)?;
         if self.jitter_ms != 0.0 {
@@ -204,10 +198,10 @@ impl fmt::Display for ConditionsError {
                 f,
                 "a bandwidth of {rate} kbit/s carries nothing; give a positive number, or none for no limit"
             ),
-            Self::Burst(packets) => write!(
+            Self::Burst(ms) => write!(
                 f,
-                "bursts of {packets} packets on average cannot give this loss; give at least 1 packet, \
-                 and more the higher the loss (loss / (100 - loss)), which must be below 100 %"
+                "bursts of {ms} ms on average cannot be; give more than 0, at most a day, and a loss \
+                 below 100 %"
             ),
             Self::ChangeTime(at_ms) => write!(
                 f,
@@ -240,11 +234,10 @@ mod tests {
 
     #[test]
     fn bursts_lose_the_share_that_was_asked_for() {
-        let conditions = Conditions { burst_packets: Some(4.0), ..Conditions::of(20.0, 0.0) };
+        let conditions = Conditions { burst_ms: Some(40.0), ..Conditions::of(20.0, 0.0) };
         assert_eq!(conditions.validate(), Ok(()));
-        let Loss::Burst { enter, leave, .. } = conditions.loss() else { panic!("bursts") };
-        assert!((enter / (enter + leave) - 0.2).abs() < 1e-12);
-        assert_eq!(leave, 0.25);
+        let length = Duration::from_millis(40);
+        assert_eq!(conditions.loss(), Loss::Burst { share: 0.2, length, good: 0.0, bad: 1.0 });
     }
 
     #[test]
@@ -267,9 +260,9 @@ mod tests {
             (Conditions::of(0.0, f64::INFINITY), "delay"),
             (Conditions { jitter_ms: -2.0, ..perfect }, "jitter"),
             (Conditions { bandwidth_kbit_s: Some(0.0), ..perfect }, "bandwidth"),
-            (Conditions { burst_packets: Some(0.5), ..Conditions::of(5.0, 0.0) }, "bursts"),
-            (Conditions { burst_packets: Some(2.0), ..Conditions::of(90.0, 0.0) }, "bursts"),
-            (Conditions { burst_packets: Some(2.0), ..Conditions::of(100.0, 0.0) }, "bursts"),
+            (Conditions { burst_ms: Some(0.0), ..Conditions::of(5.0, 0.0) }, "bursts"),
+            (Conditions { burst_ms: Some(f64::NAN), ..Conditions::of(5.0, 0.0) }, "bursts"),
+            (Conditions { burst_ms: Some(20.0), ..Conditions::of(100.0, 0.0) }, "below 100 %"),
         ] {
             let told = conditions.validate().expect_err("it cannot be").to_string();
             assert!(told.contains(word), "{told}");

@@ -202,11 +202,9 @@ impl fmt::Display for DeviceError {
                 let known = Primitive::ALL.map(Primitive::name).join(", ");
                 write!(f, "there is no primitive {primitive}; there are {known}")
             }
-            Self::UnknownSource { source } => write!(
-                f,
-                "the source {source:?} must begin with one of: {}",
-                SOURCES.join(", ")
-            ),
+            Self::UnknownSource { source } => {
+                write!(f, "the source {source:?} must begin with one of: {}", SOURCES.join(", "))
+            }
             Self::WithoutCosts => {
                 write!(f, "the profile has costs for no suite; add a table such as [standard]")
             }
@@ -259,9 +257,7 @@ mod tests {
 
     #[test]
     fn a_step_takes_calls_and_units() {
-        let mut text = BUILT_IN[2].1.to_owned();
-        text = text.replace("[published.wrap]", "[published.wrap] # 100 and 7 in the test\n");
-        let device = Device::from_toml(&text).expect("still a profile");
+        let device = Device::named("i5-6500-python").expect("built in");
         let costs = device.costs(Suite::Published).expect("of the published suite");
         let wrap = costs.of(Primitive::Wrap);
         let mut meter = Meter::new();
@@ -280,7 +276,7 @@ mod tests {
         };
         assert!(told("[published.wrap]", "[published.rap]").contains("[published.wrap]"));
         assert!(told("assumed: ", "guessed: ").contains("must begin with one of: assumed:"));
-        assert!(told("description", "descripton").contains("line 3, column 1"));
+        assert!(told("description", "descripton").contains("line 5, column 1"));
         assert!(told("per_call_ns = ", "per_call_ns = -").contains("not negative"));
     }
 }

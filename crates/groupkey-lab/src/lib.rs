@@ -8,6 +8,7 @@ pub mod campaign;
 pub mod conditions;
 pub mod device;
 pub mod plan;
+pub mod published;
 pub mod report;
 pub mod reproduce;
 pub mod results;

@@ -1,3 +1,4 @@
 //! Reproductions of published studies: their settings, their values and their findings.
 
+mod evidence;
 pub mod network_impact;

@@ -118,7 +118,8 @@ pub struct NetworkRow {
     pub wire_bytes: f64,
     /// TCP segments sent again, mean per run.
     pub retransmissions: f64,
-    /// The runs themselves.
+    /// The runs themselves; left out where only the statistics are wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<RunSample>,
 }
 

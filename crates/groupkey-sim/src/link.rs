@@ -28,12 +28,13 @@ pub struct LinkSettings {
 /// Which packets a link loses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// Bursts after Gilbert and Elliott: a good and a bad state, changed before each packet.
+    /// Bursts after Gilbert and Elliott: a good and a bad state. They alternate in time, not with
+    /// packets, so that a sender that waits longer between its tries outlasts a burst.
     Burst {
-        /// Probability to enter the bad state, per packet.
-        enter: f64,
-        /// Probability to leave the bad state, per packet: its mean length is `1 / leave` packets.
-        leave: f64,
+        /// Share of the time that is bad, 0 to below 1.
+        share: f64,
+        /// Mean length of a bad time; lengths of good and bad times are exponentially distributed.
+        length: Duration,
         /// Loss in the good state, 0 to 1.
         good: f64,
         /// Loss in the bad state, 0 to 1.
@@ -86,6 +87,8 @@ pub(crate) struct Link {
     profile: LinkProfile,
     step: u32,
     in_burst: bool,
+    /// When the state of the link was last looked at; `NEVER` before the first packet.
+    looked_at: Time,
     /// When the bandwidth-limited sender has sent everything it holds.
     free_at: Time,
     last_arrival: Time,
@@ -98,6 +101,7 @@ impl Link {
             profile,
             step: 0,
             in_burst: false,
+            looked_at: Time::NEVER,
             free_at: Time::ZERO,
             last_arrival: Time::ZERO,
             random,
@@ -115,7 +119,7 @@ impl Link {
         let settings = self.settings(now);
         let departure = self.serialise(now, bytes, &settings)?;
         // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
-        let lost = self.loses(settings.loss);
+        let lost = self.loses(settings.loss, now);
         let delay = self.delay(&settings);
         if lost {
             return None;
@@ -153,16 +157,27 @@ impl Link {
         Some(self.free_at)
     }
 
-    fn loses(&mut self, loss: Loss) -> bool {
+    fn loses(&mut self, loss: Loss, now: Time) -> bool {
         match loss {
-            Loss::Burst { enter, leave, good, bad } => {
-                let change = if self.in_burst { leave } else { enter };
-                self.in_burst ^= self.random.uniform() < change;
+            Loss::Burst { share, length, good, bad } => {
+                self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);
+                self.looked_at = now;
                 self.random.uniform() < if self.in_burst { bad } else { good }
             }
             Loss::None => false,
             Loss::Random(probability) => self.random.uniform() < probability,
         }
+    }
+
+    /// How probable it is that the state is bad, given what it was at the last packet: the
+    /// transient solution of a two-state Markov chain in continuous time.
+    fn chance_of_bad(&self, share: f64, length: Duration, now: Time) -> f64 {
+        if self.looked_at == Time::NEVER {
+            return share;
+        }
+        let lengths = now.since(self.looked_at).as_nanos() as f64 / length.as_nanos().max(1) as f64;
+        let memory = (-lengths / (1.0 - share)).exp();
+        share + (f64::from(u8::from(self.in_burst)) - share) * memory
     }
 
     fn delay(&mut self, settings: &LinkSettings) -> Duration {
@@ -181,6 +196,14 @@ mod tests {
 
     fn link(settings: LinkSettings) -> Link {
         Link::new(LinkProfile::constant(settings), Stream::new(7, 0))
+    }
+
+    const BURSTS: Loss =
+        Loss::Burst { share: 0.1, length: Duration::from_millis(20), good: 0.0, bad: 1.0 };
+
+    fn fates_of(link: &mut Link, gap: Duration, packets: u64) -> Vec<bool> {
+        let at = |packet| Time::ZERO + gap * packet;
+        (0..packets).map(|packet| link.carry(at(packet), 100).is_none()).collect()
     }
 
     fn lost_of(link: &mut Link, packets: u32) -> u32 {
@@ -202,13 +225,30 @@ mod tests {
 
     #[test]
     fn burst_loss_has_the_stationary_share() {
-        let mut link = link(LinkSettings {
-            loss: Loss::Burst { enter: 0.01, leave: 0.1, good: 0.0, bad: 1.0 },
-            ..LinkSettings::default()
-        });
-        // 0.01 / (0.01 + 0.1) = 9.1 %.
-        let lost = lost_of(&mut link, 200_000);
-        assert!((17_000..19_500).contains(&lost), "{lost}");
+        let mut link = link(LinkSettings { loss: BURSTS, ..LinkSettings::default() });
+        let fates = fates_of(&mut link, Duration::from_millis(1), 400_000);
+        let lost = fates.iter().filter(|&&lost| lost).count();
+        assert!((38_000..42_000).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn bursts_last_as_long_as_they_should() {
+        let mut link = link(LinkSettings { loss: BURSTS, ..LinkSettings::default() });
+        let fates = fates_of(&mut link, Duration::from_millis(1), 400_000);
+        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let lost = fates.iter().filter(|&&lost| lost).count();
+        // Mean length in packets a millisecond apart; very short bursts fall between two packets.
+        let mean = lost as f64 / bursts as f64;
+        assert!((19.0..23.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn packets_far_apart_are_lost_independently() {
+        let mut link = link(LinkSettings { loss: BURSTS, ..LinkSettings::default() });
+        let fates = fates_of(&mut link, Duration::from_secs(1), 100_000);
+        let pairs = fates.windows(2).filter(|pair| pair[0] && pair[1]).count();
+        // 10 % of 10 %.
+        assert!((850..1_150).contains(&pairs), "{pairs}");
     }
 
     #[test]

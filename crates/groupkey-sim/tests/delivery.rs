@@ -13,8 +13,8 @@ fn loss() -> impl Strategy<Value = Loss> {
     prop_oneof![
         Just(Loss::None),
         share(0.3).prop_map(Loss::Random),
-        (share(0.1), share(0.9), share(0.05), share(0.9)).prop_map(|(enter, leave, good, bad)| {
-            Loss::Burst { enter, leave: leave + 0.1, good, bad }
+        (share(0.5), 1_u64..200, share(0.05), share(0.9)).prop_map(|(share, length, good, bad)| {
+            Loss::Burst { share, length: Duration::from_millis(length), good, bad }
         }),
     ]
 }

@@ -196,7 +196,7 @@ fn rough_run(seed: u64, members: u32) -> (Vec<(Time, Event)>, Network) {
         delay: Duration::from_millis(30),
         jitter: Duration::from_millis(20),
         reorders: true,
-        loss: Loss::Burst { enter: 0.05, leave: 0.3, good: 0.01, bad: 0.7 },
+        loss: Loss::Burst { share: 0.15, length: Duration::from_millis(50), good: 0.01, bad: 0.7 },
         bandwidth: Some(1_000_000),
         queue_bytes: Some(20_000),
     });

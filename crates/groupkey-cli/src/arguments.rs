@@ -1,0 +1,159 @@
+//! The command line as a whole; each command describes its own arguments.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::net::NetArguments;
+use crate::commands::reproduce::ReproduceArguments;
+use crate::commands::schemes::SchemesArguments;
+
+/// Choose a group key scheme with evidence.
+///
+/// Devices that talk n-to-n share a group key that changes whenever somebody joins or leaves. Many
+/// schemes do that, at very different costs. groupkey runs the schemes themselves in a simulated
+/// network (delay, loss, TCP, MQTT) and says what they cost.
+///
+/// Without a command it gives a short tour.
+#[derive(Debug, Parser)]
+#[command(
+    name = "groupkey",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GROUPKEY_COMMIT"), ")"),
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  groupkey                                      a short tour
+  groupkey schemes                              which schemes there are
+  groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
+  groupkey net --probe --loss 10                one message through the same network
+  groupkey reproduce network-impact             a published study, with a report to look at
+
+Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
+)]
+pub(crate) struct Cli {
+    /// What to do; a short tour if nothing is said.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run schemes in a simulated network: how long until everybody has the new key.
+    ///
+    /// Every party runs the scheme's own code; the network between them is simulated: links with
+    /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as
+    /// it takes on the chosen device. Lists, separated by commas, give one row for each combination.
+    /// The same arguments and seed give the same numbers, on any machine and with any number of
+    /// threads.
+    Net(Box<NetArguments>),
+    /// Run a published study again and set our numbers beside the published ones.
+    Reproduce(ReproduceArguments),
+    /// List the schemes: class, provenance, operations, claims, limits and parameters.
+    Schemes(SchemesArguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::commands::net;
+    use crate::failure::Failure;
+
+    #[test]
+    fn the_description_of_the_arguments_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// Whatever is typed is taken or refused with a message; nothing panics.
+        #[test]
+        fn any_arguments_are_taken_or_refused(words in prop::collection::vec(word(), 0..12)) {
+            let line = std::iter::once("groupkey".to_owned()).chain(words);
+            let refused = match Cli::try_parse_from(line) {
+                Ok(Cli { command: Some(Command::Net(arguments)) }) => net::work(&arguments).err(),
+                Ok(_) => None,
+                Err(error) if error.use_stderr() => Some(Failure::from(error)),
+                Err(_) => None,
+            };
+            if let Some(failure) = refused {
+                prop_assert!(failure.to_string().starts_with("error: "), "{failure}");
+            }
+        }
+    }
+
+    /// Something that may stand on a command line: often what is expected there, sometimes not.
+    fn word() -> impl Strategy<Value = String> {
+        let known = prop::sample::select(vec![
+            "net",
+            "net",
+            "net",
+            "reproduce",
+            "network-impact",
+            "schemes",
+            "--json",
+            "--samples",
+            "--scheme",
+            "--operation",
+            "--members",
+            "--loss",
+            "--delay",
+            "--qos",
+            "--runs",
+            "--seed",
+            "--jitter",
+            "--bandwidth",
+            "--burst",
+            "--loss-direction",
+            "--device",
+            "--controller-device",
+            "--profile",
+            "--suite",
+            "--protection",
+            "--set",
+            "--max-in-flight",
+            "--threads",
+            "--probe",
+            "--messages",
+            "--until",
+            "--scenario",
+            "--out",
+            "--resume",
+            "--fresh",
+            "skdc",
+            "lkh-group",
+            "gdh2,skdc",
+            "create",
+            "add,remove",
+            "up",
+            "published",
+            "sound",
+            "mac",
+            "constrained",
+            "esp32-micropython",
+            "0",
+            "1",
+            "2",
+            "5,50",
+            "100",
+            "-1",
+            "NaN",
+            "inf",
+            "1e308",
+            "degree=3",
+            "degree=",
+            "=",
+            ",",
+            "-",
+            "--",
+        ]);
+        prop_oneof![
+            8 => known.prop_map(str::to_owned),
+            1 => any::<String>(),
+            1 => any::<f64>().prop_map(|number| number.to_string()),
+            1 => any::<u64>().prop_map(|number| number.to_string()),
+        ]
+    }
+}

@@ -1,0 +1,46 @@
+//! Runs plans with a progress bar, and stops on Ctrl-C.
+
+use std::io;
+use std::thread;
+
+use groupkey_lab::campaign::{self, CampaignError, Options, Outcome};
+use groupkey_lab::plan::Plan;
+use groupkey_lab::results::NetworkRow;
+
+use crate::failure::Failure;
+use crate::interruption;
+use crate::progress::ProgressBar;
+
+/// Runs the plans on so many threads, or on all cores, and hands over each row as it is done.
+pub(crate) fn run(
+    plans: &[Plan],
+    threads: Option<u16>,
+    mut on_row: impl FnMut(&NetworkRow) -> io::Result<()>,
+) -> Result<Outcome, Failure> {
+    let bar = ProgressBar::new();
+    let options = Options {
+        threads: threads.map_or_else(all_cores, usize::from),
+        stop: interruption::requested(),
+        on_progress: &|progress| bar.update(progress),
+    };
+    Ok(campaign::run(plans, &options, &mut on_row)?)
+}
+
+fn all_cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl From<CampaignError> for Failure {
+    fn from(error: CampaignError) -> Self {
+        match error {
+            CampaignError::Plan { .. } => Self::input(error.to_string()),
+            CampaignError::Run { .. } => Self::running(error.to_string())
+                .with_help("an operation that does not get through has no time; try less loss"),
+            CampaignError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {
+                Self::OutputClosed
+            }
+            // Standard output or a file; a file names itself.
+            CampaignError::Sink(_) => Self::running(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::protection::Guard;
+use groupkey::{Operation, Suite};
+use groupkey_lab::conditions::LossDirection;
+use groupkey_lab::device::Device;
+use groupkey_sim::HandOver;
+
+/// A scheme, by its id.
+pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
+    named(SCHEMES.iter().map(|scheme| (scheme.id, scheme, scheme.name)))
+}
+
+/// An operation that changes the group key.
+pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
+    named(Operation::MEASURED.map(|operation| {
+        let meaning = match operation {
+            Operation::Add => "a new member joins a running group",
+            Operation::Remove => "a member in the middle leaves a running group",
+            _ => "the group is created",
+        };
+        (operation.name(), operation, meaning)
+    }))
+}
+
+/// A form of a scheme.
+pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
+    named(Profile::ALL.map(|profile| {
+        let meaning = match profile {
+            Profile::Published => "as the papers did",
+            Profile::Sound => "what a user should run",
+        };
+        (profile.name(), profile, meaning)
+    }))
+}
+
+/// A suite of algorithms.
+pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
+    named(Suite::ALL.map(|suite| {
+        let meaning = match suite {
+            Suite::Constrained => "Ascon and ristretto255, 128 bits: for devices without AES",
+            Suite::Published => "AES-CBC and MODP 1024, 80 bits: to reproduce papers only",
+            Suite::Standard => "AES key wrap, SHA-256 and ristretto255, 128 bits",
+        };
+        (suite.name(), suite, meaning)
+    }))
+}
+
+/// A protection of messages.
+pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
+    named(Guard::ALL.map(|guard| {
+        let meaning = match guard {
+            Guard::Mac => "a MAC under one key of all parties, as in the papers",
+            Guard::None => "none, to measure a scheme alone",
+            Guard::Signature => "a signature (Ed25519)",
+        };
+        (guard.name(), guard, meaning)
+    }))
+}
+
+/// A direction in which packets are lost.
+pub(crate) fn loss_direction() -> impl TypedValueParser<Value = LossDirection> {
+    named(LossDirection::ALL.map(|direction| {
+        let meaning = match direction {
+            LossDirection::Both => "both ways",
+            LossDirection::Down => "from the broker to the client",
+            LossDirection::Up => "from the client to the broker",
+        };
+        (direction.name(), direction, meaning)
+    }))
+}
+
+/// The packet of QoS 2 at which a message counts as delivered.
+pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
+    named([
+        ("publish", HandOver::Publish, "the first packet: the message is there"),
+        ("pubrel", HandOver::PubRel, "the third packet: it is there exactly once"),
+    ])
+}
+
+/// A device with a built-in profile.
+pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
+    named(Device::names().map(|name| {
+        let device = Device::named(name).expect("it is built in");
+        let meaning = device.description.clone();
+        (name, device, meaning)
+    }))
+}
+
+fn named<T: Clone + Send + Sync + 'static, M: Into<String>>(
+    choices: impl IntoIterator<Item = (&'static str, T, M)>,
+) -> impl TypedValueParser<Value = T> {
+    let (values, choices): (Vec<PossibleValue>, Vec<(&str, T)>) = choices
+        .into_iter()
+        .map(|(name, choice, meaning)| {
+            (PossibleValue::new(name).help(meaning.into()), (name, choice))
+        })
+        .unzip();
+    PossibleValuesParser::new(values).map(move |text| {
+        let chosen = choices.iter().find(|(name, _)| *name == text);
+        chosen.expect("only the names above come through").1.clone()
+    })
+}

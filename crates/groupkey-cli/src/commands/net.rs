@@ -1,0 +1,110 @@
+//! `groupkey net`: schemes in a simulated network.
+
+mod group;
+mod network;
+mod probe;
+mod rows;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use groupkey_lab::plan::Plan;
+use groupkey_lab::scenario::Scenario;
+
+use crate::commands::net::rows::Format;
+use crate::failure::Failure;
+
+/// Arguments of `groupkey net`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  groupkey net
+  groupkey net --scheme skdc --operation create,add,remove
+  groupkey net --scheme skdc,lkh-group --members 50,100 --loss 0,10 --runs 5
+  groupkey net --scheme skdc --loss 5 --burst 40 --jitter 20 --delay 50 --bandwidth 250
+  groupkey net --scheme skdc --json
+  groupkey net --probe --loss 0,10 --qos 0,1,2
+  groupkey net --scenario examples/scenarios/platoon.toml
+
+Reading a row: the mean is the time until the last party has the key, and it is network +
+computing along the critical path. Messages and bytes are means of one run; resent counts TCP
+segments. More than 1000000 runs in all (combinations x runs) are refused.")]
+pub(crate) struct NetArguments {
+    #[command(flatten)]
+    group: group::GroupArguments,
+
+    #[command(flatten)]
+    network: network::NetworkArguments,
+
+    #[command(flatten)]
+    probe: probe::ProbeArguments,
+
+    /// Take the settings from a file instead; docs/scenarios.md describes it.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["GroupArguments", "NetworkArguments", "ProbeArguments"],
+    )]
+    scenario: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// How to run and what to print.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArguments {
+    /// Print one JSON object for each row (JSON Lines).
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: every run, too.
+    #[arg(long, requires = "json", conflicts_with = "probe")]
+    samples: bool,
+
+    /// Threads to run on; the numbers do not depend on it [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Runs whatever the arguments ask for, and prints it.
+pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let OutputArguments { json, samples, threads } = arguments.output;
+    if arguments.probe.is_asked_for() {
+        return probe::run(&arguments.probe, &arguments.network, json, out);
+    }
+
+    let Work { title, plans } = work(arguments)?;
+    let format = match (json, samples) {
+        (false, _) => Format::Table,
+        (true, false) => Format::Json,
+        (true, true) => Format::JsonWithSamples,
+    };
+    if let (Some(title), Format::Table) = (title, format) {
+        writeln!(out, "{title}")?;
+    }
+    rows::print(&plans, threads, format, out)
+}
+
+/// What is to be run, checked.
+#[derive(Debug)]
+pub(crate) struct Work {
+    title: Option<String>,
+    plans: Vec<Plan>,
+}
+
+/// What the arguments ask for, unless it is a probe.
+pub(crate) fn work(arguments: &NetArguments) -> Result<Work, Failure> {
+    let Some(path) = &arguments.scenario else {
+        let plans = arguments.group.plans(&arguments.network)?;
+        return Ok(Work { title: None, plans });
+    };
+    let Scenario { description, plan } = Scenario::load(path).map_err(|error| {
+        Failure::input(error.to_string())
+            .with_help("docs/scenarios.md describes the file; examples/scenarios/ has some")
+    })?;
+    let title = format!("{description}. Loss and delay are those at the start.");
+    Ok(Work { title: Some(title), plans: vec![plan] })
+}

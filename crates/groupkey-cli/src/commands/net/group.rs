@@ -1,0 +1,175 @@
+//! Which schemes, operations and groups: the arguments of `groupkey net` that make plans.
+
+use std::sync::Arc;
+
+use clap::Args;
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey::{Operation, Suite};
+use groupkey_lab::device::Device;
+use groupkey_lab::plan::Plan;
+
+use crate::commands::net::network::NetworkArguments;
+use crate::failure::Failure;
+use crate::number::distinct;
+use crate::{choice, number};
+
+/// The schemes, what happens to their groups, and how they are run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Group")]
+pub(crate) struct GroupArguments {
+    /// Schemes, by their ids.
+    #[arg(
+        long,
+        value_name = "ID",
+        value_delimiter = ',',
+        default_value = "lkh-group",
+        value_parser = choice::scheme(),
+    )]
+    scheme: Vec<&'static Scheme>,
+
+    /// What happens to the group.
+    #[arg(
+        long,
+        value_name = "OPERATION",
+        value_delimiter = ',',
+        default_value = "create",
+        value_parser = choice::operation(),
+    )]
+    operation: Vec<Operation>,
+
+    /// Members with which the group is created (2 to 100000, or the scheme's own limit).
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "50",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS),
+    )]
+    members: Vec<u32>,
+
+    /// Runs of each combination.
+    #[arg(
+        long,
+        value_name = "R",
+        default_value = "30",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
+    runs: u32,
+
+    /// Device of the members.
+    #[arg(long, value_name = "NAME", default_value = "host", value_parser = choice::device())]
+    device: Device,
+
+    /// Device of the controller and the broker.
+    #[arg(long, value_name = "NAME", default_value = "host", value_parser = choice::device())]
+    controller_device: Device,
+
+    /// Which form of the schemes.
+    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
+    profile: Profile,
+
+    /// Which algorithms [default: standard; published in the published form].
+    #[arg(long, value_name = "NAME", value_parser = choice::suite())]
+    suite: Option<Suite>,
+
+    /// How messages are protected.
+    #[arg(long, value_name = "KIND", default_value = "mac", value_parser = choice::protection())]
+    protection: Guard,
+
+    /// Sets a parameter of the schemes, for example degree=2.
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
+    set: Vec<(String, u32)>,
+
+    /// Members send a request of so many bytes to join or leave [default: none; the controller acts].
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(..=1_000_000),
+    )]
+    request: Option<u32>,
+
+    /// MQTT exchanges that one end of a connection may have under way [default: 65535].
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u16).range(1..),
+    )]
+    max_in_flight: Option<u16>,
+}
+
+/// A simulated group of this size takes about a gigabyte; a broadcast of its whole key tree, minutes.
+const MOST_MEMBERS: i64 = 100_000;
+
+/// More runs than this in one command are taken for a slip of the keyboard.
+const MOST_RUNS: u64 = 1_000_000;
+
+impl GroupArguments {
+    /// A plan for each combination; its operations are measured in the same runs.
+    pub(crate) fn plans(&self, network: &NetworkArguments) -> Result<Vec<Plan>, Failure> {
+        let (schemes, members) = (self.schemes(), distinct(&self.members));
+        let networks = network.combinations()?;
+        let combinations = schemes.len() as u64 * members.len() as u64 * networks.len() as u64;
+        self.refuse_a_slip(combinations)?;
+
+        let (device, controller_device) =
+            (Arc::new(self.device.clone()), Arc::new(self.controller_device.clone()));
+        let mut plans = Vec::new();
+        for scheme in schemes {
+            for &&members in &members {
+                for &(conditions, qos) in &networks {
+                    let mut plan = Plan::new(scheme, members);
+                    plan.steps = Plan::history(scheme, &self.operation);
+                    plan.profile = self.profile;
+                    plan.parameters.clone_from(&self.set);
+                    plan.suite = self.suite.unwrap_or_else(|| usual_suite(self.profile));
+                    plan.protection = self.protection;
+                    plan.set_conditions(conditions);
+                    plan.request_bytes = self.request;
+                    plan.qos = qos;
+                    plan.max_in_flight = self.max_in_flight.unwrap_or(plan.max_in_flight);
+                    plan.device = Arc::clone(&device);
+                    plan.controller_device = Arc::clone(&controller_device);
+                    plan.runs = self.runs;
+                    plan.seed = network.seed;
+                    plan.validate()
+                        .map_err(|error| Failure::input(format!("{}: {error}", scheme.id)))?;
+                    plans.push(plan);
+                }
+            }
+        }
+        Ok(plans)
+    }
+
+    fn schemes(&self) -> Vec<&'static Scheme> {
+        let mut schemes: Vec<&'static Scheme> = Vec::new();
+        for scheme in &self.scheme {
+            if schemes.iter().all(|known| known.id != scheme.id) {
+                schemes.push(scheme);
+            }
+        }
+        schemes
+    }
+
+    fn refuse_a_slip(&self, combinations: u64) -> Result<(), Failure> {
+        match combinations.checked_mul(self.runs.into()) {
+            Some(runs) if runs <= MOST_RUNS => Ok(()),
+            _ => Err(Failure::input(format!(
+                "{combinations} combinations of {} runs are too much for one command",
+                self.runs
+            ))
+            .with_help(format!("stay within {MOST_RUNS} runs: shorter lists, or fewer --runs"))),
+        }
+    }
+}
+
+fn usual_suite(profile: Profile) -> Suite {
+    match profile {
+        Profile::Published => Suite::Published,
+        Profile::Sound => Suite::Standard,
+    }
+}

@@ -1,0 +1,109 @@
+//! What the network is like: the arguments that groups and the probe share.
+
+use clap::Args;
+use groupkey_lab::conditions::{Conditions, LossDirection};
+
+use crate::failure::Failure;
+use crate::number::distinct;
+use crate::{choice, number};
+
+/// The links between the clients and the broker, and the messages' quality of service.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArguments {
+    /// Packets lost on each client's link, each way, in per cent (0 to 100).
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_delimiter = ',',
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_parser = number::loss,
+    )]
+    loss: Vec<f64>,
+
+    /// One-way delay of each client's link in milliseconds.
+    #[arg(
+        long,
+        value_name = "MS",
+        value_delimiter = ',',
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_parser = number::delay,
+    )]
+    delay: Vec<f64>,
+
+    /// MQTT quality of service: 0, 1 or 2.
+    #[arg(
+        long,
+        value_name = "QOS",
+        value_delimiter = ',',
+        default_value = "2",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u8).range(0..=2),
+    )]
+    qos: Vec<u8>,
+
+    /// Each packet's delay varies by up to so many milliseconds, both ways.
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_parser = number::jitter,
+    )]
+    jitter: f64,
+
+    /// Bandwidth of each client's link in kbit/s [default: no limit].
+    #[arg(
+        long,
+        value_name = "KBIT/S",
+        allow_negative_numbers = true,
+        value_parser = number::bandwidth,
+    )]
+    bandwidth: Option<f64>,
+
+    /// Lose packets in bursts of this mean length in time; the loss as a whole stays.
+    #[arg(
+        long,
+        value_name = "MS",
+        allow_negative_numbers = true,
+        value_parser = number::burst,
+    )]
+    burst: Option<f64>,
+
+    /// Which direction of a link loses packets.
+    #[arg(
+        long,
+        value_name = "DIRECTION",
+        default_value = "both",
+        value_parser = choice::loss_direction(),
+    )]
+    loss_direction: LossDirection,
+
+    /// Seed of the randomness.
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+}
+
+impl NetworkArguments {
+    /// Every combination of loss, delay and quality of service, in the order of the lists.
+    pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
+        let mut combinations = Vec::new();
+        for &loss_percent in distinct(&self.loss) {
+            for &delay_ms in distinct(&self.delay) {
+                let conditions = Conditions {
+                    loss_percent,
+                    loss_direction: self.loss_direction,
+                    burst_ms: self.burst,
+                    delay_ms,
+                    jitter_ms: self.jitter,
+                    bandwidth_kbit_s: self.bandwidth,
+                };
+                conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
+                combinations.extend(distinct(&self.qos).into_iter().map(|&qos| (conditions, qos)));
+            }
+        }
+        Ok(combinations)
+    }
+}

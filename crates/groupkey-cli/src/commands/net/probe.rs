@@ -1,0 +1,191 @@
+//! `groupkey net --probe`: single messages from one publisher to one subscriber.
+
+use std::io::Write;
+
+use clap::Args;
+use groupkey_lab::conditions::{Conditions, LossDirection};
+use groupkey_sim::{Duration, HandOver, NetworkConfig, ProbeSettings, Qos, probe};
+use serde::Serialize;
+
+use crate::choice;
+use crate::commands::net::network::NetworkArguments;
+use crate::failure::Failure;
+use crate::table::{Column, Table, figure};
+
+/// What to probe.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Probe")]
+pub(crate) struct ProbeArguments {
+    /// Measure single messages, one at a time, from one publisher to one subscriber.
+    #[arg(long, conflicts_with = "GroupArguments")]
+    probe: bool,
+
+    /// Messages to send.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "probe",
+        default_value = "2000",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+    )]
+    messages: u32,
+
+    /// At which packet of QoS 2 the subscriber takes a message as delivered.
+    #[arg(long, value_name = "PACKET", requires = "probe", default_value = "pubrel", value_parser = choice::hand_over())]
+    until: HandOver,
+}
+
+/// What a probe found in one network. The times are absent when nothing was delivered.
+#[derive(Debug, Serialize)]
+struct ProbeRow {
+    loss_percent: f64,
+    delay_ms: f64,
+    qos: u8,
+    until: &'static str,
+    messages: u32,
+    delivered: usize,
+    seed: u64,
+    mean_ms: Option<f64>,
+    standard_error_ms: Option<f64>,
+    sd_ms: Option<f64>,
+    p50_ms: Option<f64>,
+    p90_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    retransmissions: u64,
+    wire_bytes: u64,
+}
+
+impl ProbeArguments {
+    /// Whether `--probe` was given.
+    pub(crate) const fn is_asked_for(&self) -> bool {
+        self.probe
+    }
+}
+
+/// Probes every combination and prints what was found.
+pub(crate) fn run(
+    arguments: &ProbeArguments,
+    network: &NetworkArguments,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let cases = cases(arguments, network)?;
+    if json {
+        for case in &cases {
+            let line = serde_json::to_string(&case.probe()).expect("a row is plain data");
+            writeln!(out, "{line}")?;
+        }
+        return Ok(());
+    }
+
+    let mut table = Table::new([
+        Column::number("loss %"),
+        Column::number("delay ms"),
+        Column::number("QoS"),
+        Column::number("mean ms"),
+        Column::number("std. error"),
+        Column::number("sd"),
+        Column::number("p50"),
+        Column::number("p90"),
+        Column::number("p99"),
+        Column::number("delivered"),
+        Column::number("resent"),
+        Column::number("wire B"),
+    ]);
+    for case in &cases {
+        table.row(case.probe().cells());
+    }
+    writeln!(
+        out,
+        "One publisher, one subscriber, {} messages of 100 bytes, one at a time; delivered at {}; \
+         seed {}.\n",
+        arguments.messages,
+        packet(arguments.until),
+        network.seed,
+    )?;
+    write!(out, "{table}")?;
+    Ok(())
+}
+
+/// One probe to make.
+#[derive(Debug)]
+struct Case {
+    loss_percent: f64,
+    delay_ms: f64,
+    qos: u8,
+    settings: ProbeSettings,
+}
+
+fn cases(arguments: &ProbeArguments, network: &NetworkArguments) -> Result<Vec<Case>, Failure> {
+    let case = |(conditions, qos): (Conditions, u8)| {
+        let level = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce][usize::from(qos)];
+        let defaults = ProbeSettings::new(0.0, Duration::ZERO, level);
+        let settings = ProbeSettings {
+            up: conditions.settings(LossDirection::Up),
+            down: conditions.settings(LossDirection::Down),
+            until: arguments.until,
+            messages: arguments.messages,
+            network: NetworkConfig { seed: network.seed, ..defaults.network },
+            ..defaults
+        };
+        let Conditions { loss_percent, delay_ms, .. } = conditions;
+        Case { loss_percent, delay_ms, qos, settings }
+    };
+    Ok(network.combinations()?.into_iter().map(case).collect())
+}
+
+impl Case {
+    fn probe(&self) -> ProbeRow {
+        let result = probe(&self.settings);
+        let delivered = result.latencies.len();
+        // To the nanosecond, as the simulator counts.
+        let ms = |nanoseconds: f64| (delivered > 0).then_some(nanoseconds.round() / 1e6);
+        let percentile = |share| ms(result.percentile(share).as_nanos() as f64);
+        ProbeRow {
+            loss_percent: self.loss_percent,
+            delay_ms: self.delay_ms,
+            qos: self.qos,
+            until: packet(self.settings.until),
+            messages: self.settings.messages,
+            delivered,
+            seed: self.settings.network.seed,
+            mean_ms: ms(result.mean()),
+            standard_error_ms: ms(result.standard_error()),
+            sd_ms: ms(result.standard_deviation()),
+            p50_ms: percentile(0.50),
+            p90_ms: percentile(0.90),
+            p99_ms: percentile(0.99),
+            retransmissions: result.traffic.retransmissions,
+            wire_bytes: result.traffic.wire_bytes,
+        }
+    }
+}
+
+impl ProbeRow {
+    fn cells(&self) -> [String; 12] {
+        let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), figure);
+        [
+            self.loss_percent.to_string(),
+            self.delay_ms.to_string(),
+            self.qos.to_string(),
+            time(self.mean_ms),
+            time(self.standard_error_ms),
+            time(self.sd_ms),
+            time(self.p50_ms),
+            time(self.p90_ms),
+            time(self.p99_ms),
+            self.delivered.to_string(),
+            self.retransmissions.to_string(),
+            self.wire_bytes.to_string(),
+        ]
+    }
+}
+
+/// The packet's name in the standard.
+const fn packet(hand_over: HandOver) -> &'static str {
+    match hand_over {
+        HandOver::PubRel => "PUBREL",
+        HandOver::Publish => "PUBLISH",
+    }
+}

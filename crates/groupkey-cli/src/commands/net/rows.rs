@@ -1,0 +1,144 @@
+//! Rows of results: as a table for people, or as JSON Lines.
+
+use std::io::{self, Write};
+
+use groupkey_lab::campaign::Outcome;
+use groupkey_lab::plan::Plan;
+use groupkey_lab::results::NetworkRow;
+use terminal_size::{Width, terminal_size_of};
+
+use crate::campaign;
+use crate::failure::Failure;
+use crate::paragraph::Paragraph;
+use crate::table::{Column, Table, figure};
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One object a line, without the runs.
+    Json,
+    /// One object a line, with every run.
+    JsonWithSamples,
+    /// An aligned table.
+    Table,
+}
+
+/// Runs the plans and prints a row for each setting. JSON Lines come as they are done.
+pub(crate) fn print(
+    plans: &[Plan],
+    threads: Option<u16>,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut rows = 0;
+    let mut table = table();
+    let outcome = campaign::run(plans, threads, |row| {
+        rows += 1;
+        match format {
+            Format::Json => write_json(out, row, false),
+            Format::JsonWithSamples => write_json(out, row, true),
+            Format::Table => {
+                table.row(cells(row));
+                Ok(())
+            }
+        }
+    })?;
+    if let (Format::Table, Some(plan)) = (format, plans.first()) {
+        let text = &circumstances(plan);
+        writeln!(out, "{}\n", Paragraph { indent: 0, text })?;
+        let left_out = table.fit(terminal_width());
+        write!(out, "{table}")?;
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            writeln!(
+                out,
+                "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all."
+            )?;
+        }
+    }
+    match outcome {
+        Outcome::Finished => Ok(()),
+        Outcome::Interrupted { done, total } => Err(Failure::interrupted(format!(
+            "{done} of {total} settings are done, {rows} rows are printed"
+        ))),
+    }
+}
+
+/// What all rows of a table have in common.
+fn circumstances(plan: &Plan) -> String {
+    let Plan { profile, suite, protection, device, controller_device, runs, seed, .. } = plan;
+    format!(
+        "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {}; members on {}, \
+         controller on {}. Times in ms; messages, bytes and resent segments are means of one run.",
+        profile.name(),
+        suite.name(),
+        protection.name(),
+        device.name,
+        controller_device.name,
+    )
+}
+
+/// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.
+fn table() -> Table {
+    Table::new([
+        Column::text("scheme"),
+        Column::text("operation"),
+        Column::number("members"),
+        Column::number("loss %"),
+        Column::number("delay"),
+        Column::number("QoS").may_go(1),
+        Column::number("mean"),
+        Column::number("± 95 %"),
+        Column::number("sd").may_go(6),
+        Column::number("p50").may_go(8),
+        Column::number("p90").may_go(7),
+        Column::number("p99").may_go(3),
+        Column::number("network").may_go(2),
+        Column::number("computing").may_go(2),
+        Column::number("messages").may_go(5),
+        Column::number("payload B").may_go(9),
+        Column::number("wire B").may_go(4),
+        Column::number("resent").may_go(5),
+        Column::text("provenance"),
+    ])
+}
+
+/// Columns of the terminal on standard output; a file or a pipe takes everything.
+fn terminal_width() -> usize {
+    terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
+}
+
+fn cells(row: &NetworkRow) -> [String; 19] {
+    [
+        row.scheme.clone(),
+        row.operation.clone(),
+        row.members.to_string(),
+        row.loss_percent.to_string(),
+        row.delay_ms.to_string(),
+        row.qos.to_string(),
+        figure(row.mean_ms),
+        figure(row.ci95_ms),
+        figure(row.sd_ms),
+        figure(row.p50_ms),
+        figure(row.p90_ms),
+        figure(row.p99_ms),
+        figure(row.transmission_ms),
+        figure(row.computation_ms),
+        count(row.messages),
+        count(row.payload_bytes),
+        count(row.wire_bytes),
+        count(row.retransmissions),
+        row.provenance.clone(),
+    ]
+}
+
+/// A mean of whole numbers.
+fn count(mean: f64) -> String {
+    if mean.fract() == 0.0 || mean >= 1000.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
+}
+
+fn write_json(out: &mut dyn Write, row: &NetworkRow, with_samples: bool) -> io::Result<()> {
+    let samples = if with_samples { row.samples.clone() } else { Vec::new() };
+    serde_json::to_writer(&mut *out, &NetworkRow { samples, ..row.clone() })?;
+    writeln!(out)
+}

@@ -1,0 +1,146 @@
+//! The folder that a reproduction leaves behind, safe against interruption and against overwriting.
+//!
+//! `results.jsonl` grows by a line as each row is done; `summary.csv` and `report.html` are written
+//! whole at the end. A file that is written whole appears complete or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use groupkey_lab::campaign::remaining;
+use groupkey_lab::plan::Plan;
+use groupkey_lab::results::{self, Header, NetworkRow};
+
+use crate::failure::Failure;
+
+/// Name of the results file.
+pub(crate) const RESULTS: &str = "results.jsonl";
+
+/// What to do with results that are there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// Replace complete ones; unfinished ones are an error.
+    Keep,
+    /// Replace whatever is there.
+    Replace,
+    /// Go on where they end.
+    Resume,
+}
+
+/// A folder that can be written to.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+/// A results file that grows.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    path: PathBuf,
+    file: File,
+}
+
+impl Folder {
+    /// Makes the folder, and sees that files can be written into it.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let folder = Self { path: path.to_owned() };
+        let trial = folder.path.join(".groupkey-can-write");
+        fs::create_dir_all(path)
+            .and_then(|()| fs::write(&trial, b""))
+            .and_then(|()| fs::remove_file(&trial))
+            .map_err(|error| {
+                Failure::running(format!("cannot write into {}: {error}", path.display()))
+                    .with_help("choose another folder with --out")
+            })?;
+        Ok(folder)
+    }
+
+    /// Where a file of the folder is.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Begins the results file, or goes on with it; returns the rows that are there already.
+    ///
+    /// `plans` makes the campaign's plans of the number of runs and the seed.
+    pub(crate) fn begin(
+        &self,
+        header: &Header,
+        earlier: Earlier,
+        plans: impl Fn(u32, u64) -> Vec<Plan>,
+    ) -> Result<(Vec<NetworkRow>, Growing), Failure> {
+        let path = self.file(RESULTS);
+        let mut rows = Vec::new();
+        if earlier != Earlier::Replace && path.exists() {
+            let (found, found_rows) = read(&path)?;
+            let plans = plans(found.runs, found.seed);
+            let remainder = remaining(&plans, &found_rows);
+            if earlier == Earlier::Resume {
+                refuse_another_campaign(&path, &found, header)?;
+                rows = found_rows;
+                rows.truncate(remainder.complete_rows);
+            } else if !remainder.plans.is_empty() {
+                return Err(unfinished(&path, plans.len() - remainder.plans.len(), plans.len()));
+            }
+        }
+
+        // Half a line at the end, and half a plan, are gone after this.
+        let mut whole = Vec::new();
+        results::write_jsonl(&mut whole, header, &rows).expect("writing to memory");
+        self.write_whole(RESULTS, &whole)?;
+        let file = OpenOptions::new().append(true).open(&path);
+        let file = file.map_err(|error| cannot_write(&path, &error))?;
+        Ok((rows, Growing { path, file }))
+    }
+
+    /// Writes a file, which appears complete or not at all.
+    pub(crate) fn write_whole(&self, name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.file(name);
+        let unfinished = self.file(&format!(".{name}.unfinished"));
+        fs::write(&unfinished, content)
+            .and_then(|()| fs::rename(&unfinished, &path))
+            .map_err(|error| cannot_write(&path, &error))?;
+        Ok(path)
+    }
+}
+
+impl Growing {
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: &NetworkRow) -> io::Result<()> {
+        let mut line = Vec::new();
+        results::write_line(&mut line, row)?;
+        self.file.write_all(&line).map_err(|error| {
+            let problem = format!("{}: {error}", self.path.display());
+            io::Error::new(error.kind(), problem)
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {
+    results::read_jsonl(path)
+        .map_err(|error| Failure::input(error.to_string()).with_help("--fresh replaces the file"))
+}
+
+fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
+    Failure::input(format!("{} is unfinished: {done} of {total} settings", path.display()))
+        .with_help("--resume goes on with it, --fresh starts again")
+}
+
+fn refuse_another_campaign(path: &Path, found: &Header, wanted: &Header) -> Result<(), Failure> {
+    let (seed, runs) = (found.seed, found.runs);
+    let reason = if (seed, runs) != (wanted.seed, wanted.runs) {
+        format!("was begun with --seed {seed} --runs {runs}")
+    } else if found.study != wanted.study {
+        format!("belongs to another study, {}", found.study)
+    } else if found.commit != wanted.commit {
+        format!("was begun by another version of groupkey, {}", found.commit)
+    } else {
+        return Ok(());
+    };
+    Err(Failure::input(format!("{} {reason}", path.display()))
+        .with_help("resume with the same, or start again with --fresh"))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::running(format!("cannot write {}: {error}", path.display()))
+}

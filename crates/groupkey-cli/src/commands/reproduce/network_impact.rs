@@ -1,0 +1,254 @@
+//! `groupkey reproduce network-impact`: the campaign, its files, and what is printed at the end.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use groupkey::Suite;
+use groupkey_lab::campaign::{Outcome, remaining};
+use groupkey_lab::plan::Plan;
+use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
+use groupkey_lab::reproduce::network_impact;
+use groupkey_lab::results::{self, Header, NetworkRow};
+use serde::Serialize;
+
+use crate::campaign;
+use crate::commands::reproduce::folder::{Earlier, Folder, RESULTS};
+use crate::failure::Failure;
+use crate::paragraph::Paragraph;
+use crate::provenance;
+use crate::table::{Column, Table, figure};
+
+/// Arguments of `groupkey reproduce network-impact`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Writes into the folder: results.jsonl (every row with every run), summary.csv (the rows without
+the runs) and report.html (charts; opens from disk). Ctrl-C keeps what is done; --resume goes on,
+and the files are then the same, byte for byte, as those of a campaign without a break.
+
+Examples:
+  groupkey reproduce network-impact
+  groupkey reproduce network-impact --runs 5 --out quick
+  groupkey reproduce network-impact --resume")]
+pub(crate) struct NetworkImpactArguments {
+    /// Runs of each setting; the study had 30.
+    #[arg(
+        long,
+        value_name = "R",
+        default_value = "30",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=100_000),
+    )]
+    runs: u32,
+
+    /// Seed of the randomness.
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    seed: u64,
+
+    /// Folder for the results.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
+    out: PathBuf,
+
+    /// Threads to run on; the results do not depend on it [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Go on with a campaign that was interrupted.
+    #[arg(long)]
+    resume: bool,
+
+    /// Start again even if the folder has an unfinished campaign.
+    #[arg(long, conflicts_with = "resume")]
+    fresh: bool,
+
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the campaign and sets our values beside the published ones.
+pub(crate) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let started = Instant::now();
+    let folder = Folder::create(&arguments.out)?;
+    let header = header(arguments);
+    let (mut rows, mut growing) =
+        folder.begin(&header, arguments.earlier(), network_impact::plans)?;
+
+    let plans = network_impact::plans(header.runs, header.seed);
+    let outcome = campaign::run(remaining(&plans, &rows).plans, arguments.threads, |row| {
+        rows.push(row.clone());
+        growing.add(row)
+    })?;
+    if let Outcome::Interrupted { done, total } = outcome {
+        let done = plans.len() - total + done;
+        return Err(Failure::interrupted(format!(
+            "{done} of {} settings are done and kept in {}",
+            plans.len(),
+            folder.file(RESULTS).display()
+        ))
+        .with_help(format!("go on with: {} --resume", arguments.command())));
+    }
+
+    let report = report(header, rows, arguments);
+    let files = write(&folder, &report)?;
+    let seconds = started.elapsed().as_secs_f64();
+    if arguments.json {
+        let Report { published, verdicts, .. } = &report;
+        let reproduction = Reproduction { published, verdicts, files, seconds };
+        let object = serde_json::to_string(&reproduction).expect("it is plain data");
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    print(&report, &files, seconds, out)?;
+    Ok(())
+}
+
+/// Where the results go unless `--out` says otherwise.
+const DEFAULT_FOLDER: &str = "groupkey-results/network-impact";
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Reproduction<'a> {
+    published: &'a [PublishedValue],
+    verdicts: &'a [Verdict],
+    files: Files,
+    seconds: f64,
+}
+
+/// Where the results are.
+#[derive(Serialize)]
+struct Files {
+    results: PathBuf,
+    summary: PathBuf,
+    report: PathBuf,
+}
+
+impl NetworkImpactArguments {
+    const fn earlier(&self) -> Earlier {
+        match (self.resume, self.fresh) {
+            (true, _) => Earlier::Resume,
+            (false, true) => Earlier::Replace,
+            (false, false) => Earlier::Keep,
+        }
+    }
+
+    /// The command that makes the same results.
+    fn command(&self) -> String {
+        let Self { runs, seed, .. } = self;
+        let mut command = format!("groupkey reproduce network-impact --runs {runs} --seed {seed}");
+        if self.out != Path::new(DEFAULT_FOLDER) {
+            command += &format!(" --out {}", quoted(&self.out.display().to_string()));
+        }
+        command
+    }
+}
+
+fn header(arguments: &NetworkImpactArguments) -> Header {
+    Header {
+        format: Header::FORMAT.to_owned(),
+        version: Header::VERSION,
+        study: "network-impact".to_owned(),
+        seed: arguments.seed,
+        runs: arguments.runs,
+        commit: provenance::COMMIT.to_owned(),
+        machine: provenance::machine(),
+        suite: Suite::Published.name().to_owned(),
+        assumptions: network_impact::assumptions(),
+    }
+}
+
+fn report(header: Header, rows: Vec<NetworkRow>, arguments: &NetworkImpactArguments) -> Report {
+    Report {
+        published: network_impact::compare(&rows),
+        verdicts: network_impact::verdicts(&rows),
+        calibration: network_impact::calibration(),
+        method: network_impact::method(),
+        reproduce: arguments.command(),
+        replay: replay(),
+        header,
+        rows,
+    }
+}
+
+/// The command that runs one row again.
+fn replay() -> String {
+    let plans = network_impact::plans(1, 1);
+    // In what is not in a row all plans of the study agree.
+    let Plan { profile, suite, protection, request_bytes, device, controller_device, .. } =
+        &plans[0];
+    let request = request_bytes.map_or_else(String::new, |bytes| format!(" --request {bytes}"));
+    format!(
+        "groupkey net --scheme {{scheme}} --operation {{operation}} --members {{members}} \
+         --loss {{loss}} --delay {{delay}} --qos {{qos}} --runs {{runs}} --seed {{seed}} \
+         --profile {} --suite {} --protection {} --device {} --controller-device {}{request}",
+        profile.name(),
+        suite.name(),
+        protection.name(),
+        device.name,
+        controller_device.name,
+    )
+}
+
+fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
+    let mut summary = Vec::new();
+    results::write_csv(&mut summary, &report.rows).expect("writing to memory");
+    Ok(Files {
+        results: folder.file(RESULTS),
+        summary: folder.write_whole("summary.csv", &summary)?,
+        report: folder.write_whole("report.html", report::render(report).as_bytes())?,
+    })
+}
+
+fn print(report: &Report, files: &Files, seconds: f64, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new([
+        Column::text("published value"),
+        Column::number("published"),
+        Column::number("ours"),
+        Column::text("unit"),
+        Column::number("ours / published"),
+    ]);
+    for value in &report.published {
+        table.row([
+            value.key.clone(),
+            figure(value.published),
+            figure(value.ours),
+            value.unit.clone(),
+            format!("{:.2}", value.ours / value.published),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+
+    for Verdict { id, claim, outcome, evidence } in &report.verdicts {
+        writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
+        let evidence = format!("{}. {evidence}", outcome_words(*outcome));
+        writeln!(out, "{}\n", Paragraph { indent: 3, text: &evidence })?;
+    }
+    writeln!(
+        out,
+        "{} rows of {} runs in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
+        report.rows.len(),
+        report.header.runs,
+        files.report.display(),
+        files.results.display(),
+        files.summary.display(),
+    )
+}
+
+const fn outcome_words(outcome: report::Outcome) -> &'static str {
+    match outcome {
+        report::Outcome::Confirmed => "Confirmed",
+        report::Outcome::NotDecidable => "Not decidable",
+        report::Outcome::Refuted => "Refuted",
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}

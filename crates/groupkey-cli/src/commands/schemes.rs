@@ -1,0 +1,166 @@
+//! `groupkey schemes`: the catalogue.
+
+use std::io::Write;
+
+use clap::Args;
+use groupkey::schemes::catalogue::{Claims, Parameter, SCHEMES, Scheme};
+use serde_json::{Value, json};
+
+use crate::choice;
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+
+/// Arguments of `groupkey schemes`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Provenance says how sure we are that this is the published protocol:
+  specified      built from the published protocol
+  reconstructed  some details are ours; the scheme's file lists them
+  stand-in       the published protocol could not be identified; this one has the same costs
+
+Examples:
+  groupkey schemes
+  groupkey schemes lkh-group
+  groupkey schemes --json")]
+pub(crate) struct SchemesArguments {
+    /// Describe these schemes only, and fully.
+    #[arg(value_name = "ID", value_parser = choice::scheme())]
+    schemes: Vec<&'static Scheme>,
+
+    /// Print everything there is as a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the catalogue.
+pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let chosen = &arguments.schemes;
+    if arguments.json {
+        let listed = SCHEMES.iter().filter(|scheme| {
+            chosen.is_empty() || chosen.iter().any(|chosen| chosen.id == scheme.id)
+        });
+        let objects: Value = listed.map(object).collect();
+        writeln!(out, "{objects:#}")?;
+        return Ok(());
+    }
+    if chosen.is_empty() {
+        return print_all(out);
+    }
+    chosen.iter().try_for_each(|scheme| describe(scheme, out))
+}
+
+fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::text("scheme"),
+        Column::text("class"),
+        Column::text("provenance"),
+        Column::text("operations"),
+        Column::number("members"),
+        Column::text("claims"),
+        Column::text("parameters"),
+        Column::text("name"),
+    ]);
+    for scheme in SCHEMES {
+        table.row([
+            scheme.id.to_owned(),
+            scheme.class.name().to_owned(),
+            scheme.provenance.name().to_owned(),
+            operations(scheme).join(" "),
+            format!("{}-{}", scheme.members.0, scheme.members.1),
+            letters(scheme.claims),
+            words(scheme.parameters),
+            scheme.name.to_owned(),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(
+        out,
+        "\nClaims of the sound profile, not audited yet: F forward secrecy, B backward secrecy, C collusion resistance, \
+         I independence of keys.\nTry one: groupkey net --scheme {}",
+        SCHEMES[0].id
+    )?;
+    Ok(())
+}
+
+fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
+    let Scheme { id, name, class, provenance, source, claims, parameters, members, .. } = scheme;
+    let (least, most) = members;
+    writeln!(out, "{id}: {name}")?;
+    writeln!(out, "  class       {}", class.name())?;
+    writeln!(out, "  provenance  {}", provenance.name())?;
+    writeln!(out, "  source      {source}")?;
+    writeln!(out, "  operations  {}", operations(scheme).join(", "))?;
+    writeln!(out, "  members     {least} to {most}")?;
+    for (claim, claimed) in list(*claims) {
+        writeln!(out, "  claims      {} {claim}", if claimed { "yes" } else { "no " })?;
+    }
+    for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
+        let values = format!("{low} to {high}; sound {sound}, published {published}");
+        writeln!(out, "  parameter   {name} ({values}): {meaning}")?;
+    }
+    Ok(())
+}
+
+fn object(scheme: &Scheme) -> Value {
+    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
+        scheme.claims;
+    json!({
+        "id": scheme.id,
+        "name": scheme.name,
+        "class": scheme.class.name(),
+        "provenance": scheme.provenance.name(),
+        "source": scheme.source,
+        "operations": operations(scheme),
+        "claims": {
+            "forward_secrecy": forward_secrecy,
+            "backward_secrecy": backward_secrecy,
+            "collusion_resistance": collusion_resistance,
+            "key_independence": key_independence,
+        },
+        "members": { "min": scheme.members.0, "max": scheme.members.1 },
+        "parameters": scheme.parameters.iter().map(parameter).collect::<Value>(),
+    })
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    json!({
+        "name": parameter.name,
+        "meaning": parameter.meaning,
+        "sound": parameter.sound,
+        "published": parameter.published,
+        "min": parameter.range.0,
+        "max": parameter.range.1,
+    })
+}
+
+fn operations(scheme: &Scheme) -> Vec<&'static str> {
+    scheme.operations.iter().map(|operation| operation.name()).collect()
+}
+
+fn list(claims: Claims) -> [(&'static str, bool); 4] {
+    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
+        claims;
+    [
+        ("forward secrecy", forward_secrecy),
+        ("backward secrecy", backward_secrecy),
+        ("collusion resistance", collusion_resistance),
+        ("independence of keys", key_independence),
+    ]
+}
+
+/// The first letter of each claim.
+fn letters(claims: Claims) -> String {
+    let letter = |(claim, claimed): (&str, bool)| match claimed {
+        true => claim[..1].to_uppercase(),
+        false => "-".to_owned(),
+    };
+    list(claims).map(letter).concat()
+}
+
+fn words(parameters: &[Parameter]) -> String {
+    if parameters.is_empty() {
+        return "-".to_owned();
+    }
+    let word = |p: &Parameter| format!("{}={} ({}-{})", p.name, p.sound, p.range.0, p.range.1);
+    parameters.iter().map(word).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,134 @@
+//! Why the command stops early: one message, what to do about it, and an exit code.
+
+use std::process::ExitCode;
+use std::{fmt, io};
+
+use clap::error::ErrorKind;
+
+/// Why the command stops early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The arguments or an input file are wrong.
+    Input(Explanation),
+    /// The user pressed Ctrl-C; what was complete is kept.
+    Interrupted(Explanation),
+    /// Whoever read standard output has had enough (`groupkey schemes | head -1`): no failure.
+    OutputClosed,
+    /// Something failed while running.
+    Running(Explanation),
+    /// What the argument parser says, in its own words; `--help` and `--version` are among it.
+    Usage(clap::Error),
+}
+
+/// What went wrong, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Explanation {
+    message: String,
+    help: Option<String>,
+}
+
+impl Failure {
+    /// The arguments or an input file are wrong.
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self::Input(Explanation { message: message.into(), help: None })
+    }
+
+    /// Something failed while running.
+    pub(crate) fn running(message: impl Into<String>) -> Self {
+        Self::Running(Explanation { message: message.into(), help: None })
+    }
+
+    /// The user pressed Ctrl-C.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self::Interrupted(Explanation { message: message.into(), help: None })
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        match &mut self {
+            Self::Input(explanation)
+            | Self::Interrupted(explanation)
+            | Self::Running(explanation) => explanation.help = Some(help.into()),
+            Self::OutputClosed | Self::Usage(_) => {}
+        }
+        self
+    }
+
+    /// What the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::OutputClosed => ExitCode::SUCCESS,
+            Self::Running(_) => ExitCode::from(1),
+            Self::Input(_) => ExitCode::from(2),
+            Self::Interrupted(_) => ExitCode::from(130),
+            Self::Usage(error) => ExitCode::from(error.exit_code() as u8),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(explanation) | Self::Running(explanation) => {
+                write!(f, "error: {explanation}")
+            }
+            Self::Interrupted(explanation) => write!(f, "interrupted: {explanation}"),
+            Self::OutputClosed => Ok(()),
+            // The parser calls its advice a tip; the rest of the command says help.
+            Self::Usage(error) => {
+                f.write_str(&error.render().to_string().replace("\n  tip: ", "\nhelp: "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.message)?;
+        match &self.help {
+            Some(help) => writeln!(f, "help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Only writing to standard output fails with a bare `io::Error`; files name themselves.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::running(format!("cannot write to standard output: {error}")),
+        }
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        match error.kind() {
+            // These belong on standard output, with colours where there is a terminal.
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+                Ok(()) => Self::OutputClosed,
+                Err(error) => error.into(),
+            },
+            _ => Self::Usage(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_comes_first_and_the_advice_on_its_own_line() {
+        let failure = Failure::input("no such file").with_help("create it");
+        assert_eq!(failure.to_string(), "error: no such file\nhelp: create it\n");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(failure.to_string(), "");
+        assert_eq!(failure.exit_code(), ExitCode::SUCCESS);
+    }
+}

@@ -1,0 +1,95 @@
+//! Numbers on the command line: what is accepted, and what is said about the rest.
+
+use groupkey_lab::conditions::Conditions;
+
+/// A share of packets in per cent.
+pub(crate) fn loss(text: &str) -> Result<f64, String> {
+    condition(text, |loss_percent| Conditions { loss_percent, ..Conditions::default() })
+}
+
+/// A delay in milliseconds.
+pub(crate) fn delay(text: &str) -> Result<f64, String> {
+    condition(text, |delay_ms| Conditions { delay_ms, ..Conditions::default() })
+}
+
+/// A variation of the delay in milliseconds.
+pub(crate) fn jitter(text: &str) -> Result<f64, String> {
+    condition(text, |jitter_ms| Conditions { jitter_ms, ..Conditions::default() })
+}
+
+/// A bandwidth in kbit/s.
+pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
+    condition(text, |rate| Conditions { bandwidth_kbit_s: Some(rate), ..Conditions::default() })
+}
+
+/// The mean length of a burst of losses in milliseconds.
+pub(crate) fn burst(text: &str) -> Result<f64, String> {
+    condition(text, |ms| Conditions { burst_ms: Some(ms), ..Conditions::default() })
+}
+
+/// A scheme's parameter: `name=value`.
+pub(crate) fn parameter(text: &str) -> Result<(String, u32), String> {
+    let (name, value) = text.split_once('=').ok_or("expected name=value, as in degree=2")?;
+    let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
+    Ok((name.to_owned(), value))
+}
+
+/// A list without its repetitions, in its own order.
+pub(crate) fn distinct<T: PartialEq>(list: &[T]) -> Vec<&T> {
+    let mut distinct: Vec<&T> = Vec::new();
+    for item in list {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
+/// A number that a link can have as this condition; the laboratory knows which.
+fn condition(text: &str, set: impl Fn(f64) -> Conditions) -> Result<f64, String> {
+    let number: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    set(number).validate().map_err(|error| error.to_string())?;
+    // Adding zero turns -0 into 0, which prints as people write it.
+    Ok(number + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_range_are_accepted() {
+        assert_eq!(loss("0"), Ok(0.0));
+        assert_eq!(loss("2.5"), Ok(2.5));
+        assert_eq!(loss("100"), Ok(100.0));
+        assert_eq!(delay("1e3"), Ok(1_000.0));
+        assert_eq!(loss("-0").map(f64::is_sign_negative), Ok(false));
+    }
+
+    #[test]
+    fn all_else_is_refused() {
+        for text in ["", " ", "NaN", "inf", "-inf", "-1", "100.1", "5%", "1e999", "0x10", "five"] {
+            assert!(loss(text).is_err(), "{text:?}");
+        }
+        for text in ["NaN", "inf", "-1", "1e300"] {
+            assert!(delay(text).is_err(), "{text:?}");
+            assert!(jitter(text).is_err(), "{text:?}");
+        }
+        assert!(bandwidth("0").is_err());
+        assert!(bandwidth("inf").is_err());
+        assert!(burst("0").is_err());
+    }
+
+    #[test]
+    fn parameters_have_a_name_and_a_value() {
+        assert_eq!(parameter("degree=2"), Ok(("degree".to_owned(), 2)));
+        for text in ["degree", "degree=", "degree=x", "degree=-1", "degree=4294967296"] {
+            assert!(parameter(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn repetitions_are_harmless() {
+        assert_eq!(distinct(&[5, 1, 5, 2, 1]), [&5, &1, &2]);
+    }
+}

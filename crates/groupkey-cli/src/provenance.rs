@@ -1,0 +1,16 @@
+//! Where results come from: the commit and the machine. Never a host name, a user or a path.
+
+use std::{fs, thread};
+
+/// The commit that this command was built from.
+pub(crate) const COMMIT: &str = env!("GROUPKEY_COMMIT");
+
+/// The processor and how many cores may be used.
+pub(crate) fn machine() -> String {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    // Processors of other families than x86 have no model name there.
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name);
+    format!("{model}, {cores} cores")
+}

@@ -1,0 +1,163 @@
+//! Aligned tables: text to the left, numbers to the right, two spaces between columns.
+
+use std::fmt;
+
+/// Rows under headings.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+/// A column: its heading and the side to which its cells stick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    heading: &'static str,
+    side: Side,
+    /// Columns of the highest number go first where there is no room; those of 0 never go.
+    dispensable: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Column {
+    /// A column of words.
+    pub(crate) const fn text(heading: &'static str) -> Self {
+        Self { heading, side: Side::Left, dispensable: 0 }
+    }
+
+    /// A column of numbers.
+    pub(crate) const fn number(heading: &'static str) -> Self {
+        Self { heading, side: Side::Right, dispensable: 0 }
+    }
+
+    /// The same column, which goes where there is no room: the higher the number, the earlier.
+    pub(crate) const fn may_go(self, dispensable: u8) -> Self {
+        Self { dispensable, ..self }
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row: one cell for each column.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells: Vec<String> = cells.into_iter().collect();
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// Drops columns until a row is at most so wide; returns the headings of those that went.
+    pub(crate) fn fit(&mut self, width: usize) -> Vec<&'static str> {
+        let mut gone = Vec::new();
+        while self.widths().iter().map(|width| width + GAP.len()).sum::<usize>() > width {
+            let Some((place, column)) =
+                self.columns.iter().enumerate().max_by_key(|(_, c)| c.dispensable)
+            else {
+                break;
+            };
+            if column.dispensable == 0 {
+                break;
+            }
+            gone.push(column.heading);
+            self.columns.remove(place);
+            for row in &mut self.rows {
+                row.remove(place);
+            }
+        }
+        gone
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |text: &str| text.chars().count();
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| width(c.heading)).collect();
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = (*widest).max(width(cell));
+            }
+        }
+        widths
+    }
+
+    fn write_row<'a>(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        widths: &[usize],
+        cells: impl Iterator<Item = &'a str>,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
+            line += &match column.side {
+                Side::Left => format!("{cell:<width$}{GAP}"),
+                Side::Right => format!("{cell:>width$}{GAP}"),
+            };
+        }
+        writeln!(f, "{}", line.trim_end())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        self.write_row(f, &widths, self.columns.iter().map(|column| column.heading))?;
+        self.rows
+            .iter()
+            .try_for_each(|row| self.write_row(f, &widths, row.iter().map(String::as_str)))
+    }
+}
+
+/// What stands between two columns.
+const GAP: &str = "  ";
+
+/// A number for people: three significant digits at least, and no more decimals than that takes.
+pub(crate) fn figure(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 | 1000.0.. => 0,
+        100.0.. => 1,
+        1.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_sticks_to_the_left_and_numbers_to_the_right() {
+        let mut table = Table::new([Column::text("scheme"), Column::number("ms")]);
+        table.row(["g-dh".to_owned(), "1200".to_owned()]);
+        table.row(["naïveté".to_owned(), "7".to_owned()]);
+        assert_eq!(table.to_string(), "scheme     ms\ng-dh     1200\nnaïveté     7\n");
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_what_matters() {
+        let mut table = Table::new([
+            Column::text("scheme"),
+            Column::number("p50").may_go(2),
+            Column::number("mean").may_go(1),
+        ]);
+        table.row(["g-dh".to_owned(), "7".to_owned(), "8".to_owned()]);
+        assert_eq!(table.fit(80), [""; 0]);
+        assert_eq!(table.fit(15), ["p50"]);
+        assert_eq!(table.to_string(), "scheme  mean\ng-dh       8\n");
+        assert_eq!(table.fit(1), ["mean"]);
+    }
+
+    #[test]
+    fn figures_keep_three_digits() {
+        assert_eq!(
+            [0.0, 0.1234, 1.234, 12.345, 123.45, 12345.6].map(figure),
+            ["0", "0.123", "1.23", "12.35", "123.5", "12346"]
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! Running the command and looking at what it did.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{env, fs, process};
+
+use serde_json::Value;
+
+/// The built command.
+pub(crate) const GROUPKEY: &str = env!("CARGO_BIN_EXE_groupkey");
+
+/// What the command did.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the command with these arguments, separated by spaces.
+pub(crate) fn groupkey(arguments: &str) -> Finished {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    groupkey_in(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments)
+}
+
+/// Runs the command in a folder.
+pub(crate) fn groupkey_in(folder: &Path, arguments: &[&str]) -> Finished {
+    Command::new(GROUPKEY)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .map(Finished::from)
+        .expect("the command starts")
+}
+
+impl Finished {
+    /// Standard output of a command that succeeded.
+    pub(crate) fn success(self) -> String {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    /// The objects of a command that succeeded and printed JSON Lines.
+    pub(crate) fn objects(self) -> Vec<Value> {
+        let object = |line| serde_json::from_str(line).expect("each line is a JSON object");
+        self.success().lines().map(object).collect()
+    }
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the command prints UTF-8");
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+/// A folder that exists as long as this value.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// A new empty folder.
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("groupkey-test-{}-{number}", process::id()));
+        fs::create_dir_all(&path).expect("the temporary folder is writable");
+        Self(path)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file into it and returns the file's name.
+    pub(crate) fn file<'a>(&self, name: &'a str, content: &str) -> &'a str {
+        fs::write(self.0.join(name), content).expect("the folder is writable");
+        name
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind in the system's temporary folder does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

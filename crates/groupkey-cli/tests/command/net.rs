@@ -1,0 +1,155 @@
+//! `groupkey net`: rows, products, determinism, scenarios.
+
+use std::path::Path;
+use std::{env, fs};
+
+use serde_json::Value;
+
+use crate::finished::{groupkey, groupkey_in};
+
+#[test]
+fn a_row_has_every_field_and_adds_up() {
+    let rows =
+        groupkey("net --scheme skdc --members 5 --loss 5 --delay 10 --runs 4 --json").objects();
+    assert_eq!(rows.len(), 1);
+    let row = &rows[0];
+    for text in ["profile", "suite", "provenance", "device"] {
+        assert!(row[text].is_string(), "{text}");
+    }
+    let setting = [&row["scheme"], &row["operation"], &row["members"], &row["qos"], &row["runs"]];
+    let expected: [Value; 5] = ["skdc".into(), "create".into(), 5.into(), 2.into(), 4.into()];
+    assert_eq!(setting.map(Value::clone), expected);
+    assert_eq!((number(row, "loss_percent"), number(row, "delay_ms")), (5.0, 10.0));
+
+    for field in ["sd_ms", "ci95_ms", "computation_ms", "retransmissions"] {
+        assert!(number(row, field) >= 0.0, "{field}");
+    }
+    let parts = number(row, "transmission_ms") + number(row, "computation_ms");
+    assert!((number(row, "mean_ms") - parts).abs() < 1e-4, "{row}");
+    assert!(number(row, "p50_ms") <= number(row, "p90_ms"));
+    assert!(number(row, "p90_ms") <= number(row, "p99_ms"));
+    assert!(number(row, "messages") >= 1.0);
+    assert!(number(row, "payload_bytes") > 0.0);
+    assert!(number(row, "wire_bytes") > number(row, "payload_bytes"));
+    assert!(row.get("samples").is_none());
+}
+
+#[test]
+fn samples_come_when_asked_for() {
+    let rows = groupkey("net --scheme skdc --members 5 --runs 4 --json --samples").objects();
+    let samples = rows[0]["samples"].as_array().expect("an array");
+    assert_eq!(samples.len(), 4);
+    let total: f64 = samples.iter().map(|sample| number(sample, "total_ms")).sum();
+    assert!((total / 4.0 - number(&rows[0], "mean_ms")).abs() < 1e-4);
+}
+
+#[test]
+fn lists_give_the_product() {
+    let arguments = "net --scheme skdc,lkh-group,gdh2 --operation create,add,remove --members 4,6 \
+                     --loss 0,5 --delay 0,20 --qos 1,2 --runs 1";
+    let rows = groupkey(&format!("{arguments} --json")).objects();
+    assert_eq!(rows.len(), 3 * 3 * 2 * 2 * 2 * 2);
+    let mut settings: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            ["scheme", "operation", "members", "loss_percent", "delay_ms", "qos"]
+                .map(|field| row[field].to_string())
+                .join(" ")
+        })
+        .collect();
+    settings.sort();
+    settings.dedup();
+    assert_eq!(settings.len(), rows.len(), "no setting comes twice");
+
+    let table = groupkey(arguments).success();
+    let (circumstances, table) = table.split_once("\n\n").expect("a blank line between");
+    assert!(circumstances.starts_with("Runs per row: 1, seed: 1; sound profile, standard suite"));
+    assert_eq!(table.lines().count(), 1 + rows.len(), "{table}");
+}
+
+#[test]
+fn a_seed_decides_everything_and_threads_nothing() {
+    let run = |more: &str| {
+        let arguments = "net --scheme lkh-user --members 8,9 --loss 10 --runs 6 --json --samples";
+        groupkey(&format!("{arguments} {more}")).success()
+    };
+    let once = run("--seed 5 --threads 1");
+    assert_eq!(once, run("--seed 5 --threads 1"));
+    assert_eq!(once, run("--seed 5 --threads 2"));
+    assert_ne!(once, run("--seed 6 --threads 2"));
+}
+
+/// A row does not depend on what else is asked for.
+#[test]
+fn any_row_can_be_run_alone() {
+    let all =
+        groupkey("net --scheme skdc --operation create,add,remove --members 4,5 --runs 2 --json");
+    let all = all.objects();
+    let one =
+        groupkey("net --scheme skdc --operation remove --members 5 --runs 2 --json").objects();
+    assert!(all.contains(&one[0]), "{one:?}");
+}
+
+#[test]
+fn the_network_matters() {
+    let mean = |more: &str| {
+        let rows = groupkey(&format!("net --scheme skdc --members 5 --runs 20 --json {more}"));
+        number(&rows.objects()[0], "mean_ms")
+    };
+    let good = mean("");
+    assert!(mean("--delay 50") > good + 100.0);
+    assert!(mean("--loss 10") > good);
+    assert!(mean("--loss 10 --burst 30") > good);
+    assert!(mean("--loss 10 --loss-direction up") > good);
+    assert!(mean("--bandwidth 64") > good);
+    assert!(mean("--delay 50 --qos 0") < mean("--delay 50 --qos 2"));
+}
+
+#[test]
+fn profile_suite_protection_and_devices_can_be_chosen() {
+    let rows = groupkey(
+        "net --scheme gdh2 --members 5 --runs 1 --json --profile published --device \
+         esp32-micropython --controller-device i5-6500-python --max-in-flight 20",
+    );
+    let rows = rows.objects();
+    assert_eq!(
+        (&rows[0]["profile"], &rows[0]["suite"]),
+        (&"published".into(), &"published".into())
+    );
+    assert_eq!(rows[0]["device"], "esp32-micropython");
+
+    let bytes = |protection: &str| {
+        let rows = groupkey(&format!(
+            "net --scheme skdc --members 5 --runs 1 --json --suite constrained --protection {protection}"
+        ));
+        number(&rows.objects()[0], "payload_bytes")
+    };
+    assert!(bytes("none") < bytes("mac"));
+    assert!(bytes("mac") < bytes("signature"));
+}
+
+#[test]
+fn the_defaults_do_something_sensible() {
+    let rows = groupkey("net --json").objects();
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&rows[0]["members"], &rows[0]["runs"]), (&50.into(), &30.into()));
+}
+
+#[test]
+fn every_scenario_among_the_examples_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = root.join("examples/scenarios");
+    let mut scenarios = 0;
+    for entry in fs::read_dir(&folder).expect("there are examples") {
+        let path = entry.expect("readable").path();
+        let name = path.to_str().expect("a plain name");
+        let rows = groupkey_in(&root, &["net", "--scenario", name, "--json"]).objects();
+        assert!(!rows.is_empty(), "{name}");
+        scenarios += 1;
+    }
+    assert!(scenarios > 0);
+}
+
+fn number(object: &Value, field: &str) -> f64 {
+    object[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {object}"))
+}

@@ -1,0 +1,52 @@
+//! `groupkey net --probe`.
+
+use crate::finished::groupkey;
+
+#[test]
+fn lists_give_the_product() {
+    let rows = groupkey("net --probe --loss 0,10 --delay 0,100 --qos 0,1,2 --messages 20 --json");
+    let rows = rows.objects();
+    assert_eq!(rows.len(), 2 * 2 * 3);
+    assert_eq!((&rows[0]["loss_percent"], &rows[0]["qos"]), (&0.0.into(), &0.into()));
+    assert_eq!((&rows[11]["loss_percent"], &rows[11]["qos"]), (&10.0.into(), &2.into()));
+}
+
+/// Without loss the number of one-way delays until delivery is that of the MQTT exchange.
+#[test]
+fn quality_of_service_costs_its_hand_shakes() {
+    for (arguments, delays) in [
+        ("--qos 0", 2.0),
+        ("--qos 1", 2.0),
+        ("--qos 2 --until publish", 4.0),
+        ("--qos 2 --until pubrel", 6.0),
+    ] {
+        let command = format!("net --probe --delay 100 --messages 50 --json {arguments}");
+        let rows = groupkey(&command).objects();
+        let mean = rows[0]["mean_ms"].as_f64().expect("a number");
+        assert!((mean / 100.0 - delays).abs() < 0.05, "{arguments}: {mean} ms");
+        assert_eq!(rows[0]["delivered"], 50);
+    }
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let run = |seed: u32| {
+        groupkey(&format!("net --probe --loss 10 --messages 200 --json --seed {seed}")).success()
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}
+
+#[test]
+fn the_table_says_what_was_probed() {
+    let stdout = groupkey("net --probe --loss 5 --burst 30 --messages 40").success();
+    assert!(stdout.contains("40 messages of 100 bytes"), "{stdout}");
+    assert_eq!(stdout.lines().count(), 4, "{stdout}");
+}
+
+#[test]
+fn a_dead_link_delivers_nothing_and_says_so() {
+    let rows = groupkey("net --probe --loss 100 --messages 5 --json").objects();
+    assert_eq!(rows[0]["delivered"], 0);
+    assert!(rows[0]["mean_ms"].is_null());
+}

@@ -1,0 +1,54 @@
+//! `groupkey schemes`.
+
+use groupkey::schemes::catalogue::SCHEMES;
+use serde_json::Value;
+
+use crate::finished::groupkey;
+
+#[test]
+fn json_holds_the_whole_catalogue() {
+    let stdout = groupkey("schemes --json").success();
+    let listed: Vec<Value> = serde_json::from_str(&stdout).expect("an array of objects");
+    assert_eq!(listed.len(), SCHEMES.len());
+    for (object, scheme) in listed.iter().zip(SCHEMES) {
+        assert_eq!(object["id"], scheme.id);
+        assert_eq!(object["name"], scheme.name);
+        assert_eq!(object["class"], scheme.class.name());
+        assert_eq!(object["provenance"], scheme.provenance.name());
+        assert_eq!(object["source"], scheme.source);
+        assert_eq!(object["members"]["min"], scheme.members.0);
+        assert_eq!(object["members"]["max"], scheme.members.1);
+        assert_eq!(object["claims"]["forward_secrecy"], scheme.claims.forward_secrecy);
+        let operations = object["operations"].as_array().expect("an array");
+        assert_eq!(operations.len(), scheme.operations.len());
+        let parameters = object["parameters"].as_array().expect("an array");
+        assert_eq!(parameters.len(), scheme.parameters.len());
+        for (object, parameter) in parameters.iter().zip(scheme.parameters) {
+            assert_eq!(object["name"], parameter.name);
+            assert_eq!(object["sound"], parameter.sound);
+            assert_eq!(object["published"], parameter.published);
+        }
+    }
+}
+
+#[test]
+fn the_table_has_a_line_for_each_scheme() {
+    let stdout = groupkey("schemes").success();
+    for scheme in SCHEMES {
+        let line = stdout.lines().find(|line| line.split_whitespace().next() == Some(scheme.id));
+        let line = line.unwrap_or_else(|| panic!("{} is missing", scheme.id));
+        assert!(line.contains(scheme.provenance.name()) && line.ends_with(scheme.name), "{line}");
+    }
+}
+
+#[test]
+fn a_scheme_is_described_by_its_id() {
+    let stdout = groupkey("schemes lkh-group").success();
+    for word in ["lkh-group: LKH", "specified", "yes forward secrecy", "parameter   degree"] {
+        assert!(stdout.contains(word), "{word} is not in {stdout}");
+    }
+    assert!(!stdout.contains("skdc"), "{stdout}");
+    let stdout = groupkey("schemes skdc --json").success();
+    let listed: Vec<Value> = serde_json::from_str(&stdout).expect("an array of objects");
+    assert_eq!(listed.len(), 1);
+}

@@ -1,0 +1,74 @@
+//! `groupkey` alone, and its help.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
+
+#[test]
+fn the_tour_runs_something_and_every_command_it_names_works() {
+    let folder = Folder::new();
+    let tour = groupkey_in(folder.path(), &[]).success();
+    assert!(tour.contains("In the poor network"), "{tour}");
+
+    let (_, next) = tour.split_once("What to try next:").expect("the tour says what is next");
+    let commands = commands(next);
+    assert!(commands.len() >= 3, "{tour}");
+    for arguments in commands {
+        groupkey_in(folder.path(), &arguments).success();
+    }
+}
+
+#[test]
+fn every_example_in_the_help_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for help in ["--help", "net --help", "schemes --help"] {
+        let help = groupkey(help).success();
+        let commands = commands(&help);
+        assert!(commands.len() >= 3, "{help}");
+        // The README has the reproductions, and they take a while.
+        for arguments in commands.iter().filter(|words| words.first() != Some(&"reproduce")) {
+            groupkey_in(&root, arguments).success();
+        }
+    }
+}
+
+/// The commands that stand on lines of their own, indented; two spaces precede what they are for.
+fn commands(text: &str) -> Vec<Vec<&str>> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split("  ").next()?.strip_prefix("groupkey"))
+        .map(|arguments| arguments.split_whitespace().collect())
+        .collect()
+}
+
+#[test]
+fn help_teaches_every_command() {
+    let help = groupkey("--help").success();
+    for word in ["net", "reproduce", "schemes", "Examples:", "Exit codes:"] {
+        assert!(help.contains(word), "{word} is not in {help}");
+    }
+    let help = groupkey("net --help").success();
+    for word in
+        ["milliseconds", "per cent", "kbit/s", "lkh-group", "esp32-micropython", "published"]
+    {
+        assert!(help.contains(word), "{word} is not in {help}");
+    }
+    assert!(groupkey("reproduce network-impact --help").success().contains("report.html"));
+    assert!(groupkey("--version").success().starts_with("groupkey "));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    for arguments in [&["schemes"][..], &["schemes", "--json"], &["--help"], &["net", "--json"]] {
+        let mut child = Command::new(GROUPKEY)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert!(output.status.success(), "{arguments:?}: {}", output.status);
+    }
+}

@@ -1,0 +1,222 @@
+//! Measures what the library's primitives cost on this machine and prints a device profile's tables.
+//!
+//! `cargo run --release -p groupkey-lab --example measure_host`
+//!
+//! A cost is measured through the door that schemes use, less the framing of a message around it.
+//! Each figure is from the fastest of several batches, so that what else the machine does counts less.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use groupkey::credentials::Credentials;
+use groupkey::crypto::group::{Check, Element, Exponent};
+use groupkey::crypto::meter::Primitive;
+use groupkey::protection::Guard;
+use groupkey::{
+    Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox, Party,
+    PartyId, Recipient, Setting, Suite,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+fn main() {
+    for suite in Suite::ALL {
+        let bench = Bench { suite };
+        for primitive in Primitive::ALL {
+            let (per_call, per_unit) = bench.cost(primitive);
+            println!("\n[{}.{}]", suite.name(), primitive.name());
+            println!(
+                "per_call_ns = {:.0}\nper_unit_ns = {:.2}",
+                per_call.max(0.0),
+                per_unit.max(0.0)
+            );
+        }
+    }
+}
+
+struct Bench {
+    suite: Suite,
+}
+
+/// Few and many units, between which a line is drawn.
+const KEYS: [usize; 2] = [1, 33];
+const BYTES: [usize; 2] = [16, 4_112];
+
+impl Bench {
+    /// Time of a call and of a unit (ns).
+    fn cost(&self, primitive: Primitive) -> (f64, f64) {
+        let one_key = Key::default();
+        match primitive {
+            Primitive::Random => (self.time(Guard::None, |cx| keep(cx.random_key())), 0.0),
+            Primitive::Wrap => line(KEYS, |count| {
+                let keys = vec![Key::default(); count];
+                let wrapped = self.time(Guard::None, |cx| send_wrapped(cx, &keys));
+                let bytes = vec![0; self.wrapped_length(count)];
+                wrapped - self.time(Guard::None, |cx| send_bytes(cx, &bytes))
+            }),
+            Primitive::Unwrap => line(KEYS, |count| {
+                let keys = vec![Key::default(); count];
+                let message = self.sent(Guard::None, |cx| send_wrapped(cx, &keys));
+                let length = self.wrapped_length(count);
+                let wrapped = &message[message.len() - length..];
+                let mut opened = keys.clone();
+                self.time(Guard::None, |cx| {
+                    cx.unwrap_keys(&one_key, Epoch(1), 0, wrapped, &mut opened)
+                        .expect("just wrapped");
+                })
+            }),
+            Primitive::Derive => line(BYTES, |bytes| {
+                let context = vec![0; bytes - Key::BYTES];
+                self.time(Guard::None, |cx| keep(cx.derive(&one_key, "", &context)))
+            }),
+            Primitive::Mac => self.protection(Guard::Mac),
+            Primitive::Sign => self.protection(Guard::Signature),
+            Primitive::Verify => line(BYTES, |bytes| {
+                let bytes = vec![0; bytes];
+                let check = |guard| {
+                    let message = self.sent(guard, |cx| send_bytes(cx, &bytes));
+                    self.time(guard, |cx| cx.deliver(&mut Idle, &message).expect("just sent"))
+                };
+                check(Guard::Signature) - check(Guard::None)
+            }),
+            Primitive::ExponentiateGenerator => {
+                let exponent = self.once(random_exponent);
+                (self.time(Guard::None, |cx| keep(cx.generator_power(&exponent))), 0.0)
+            }
+            Primitive::Exponentiate => {
+                let (exponent, element) = self.once(|cx| {
+                    let exponent = random_exponent(cx);
+                    let element = cx.generator_power(&exponent);
+                    (exponent, element)
+                });
+                (self.time(Guard::None, |cx| keep(cx.power(&element, &exponent))), 0.0)
+            }
+            Primitive::InvertExponent => {
+                let exponent = self.once(random_exponent);
+                (self.time(Guard::None, |cx| keep(cx.inverse(&exponent))), 0.0)
+            }
+            Primitive::CheckElement => {
+                let message = self.sent(Guard::None, |cx| {
+                    let exponent = random_exponent(cx);
+                    let element = cx.generator_power(&exponent);
+                    let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+                    draft.element(&element).send();
+                });
+                let bytes = &message[message.len() - Element::length(self.suite)..];
+                (self.time(Guard::None, |cx| keep(cx.element(bytes, Check::Subgroup))), 0.0)
+            }
+        }
+    }
+
+    /// What protecting a message adds to sending it.
+    fn protection(&self, guard: Guard) -> (f64, f64) {
+        line(BYTES, |bytes| {
+            let bytes = vec![0; bytes];
+            let send = |guard| self.time(guard, |cx| send_bytes(cx, &bytes));
+            send(guard) - send(Guard::None)
+        })
+    }
+
+    /// Time of one call of `work` in the fastest batch (ns).
+    fn time(&self, guard: Guard, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
+        const BATCHES: usize = 25;
+        const BATCH_SECONDS: f64 = 0.01;
+        let mut desk = Desk::new(self.suite, guard);
+        let mut seconds = |calls: u32| {
+            let started = Instant::now();
+            (0..calls).for_each(|_| desk.step(&mut work));
+            started.elapsed().as_secs_f64() / f64::from(calls)
+        };
+        let calls = (BATCH_SECONDS / seconds(3).max(1e-7)).clamp(1.0, 100_000.0) as u32;
+        (0..BATCHES).map(|_| seconds(calls)).fold(f64::INFINITY, f64::min) * 1e9
+    }
+
+    /// The message that `work` sends.
+    fn sent(&self, guard: Guard, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
+        let mut desk = Desk::new(self.suite, guard);
+        desk.step(work);
+        let message = desk.outbox.messages().next().expect("it sends one");
+        message.bytes.to_vec()
+    }
+
+    fn wrapped_length(&self, keys: usize) -> usize {
+        self.once(|cx| cx.wrapped_length(keys))
+    }
+
+    fn once<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        Desk::new(self.suite, Guard::None).step(work)
+    }
+}
+
+/// Where a party works: all that a context borrows.
+struct Desk {
+    suite: Suite,
+    credentials: Credentials,
+    rng: ChaCha20Rng,
+    outbox: Outbox,
+}
+
+impl Desk {
+    fn new(suite: Suite, guard: Guard) -> Self {
+        let mut credentials = Credentials::new(guard, 1);
+        credentials.issue(ME);
+        Self { suite, credentials, rng: ChaCha20Rng::seed_from_u64(1), outbox: Outbox::new() }
+    }
+
+    fn step<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        self.outbox.clear();
+        work(&mut Context::new(
+            Setting { group: GroupId(1), suite: self.suite },
+            ME,
+            self.credentials.protection(ME),
+            &mut self.rng,
+            0,
+            &mut self.outbox,
+            &mut (),
+        ))
+    }
+}
+
+/// Takes every message and does nothing with it.
+struct Idle;
+
+impl Party for Idle {
+    fn step(&mut self, _: &mut Context<'_>, _: Input<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        None
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+const ME: PartyId = PartyId::Member(MemberId(1));
+
+fn random_exponent(cx: &mut Context<'_>) -> Exponent {
+    cx.random_exponent()
+}
+
+fn send_bytes(cx: &mut Context<'_>, bytes: &[u8]) {
+    cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0).bytes(bytes).send();
+}
+
+fn send_wrapped(cx: &mut Context<'_>, keys: &[Key]) {
+    let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+    draft.wrapped(&Key::default(), Epoch(1), 0, keys).send();
+}
+
+/// Keeps the compiler from leaving out what nobody looks at.
+fn keep<T>(result: T) {
+    drop(black_box(result));
+}
+
+/// The line through a few and many units: time of a call, time of a unit.
+fn line([few, many]: [usize; 2], mut time: impl FnMut(usize) -> f64) -> (f64, f64) {
+    let (short, long) = (time(few), time(many));
+    let per_unit = (long - short) / (many - few) as f64;
+    (short - per_unit * few as f64, per_unit)
+}

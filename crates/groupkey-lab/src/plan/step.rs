@@ -1,0 +1,121 @@
+//! What happens to a group, one thing after the other.
+
+use std::fmt;
+use std::str::FromStr;
+
+use groupkey::Operation;
+use groupkey::catalogue::Scheme;
+
+use super::Plan;
+
+/// Something that happens to the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What happens.
+    pub action: Action,
+    /// Whether it becomes a row of the results.
+    pub reported: bool,
+}
+
+/// What can happen to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A new member joins; it gets the next number.
+    Add,
+    /// The group is created of members 0, 1, ...
+    Create,
+    /// This member leaves; `None` is one in the middle.
+    Remove(Option<u32>),
+}
+
+impl Plan {
+    /// Steps that measure these operations: creation, a join and a leave, in this order and as far as
+    /// needed. What comes before an operation does not depend on which are asked for: so a row can be
+    /// replayed alone.
+    pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Step> {
+        let steps = [
+            (Operation::Create, Action::Create),
+            (Operation::Add, Action::Add),
+            (Operation::Remove, Action::Remove(None)),
+        ];
+        let last = steps.iter().rposition(|(operation, _)| operations.contains(operation));
+        steps
+            .into_iter()
+            .take(last.map_or(0, |last| last + 1))
+            .map(|(operation, action)| (operations.contains(&operation), operation, action))
+            .filter(|(asked, operation, _)| *asked || scheme.operations.contains(operation))
+            .map(|(reported, _, action)| Step { action, reported })
+            .collect()
+    }
+}
+
+impl Action {
+    /// The operation that it is.
+    pub const fn operation(self) -> Operation {
+        match self {
+            Self::Add => Operation::Add,
+            Self::Create => Operation::Create,
+            Self::Remove(_) => Operation::Remove,
+        }
+    }
+}
+
+/// `create`, `add`, `remove` or `remove 3`.
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            ["add"] => Ok(Self::Add),
+            ["create"] => Ok(Self::Create),
+            ["remove"] => Ok(Self::Remove(None)),
+            ["remove", member] => match member.parse() {
+                Ok(member) => Ok(Self::Remove(Some(member))),
+                Err(_) => Err(format!("{member:?} is not a member's number; write remove 3")),
+            },
+            _ => {
+                Err(format!("{text:?} is not an operation; write create, add, remove or remove 3"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.operation().name())?;
+        match self {
+            Self::Remove(Some(member)) => write!(f, " {member}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::scheme;
+
+    use super::*;
+
+    #[test]
+    fn a_history_leads_up_to_what_is_asked_for() {
+        let skdc = scheme("skdc").expect("in the catalogue");
+        let history = Plan::history(skdc, &[Operation::Remove]);
+        let told: Vec<_> = history.iter().map(|s| (s.action.to_string(), s.reported)).collect();
+        let expected = [("create", false), ("add", false), ("remove", true)];
+        assert_eq!(told, expected.map(|(action, reported)| (action.to_owned(), reported)));
+        assert_eq!(Plan::history(skdc, &[Operation::Create]).len(), 1);
+    }
+
+    #[test]
+    fn actions_are_read_as_they_are_written() {
+        for text in ["create", "add", "remove", "remove 3"] {
+            assert_eq!(
+                text.parse::<Action>().map(|action| action.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        assert!("remove x".parse::<Action>().is_err_and(|told| told.contains("remove 3")));
+        assert!("join".parse::<Action>().is_err_and(|told| told.contains("write create")));
+    }
+}

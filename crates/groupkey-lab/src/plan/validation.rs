@@ -1,0 +1,269 @@
+//! Whether a plan can be run; if not, why, and what to do about it.
+
+use std::fmt;
+
+use groupkey::catalogue::Configuration;
+use groupkey::{Operation, Suite};
+
+use super::{Action, Plan};
+use crate::conditions::ConditionsError;
+use crate::device::Device;
+
+/// Why a plan cannot be run, and what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanError {
+    /// A link that there cannot be.
+    Conditions(ConditionsError),
+    /// A device without figures for the suite.
+    Device {
+        /// The device.
+        device: String,
+        /// The suite it has no figures for.
+        suite: Suite,
+        /// The suites it has figures for.
+        suites: Vec<&'static str>,
+    },
+    /// No room for a single exchange.
+    InFlight,
+    /// Members below two, or more than the scheme takes.
+    Members {
+        /// The number asked for.
+        members: u32,
+        /// What the scheme takes.
+        range: (u32, u32),
+    },
+    /// A parameter that the scheme does not have, or not with this value.
+    Parameter {
+        /// Its name.
+        name: String,
+        /// What is wrong, and what there is.
+        problem: String,
+    },
+    /// A quality of service that MQTT does not have.
+    Qos(u8),
+    /// No runs.
+    Runs,
+    /// Steps that cannot happen in this order.
+    Steps {
+        /// The place of the first that cannot, from 0.
+        index: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An operation that the scheme does not have.
+    Unsupported {
+        /// The scheme.
+        scheme: &'static str,
+        /// The operation.
+        operation: Operation,
+        /// What the scheme has.
+        operations: &'static [Operation],
+    },
+}
+
+impl Plan {
+    /// Checks everything that can be checked without running.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        let (least, most) = self.scheme.members;
+        if !(least.max(2)..=most).contains(&self.members) {
+            let range = (least.max(2), most);
+            return Err(PlanError::Members { members: self.members, range });
+        }
+        self.configuration()?;
+        self.validate_steps()?;
+        self.link.validate().map_err(PlanError::Conditions)?;
+        for exception in &self.exceptions {
+            exception.link.validate().map_err(PlanError::Conditions)?;
+        }
+        if self.qos > 2 {
+            return Err(PlanError::Qos(self.qos));
+        }
+        if self.max_in_flight == 0 {
+            return Err(PlanError::InFlight);
+        }
+        if self.runs == 0 {
+            return Err(PlanError::Runs);
+        }
+        let devices = [&self.device, &self.controller_device];
+        let devices = devices.into_iter().chain(self.exceptions.iter().map(|e| &e.device));
+        devices.into_iter().try_for_each(|device| self.validate_device(device))
+    }
+
+    pub(super) fn configuration(&self) -> Result<Configuration, PlanError> {
+        let mut configuration = self.scheme.configuration(self.profile);
+        for (name, value) in &self.parameters {
+            configuration.set(name, *value).map_err(|error| {
+                let known = self.scheme.parameters.iter().map(|parameter| parameter.name);
+                let known = known.collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "none".to_owned() } else { known };
+                let problem = format!("{error}; parameters of {}: {known}", self.scheme.id);
+                PlanError::Parameter { name: name.clone(), problem }
+            })?;
+        }
+        Ok(configuration)
+    }
+
+    /// Members leave and join in thought, so that a scenario fails before it runs.
+    fn validate_steps(&self) -> Result<(), PlanError> {
+        let mut roster = Roster { members: Vec::new(), next: 0, most: self.scheme.members.1 };
+        for (index, step) in self.steps.iter().enumerate() {
+            let operation = step.action.operation();
+            if !self.scheme.operations.contains(&operation) {
+                let (scheme, operations) = (self.scheme.id, self.scheme.operations);
+                return Err(PlanError::Unsupported { scheme, operation, operations });
+            }
+            roster
+                .take(step.action, self.members)
+                .map_err(|problem| PlanError::Steps { index, problem })?;
+        }
+        if self.reported().next().is_none() {
+            let problem = "nothing is measured; ask for create, add or remove".to_owned();
+            return Err(PlanError::Steps { index: 0, problem });
+        }
+        Ok(())
+    }
+
+    fn validate_device(&self, device: &Device) -> Result<(), PlanError> {
+        match device.costs(self.suite) {
+            Some(_) => Ok(()),
+            None => Err(self.without_figures(device)),
+        }
+    }
+
+    pub(super) fn without_figures(&self, device: &Device) -> PlanError {
+        PlanError::Device {
+            device: device.name.clone(),
+            suite: self.suite,
+            suites: device.suites().map(Suite::name).collect(),
+        }
+    }
+}
+
+/// The members of a group, none before it was created.
+struct Roster {
+    members: Vec<u32>,
+    next: u32,
+    most: u32,
+}
+
+impl Roster {
+    fn take(&mut self, action: Action, at_creation: u32) -> Result<(), String> {
+        match (action, self.members.len()) {
+            (Action::Create, 0) => {
+                self.members = (0..at_creation).collect();
+                self.next = at_creation;
+            }
+            (Action::Create, _) => return Err("the group exists already".to_owned()),
+            (_, 0) => return Err("the group must be created first".to_owned()),
+            (Action::Add, count) if count >= self.most as usize => {
+                return Err(format!("the scheme takes {count} members at most"));
+            }
+            (Action::Add, _) => {
+                self.members.push(self.next);
+                self.next += 1;
+            }
+            (Action::Remove(_), 2) => return Err("two members must remain".to_owned()),
+            (Action::Remove(None), count) => drop(self.members.remove(count / 2)),
+            (Action::Remove(Some(member)), _) => match self.members.binary_search(&member) {
+                Ok(place) => drop(self.members.remove(place)),
+                Err(_) => {
+                    return Err(format!("member {member} is not in the group (the first is 0)"));
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conditions(error) => error.fmt(f),
+            Self::Device { device, suite, suites } => write!(
+                f,
+                "the device {device} has no figures for the suite {}; choose the suite {}, or \
+                 another device",
+                suite.name(),
+                suites.join(" or "),
+            ),
+            Self::InFlight => write!(f, "no message may be in flight; give at least 1"),
+            Self::Members { members, range: (least, most) } => {
+                write!(f, "a group of {members} members cannot be; give {least} to {most}")
+            }
+            Self::Parameter { name, problem } => write!(f, "parameter {name}: {problem}"),
+            Self::Qos(qos) => {
+                write!(f, "MQTT has no quality of service {qos}; give 0, 1 or 2")
+            }
+            Self::Runs => write!(f, "nothing would be run; give at least 1 run"),
+            Self::Steps { index, problem } => write!(f, "step {}: {problem}", index + 1),
+            Self::Unsupported { scheme, operation, operations } => {
+                let known: Vec<&str> = operations.iter().map(|known| known.name()).collect();
+                write!(
+                    f,
+                    "{scheme} has no operation {}; it has {}",
+                    operation.name(),
+                    known.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::scheme;
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::conditions::Conditions;
+    use crate::plan::Step;
+
+    #[test]
+    fn what_cannot_be_run_is_told_with_what_to_do() {
+        type Change = fn(&mut Plan);
+        let changes: [(Change, &str); 11] = [
+            (|plan| plan.members = 1, "a group of 1 members cannot be; give 2 to"),
+            (|plan| plan.members = u32::MAX, "give 2 to"),
+            (|plan| plan.set_conditions(Conditions::of(100.1, 0.0)), "give a number from 0 to 100"),
+            (|plan| plan.set_conditions(Conditions::of(0.0, f64::NAN)), "give 0 or more"),
+            (|plan| plan.qos = 3, "give 0, 1 or 2"),
+            (|plan| plan.runs = 0, "give at least 1 run"),
+            (|plan| plan.max_in_flight = 0, "give at least 1"),
+            (|plan| plan.parameters = vec![("degree".to_owned(), 1)], "parameter degree: "),
+            (|plan| plan.parameters = vec![("depth".to_owned(), 1)], "lkh-group: degree"),
+            (|plan| plan.steps.clear(), "ask for create, add or remove"),
+            (|plan| plan.device = device("esp32-micropython"), "choose the suite published"),
+        ];
+        for (change, told) in changes {
+            let mut plan = Plan::new(scheme("lkh-group").expect("in the catalogue"), 10);
+            assert_eq!(plan.validate(), Ok(()));
+            change(&mut plan);
+            let error = plan.validate().expect_err("it cannot be run").to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn steps_must_be_possible_one_after_the_other() {
+        for (actions, told) in [
+            (vec!["add"], "step 1: the group must be created first"),
+            (vec!["create", "create"], "step 2: the group exists already"),
+            (vec!["create", "remove 9"], "step 2: member 9 is not in the group"),
+            (vec!["create", "remove 1", "add", "remove 1"], "step 4: member 1 is not"),
+            (vec!["create", "remove", "remove"], "step 3: two members must remain"),
+        ] {
+            let mut plan = Plan::new(scheme("skdc").expect("in the catalogue"), 3);
+            let step = |text: &&str| Step { action: text.parse().expect(text), reported: true };
+            plan.steps = actions.iter().map(step).collect();
+            let error = plan.validate().expect_err("it cannot happen").to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+
+    fn device(name: &str) -> Arc<Device> {
+        Arc::new(Device::named(name).expect("built in"))
+    }
+}

@@ -1,0 +1,126 @@
+//! The study's rows as its findings speak of them, and comparisons of two.
+
+use std::fmt;
+
+use crate::reproduce::evidence::{Comparison, deviations, mean_words};
+use crate::results::{NetworkRow, RunSample};
+
+/// Loss (%) and delay (ms).
+pub(super) type Network = (f64, f64);
+
+/// Ratio by which means may differ and still count as the same.
+pub(super) const SAME: f64 = 0.10;
+
+/// All rows.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a>(pub(super) &'a NetworkRow);
+
+impl<'a> Rows<'a> {
+    /// The row of a setting.
+    pub(super) fn at(
+        self,
+        scheme: &str,
+        operation: &str,
+        members: u32,
+        network: Network,
+    ) -> Option<Row<'a>> {
+        let found = self.0.iter().find(|row| {
+            (row.scheme.as_str(), row.operation.as_str()) == (scheme, operation)
+                && (row.members, (row.loss_percent, row.delay_ms)) == (members, network)
+        });
+        found.map(Row)
+    }
+}
+
+/// What of a row is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    Computation,
+    Spread,
+    Total,
+    Transmission,
+}
+
+impl Row<'_> {
+    /// What is compared, of each run.
+    pub(super) fn samples(self, measure: Measure) -> Vec<f64> {
+        let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
+        match measure {
+            Measure::Computation => each(|sample| sample.computation_ms),
+            Measure::Spread => deviations(&self.0.totals_ms()),
+            Measure::Total => self.0.totals_ms(),
+            Measure::Transmission => each(|sample| sample.transmission_ms),
+        }
+    }
+}
+
+/// `LKH group-oriented join, 50 members, 10 % / 0 ms`.
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.0.scheme.as_str() {
+            "skdc" => "SKDC",
+            "lkh-group" => "LKH group-oriented",
+            "lkh-key" => "LKH key-oriented",
+            "lkh-user" => "LKH user-oriented",
+            _ => "G-DH",
+        };
+        let operation = match self.0.operation.as_str() {
+            "add" => "join",
+            "remove" => "leave",
+            _ => "creation",
+        };
+        let NetworkRow { members, loss_percent, delay_ms, .. } = self.0;
+        write!(f, "{scheme} {operation}, {members} members, {loss_percent} % / {delay_ms} ms")
+    }
+}
+
+/// The mean of `a` is below that of `b`.
+pub(super) fn below(
+    a: Option<Row<'_>>,
+    b: Option<Row<'_>>,
+    measure: Measure,
+) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    Some(Comparison::below(&a.samples(measure), &b.samples(measure), words(a, b, measure)))
+}
+
+/// The total of `a` is not above that of `b` by more than counts as the same.
+pub(super) fn not_above(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.samples(Measure::Total));
+    Some(Comparison::not_above(&first, &second, SAME, words(a, b, Measure::Total)))
+}
+
+/// The mean of `a` is `ratio` times that of `b`, give or take `tolerance`.
+pub(super) fn about(
+    a: Option<Row<'_>>,
+    b: Option<Row<'_>>,
+    ratio: f64,
+    tolerance: f64,
+    measure: Measure,
+) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.samples(measure));
+    Some(Comparison::about(&first, &second, ratio, tolerance, words(a, b, measure)))
+}
+
+/// `b` spreads more than `a`. Equal runs come from a network without randomness: their spread is none
+/// for certain, and any at all is more.
+pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.samples(Measure::Spread));
+    let words = format!("{a}: {:.1} ms against {b}: {:.1} ms", a.0.sd_ms, b.0.sd_ms);
+    if first.len() > 1 && first.iter().all(|deviation| *deviation == 0.0) {
+        return Some(Comparison::certain(a.0.sd_ms < b.0.sd_ms, words));
+    }
+    Some(Comparison::below(&first, &second, words))
+}
+
+fn words(a: Row<'_>, b: Row<'_>, measure: Measure) -> String {
+    let [first, second] = [a, b].map(|row| mean_words(&row.samples(measure)));
+    format!("{a}: {first} ms against {b}: {second} ms")
+}

@@ -1,0 +1,317 @@
+//! A scenario as it stands in its file, and the plan that it makes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use groupkey::Suite;
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey_sim::HandOver;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Scenario;
+use super::name::Named;
+use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline};
+use crate::device::Device;
+use crate::plan::{Action, Exception, Plan, PlanError, Step};
+
+/// Something wrong in a file, and the byte where it stands.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    pub(super) offset: usize,
+    pub(super) problem: String,
+}
+
+/// Reads a scenario and checks all of it.
+pub(super) fn parse(text: &str) -> Result<Scenario, Mistake> {
+    let file: File = toml::from_str(text).map_err(|error| Mistake {
+        offset: error.span().map_or(0, |span| span.start),
+        problem: error.message().to_owned(),
+    })?;
+    let plan = file.plan()?;
+    plan.validate().map_err(|error| file.mistake(&error))?;
+    Ok(Scenario { description: file.description, plan })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    description: String,
+    runs: Option<Spanned<u32>>,
+    seed: Option<u64>,
+    operations: Option<Vec<Spanned<String>>>,
+    group: Group,
+    #[serde(default)]
+    mqtt: Mqtt,
+    #[serde(default)]
+    network: Section,
+    #[serde(default)]
+    link: Vec<Spanned<Section>>,
+    #[serde(default)]
+    change: Vec<Spanned<Section>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    scheme: Spanned<Named<&'static Scheme>>,
+    members: Spanned<u32>,
+    profile: Option<Named<Profile>>,
+    suite: Option<Named<Suite>>,
+    protection: Option<Named<Guard>>,
+    #[serde(default)]
+    parameters: BTreeMap<Spanned<String>, u32>,
+    device: Option<Spanned<Named<Arc<Device>>>>,
+    controller_device: Option<Spanned<Named<Arc<Device>>>>,
+    request_bytes: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mqtt {
+    qos: Option<Spanned<u8>>,
+    hand_over: Option<Named<HandOver>>,
+    max_in_flight: Option<Spanned<u16>>,
+}
+
+/// Conditions for some members from some time on. A key that is not there leaves things as they are.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    /// First and last.
+    members: Option<Spanned<[u32; 2]>>,
+    at_ms: Option<Spanned<f64>>,
+    device: Option<Spanned<Named<Arc<Device>>>>,
+    loss_percent: Option<Spanned<f64>>,
+    loss_direction: Option<Named<LossDirection>>,
+    burst_ms: Option<Spanned<f64>>,
+    delay_ms: Option<Spanned<f64>>,
+    jitter_ms: Option<Spanned<f64>>,
+    bandwidth_kbit_s: Option<Spanned<f64>>,
+}
+
+impl File {
+    fn plan(&self) -> Result<Plan, Mistake> {
+        let base = self.network.checked(Conditions::default())?;
+        self.check_sections()?;
+        let scheme = self.group.scheme.get_ref().0;
+        let mut plan = Plan::new(scheme, *self.group.members.get_ref());
+        let Group { profile, suite, protection, device, controller_device, .. } = &self.group;
+        let Mqtt { qos, hand_over, max_in_flight } = &self.mqtt;
+
+        set(&mut plan.profile, profile.as_ref().map(|named| named.0));
+        set(&mut plan.suite, suite.as_ref().map(|named| named.0));
+        set(&mut plan.protection, protection.as_ref().map(|named| named.0));
+        set(&mut plan.device, device.as_ref().map(|named| Arc::clone(&named.get_ref().0)));
+        let controller_device = controller_device.as_ref();
+        set(&mut plan.controller_device, controller_device.map(|n| Arc::clone(&n.get_ref().0)));
+        set(&mut plan.qos, qos.as_ref().map(|qos| *qos.get_ref()));
+        set(&mut plan.hand_over, hand_over.as_ref().map(|named| named.0));
+        set(&mut plan.max_in_flight, max_in_flight.as_ref().map(|limit| *limit.get_ref()));
+        set(&mut plan.runs, self.runs.as_ref().map(|runs| *runs.get_ref()));
+        set(&mut plan.seed, self.seed);
+        plan.request_bytes = self.group.request_bytes;
+        let parameters = &self.group.parameters;
+        plan.parameters =
+            parameters.iter().map(|(name, value)| (name.get_ref().clone(), *value)).collect();
+        if let Some(operations) = &self.operations {
+            plan.steps = operations.iter().map(step).collect::<Result<_, _>>()?;
+        }
+
+        plan.link = self.timeline(base, None)?;
+        plan.exceptions = self.exceptions(base, &plan.device)?;
+        Ok(plan)
+    }
+
+    /// Which keys may stand in which table: the three kinds share one form.
+    fn check_sections(&self) -> Result<(), Mistake> {
+        let Section { members, at_ms, device, .. } = &self.network;
+        refuse(members, "[network] is for all clients; put members into a [[link]]")?;
+        refuse(at_ms, "[network] holds from the start; put at_ms into a [[change]]")?;
+        refuse(device, "devices of all members stand in [group]")?;
+        for link in &self.link {
+            let advice = "a [[link]] holds from the start; put at_ms into a [[change]]";
+            refuse(&link.get_ref().at_ms, advice)?;
+            if link.get_ref().members.is_none() {
+                let problem =
+                    "which members? add members = [first, last], or use [network] for all";
+                return Err(mistake(link.span(), problem));
+            }
+        }
+        for change in &self.change {
+            refuse(&change.get_ref().device, "a device cannot change; put it into a [[link]]")?;
+            match &change.get_ref().at_ms {
+                None => return Err(mistake(change.span(), "when? add at_ms = milliseconds")),
+                Some(at_ms) if !(at_ms.get_ref().is_finite() && *at_ms.get_ref() >= 0.0) => {
+                    return Err(mistake(at_ms.span(), "at_ms must be a time from 0 on"));
+                }
+                Some(_) => {}
+            }
+        }
+        for section in self.sections() {
+            if let Some(members) = &section.members {
+                let [first, last] = *members.get_ref();
+                if first > last || last == u32::MAX {
+                    let problem = "members are the first and the last, such as [0, 9]";
+                    return Err(mistake(members.span(), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Links, then changes in the order of their times.
+    fn sections(&self) -> impl Iterator<Item = &Section> {
+        let mut changes: Vec<&Section> = self.change.iter().map(Spanned::get_ref).collect();
+        changes.sort_by(|a, b| a.time().total_cmp(&b.time()));
+        self.link.iter().map(Spanned::get_ref).chain(changes)
+    }
+
+    /// The link of a member, or of whoever is not named anywhere.
+    fn timeline(&self, base: Conditions, member: Option<u32>) -> Result<Timeline, Mistake> {
+        let mut timeline = Timeline::constant(base);
+        let mut now = base;
+        for section in self.sections().filter(|section| section.covers(member)) {
+            now = section.checked(now)?;
+            match section.at_ms {
+                Some(_) => timeline.changes.push((section.time(), now)),
+                None => timeline.initial = now,
+            }
+        }
+        Ok(timeline)
+    }
+
+    /// Members that a table names, in stretches of equal treatment.
+    fn exceptions(
+        &self,
+        base: Conditions,
+        device: &Arc<Device>,
+    ) -> Result<Vec<Exception>, Mistake> {
+        let ranges = || self.sections().filter_map(Section::range);
+        let mut bounds: Vec<u32> = ranges().flat_map(|range| [range.start, range.end]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+
+        let mut exceptions = Vec::new();
+        for pair in bounds.windows(2) {
+            let (first, end) = (pair[0], pair[1]);
+            if !ranges().any(|range| range.contains(&first)) {
+                continue;
+            }
+            let named = self.sections().filter(|section| section.covers(Some(first)));
+            let own = named.filter_map(|section| section.device.as_ref()).last();
+            exceptions.push(Exception {
+                members: first..end,
+                link: self.timeline(base, Some(first))?,
+                device: own
+                    .map_or_else(|| Arc::clone(device), |named| Arc::clone(&named.get_ref().0)),
+            });
+        }
+        Ok(exceptions)
+    }
+
+    /// Where the thing stands that an invalid plan complains of.
+    fn mistake(&self, error: &PlanError) -> Mistake {
+        let Group { scheme, members, parameters, device, controller_device, .. } = &self.group;
+        let of_operation = |index: usize| self.operations.as_ref()?.get(index).map(Spanned::span);
+        let span = match error {
+            PlanError::Members { .. } => Some(members.span()),
+            PlanError::Qos(_) => self.mqtt.qos.as_ref().map(Spanned::span),
+            PlanError::InFlight => self.mqtt.max_in_flight.as_ref().map(Spanned::span),
+            PlanError::Runs => self.runs.as_ref().map(Spanned::span),
+            PlanError::Steps { index, .. } => of_operation(*index),
+            PlanError::Unsupported { operation, .. } => self
+                .operations
+                .as_ref()
+                .and_then(|all| {
+                    all.iter().find(|text| text.get_ref().trim().starts_with(operation.name()))
+                })
+                .map(Spanned::span),
+            PlanError::Parameter { name, .. } => {
+                parameters.keys().find(|known| known.get_ref() == name).map(Spanned::span)
+            }
+            PlanError::Device { device: name, .. } => self
+                .sections()
+                .filter_map(|section| section.device.as_ref())
+                .chain(device)
+                .chain(controller_device)
+                .find(|named| named.get_ref().0.name == *name)
+                .map(Spanned::span),
+            PlanError::Conditions(_) => None,
+        };
+        mistake(span.unwrap_or_else(|| scheme.span()), error)
+    }
+}
+
+impl Section {
+    /// What holds after this section, given what held before.
+    fn checked(&self, before: Conditions) -> Result<Conditions, Mistake> {
+        let mut now = before;
+        set(&mut now.loss_percent, self.loss_percent.as_ref().map(|loss| *loss.get_ref()));
+        set(&mut now.loss_direction, self.loss_direction.as_ref().map(|named| named.0));
+        set(&mut now.delay_ms, self.delay_ms.as_ref().map(|delay| *delay.get_ref()));
+        set(&mut now.jitter_ms, self.jitter_ms.as_ref().map(|jitter| *jitter.get_ref()));
+        let burst = self.burst_ms.as_ref().map(|ms| *ms.get_ref());
+        set(&mut now.burst_ms, burst.map(|ms| Some(ms).filter(|ms| *ms != 0.0)));
+        let rate = self.bandwidth_kbit_s.as_ref().map(|rate| *rate.get_ref());
+        set(&mut now.bandwidth_kbit_s, rate.map(|rate| Some(rate).filter(|r| *r != f64::INFINITY)));
+
+        now.validate().map_err(|error| {
+            let key = match error {
+                ConditionsError::Bandwidth(_) => &self.bandwidth_kbit_s,
+                // The burst may stand elsewhere and this section's loss not go with it.
+                ConditionsError::Burst(_) if self.burst_ms.is_none() => &self.loss_percent,
+                ConditionsError::Burst(_) => &self.burst_ms,
+                ConditionsError::ChangeTime(_) => &self.at_ms,
+                ConditionsError::Delay(_) => &self.delay_ms,
+                ConditionsError::Jitter(_) => &self.jitter_ms,
+                ConditionsError::Loss(_) => &self.loss_percent,
+            };
+            mistake(key.as_ref().map_or(0..0, Spanned::span), error)
+        })?;
+        Ok(now)
+    }
+
+    fn time(&self) -> f64 {
+        self.at_ms.as_ref().map_or(0.0, |at_ms| *at_ms.get_ref())
+    }
+
+    fn range(&self) -> Option<Range<u32>> {
+        let [first, last] = *self.members.as_ref()?.get_ref();
+        Some(first..last + 1)
+    }
+
+    fn covers(&self, member: Option<u32>) -> bool {
+        match (self.range(), member) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(range), Some(member)) => range.contains(&member),
+        }
+    }
+}
+
+fn step(text: &Spanned<String>) -> Result<Step, Mistake> {
+    let action =
+        Action::from_str(text.get_ref()).map_err(|problem| mistake(text.span(), problem))?;
+    Ok(Step { action, reported: true })
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn refuse<T>(key: &Option<Spanned<T>>, advice: &str) -> Result<(), Mistake> {
+    match key {
+        Some(key) => Err(mistake(key.span(), advice)),
+        None => Ok(()),
+    }
+}
+
+fn mistake(span: Range<usize>, problem: impl ToString) -> Mistake {
+    Mistake { offset: span.start, problem: problem.to_string() }
+}

@@ -1,0 +1,81 @@
+//! What a scenario calls by name: a name that is not known is answered with those that are.
+
+use std::sync::Arc;
+
+use groupkey::Suite;
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey_sim::HandOver;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::conditions::LossDirection;
+use crate::device::Device;
+
+/// Something that a file calls by name.
+pub(super) struct Named<T>(pub(super) T);
+
+impl<'de, T: Name> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        T::from_name(&name).map(Named).map_err(D::Error::custom)
+    }
+}
+
+pub(super) trait Name: Sized {
+    /// What is called so, or what is wrong with the name.
+    fn from_name(name: &str) -> Result<Self, String>;
+}
+
+impl Name for &'static Scheme {
+    fn from_name(name: &str) -> Result<Self, String> {
+        let known = || catalogue::SCHEMES.iter().map(|scheme| scheme.id);
+        catalogue::scheme(name).ok_or_else(|| unknown("scheme", name, known()))
+    }
+}
+
+impl Name for Arc<Device> {
+    fn from_name(name: &str) -> Result<Self, String> {
+        Device::named(name).map(Self::new).ok_or_else(|| unknown("device", name, Device::names()))
+    }
+}
+
+impl Name for Profile {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("profile", name, Self::ALL.map(|profile| (profile.name(), profile)))
+    }
+}
+
+impl Name for Suite {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("suite", name, Self::ALL.map(|suite| (suite.name(), suite)))
+    }
+}
+
+impl Name for LossDirection {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("direction", name, Self::ALL.map(|direction| (direction.name(), direction)))
+    }
+}
+
+impl Name for Guard {
+    fn from_name(name: &str) -> Result<Self, String> {
+        let all = [("mac", Self::Mac), ("none", Self::None), ("signature", Self::Signature)];
+        one_of("protection", name, all)
+    }
+}
+
+impl Name for HandOver {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("hand-over", name, [("publish", Self::Publish), ("pubrel", Self::PubRel)])
+    }
+}
+
+fn one_of<T, const N: usize>(kind: &str, name: &str, all: [(&str, T); N]) -> Result<T, String> {
+    let problem = unknown(kind, name, all.iter().map(|(known, _)| *known));
+    all.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found).ok_or(problem)
+}
+
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    format!("there is no {kind} {name:?}; there are {}", known.collect::<Vec<_>>().join(", "))
+}

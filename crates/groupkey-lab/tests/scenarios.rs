@@ -1,0 +1,116 @@
+//! Scenario files: the examples run, and mistakes are found where they stand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use groupkey_lab::campaign::Options;
+use groupkey_lab::scenario::{Scenario, ScenarioError};
+
+#[test]
+fn every_example_is_read_and_run() {
+    let mut found = 0;
+    for entry in fs::read_dir(examples()).expect("the examples are there") {
+        let path = entry.expect("a file").path();
+        let scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        let started = Instant::now();
+        let stop = AtomicBool::new(false);
+        let options = Options { threads: 2, stop: &stop, on_progress: &|_| {} };
+        let rows = scenario.run(&options).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(rows.len(), scenario.steps().count());
+        assert!(rows.iter().all(|row| row.mean_ms > 0.0 && row.runs == scenario.plan.runs));
+        assert!(started.elapsed().as_secs() < 20, "{}: slow", path.display());
+        found += 1;
+    }
+    assert_eq!(found, 3);
+}
+
+#[test]
+fn what_a_member_has_of_its_own_is_what_its_tables_say() {
+    let scenario = Scenario::load(&examples().join("platoon.toml")).expect("an example");
+    let plan = &scenario.plan;
+    assert_eq!(plan.link.changes, []);
+    let [tunnel] = &plan.exceptions[..] else { panic!("one stretch of members differs") };
+    assert_eq!(tunnel.members, 3..5);
+    let [(in_ms, inside), (out_ms, outside)] = tunnel.link.changes[..] else {
+        panic!("in and out")
+    };
+    assert_eq!((in_ms, inside.loss_percent, inside.burst_ms), (1_500.0, 25.0, Some(300.0)));
+    assert_eq!((out_ms, outside), (4_500.0, plan.link.initial));
+}
+
+#[test]
+fn overlapping_tables_make_stretches() {
+    let text = format!(
+        "{GROUP}[[link]]\nmembers = [0, 4]\ndelay_ms = 10\n[[link]]\nmembers = [3, 6]\nloss_percent = 1\n"
+    );
+    let plan = Scenario::parse(&text, Path::new("test.toml")).expect("a scenario").plan;
+    let stretches: Vec<_> = plan
+        .exceptions
+        .iter()
+        .map(|e| (e.members.clone(), e.link.initial.delay_ms, e.link.initial.loss_percent))
+        .collect();
+    assert_eq!(stretches, [(0..3, 10.0, 0.0), (3..5, 10.0, 1.0), (5..7, 0.0, 1.0)]);
+}
+
+#[test]
+fn mistakes_are_found_where_they_stand() {
+    for (text, position, told) in [
+        ("description = \"x\n", (1, 17), "string"),
+        ("description = 'x'\nrun = 3\n", (2, 1), "unknown field `run`"),
+        ("description = 'x'\n[group]\nmembers = 3\n", (2, 1), "missing field `scheme`"),
+        ("description = 'x'\n[group]\nscheme = 'ldk'\n", (3, 10), "there are skdc"),
+        ("description = 'x'\n[group]\nscheme = 'skdc'\nmembers = 1\n", (4, 11), "give 2 to"),
+    ] {
+        check(text, position, told);
+    }
+    for (rest, position, told) in [
+        ("[network]\nloss_percent = 101\n", (6, 16), "from 0 to 100"),
+        ("[network]\ndelay_ms = -1\n", (6, 12), "0 or more"),
+        ("[network]\nlos_percent = 1\n", (6, 1), "loss_percent"),
+        ("[network]\nat_ms = 1\n", (6, 9), "[[change]]"),
+        ("[[link]]\ndelay_ms = 1\n", (5, 1), "members = [first, last]"),
+        ("[[link]]\nmembers = [4, 2]\n", (6, 11), "first and the last"),
+        ("[[change]]\nloss_percent = 1\n", (5, 1), "at_ms = milliseconds"),
+        ("[[change]]\nat_ms = 5\ndevice = 'host'\n", (7, 10), "[[link]]"),
+        ("[[link]]\nmembers = [0, 1]\ndevice = 'toaster'\n", (7, 10), "there are host"),
+        ("[[link]]\nmembers = [0, 1]\ndevice = 'i5-6500-python'\n", (7, 10), "suite published"),
+        ("[mqtt]\nqos = 3\n", (6, 7), "0, 1 or 2"),
+        ("[mqtt]\nhand_over = 'puback'\n", (6, 13), "publish, pubrel"),
+        ("[mqtt]\nmax_in_flight = 0\n", (6, 17), "at least 1"),
+        ("parameters = { degree = 3 }\n", (5, 16), "parameters of skdc: none"),
+    ] {
+        check(&format!("{GROUP}{rest}"), position, told);
+    }
+    for (operations, position, told) in [
+        ("'create', 'ad'", (2, 25), "write create, add"),
+        ("'create', 'remove x'", (2, 25), "not a member's number"),
+        ("'add'", (2, 15), "created first"),
+        ("'create', 'create'", (2, 25), "exists already"),
+        ("'create', 'remove 3', 'remove 3'", (2, 37), "not in the group"),
+    ] {
+        let text = GROUP.replace("[group]", &format!("operations = [{operations}]\n[group]"));
+        check(&text, position, told);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Scenario::load(Path::new("no-such-scenario.toml")).expect_err("there is none");
+    assert!(error.to_string().starts_with("no-such-scenario.toml: "), "{error}");
+}
+
+const GROUP: &str = "description = 'x'\n[group]\nscheme = 'skdc'\nmembers = 10\n";
+
+fn check(text: &str, (line, column): (usize, usize), told: &str) {
+    let error: ScenarioError =
+        Scenario::parse(text, Path::new("test.toml")).expect_err("it has a mistake");
+    let shown = error.to_string();
+    assert!(shown.starts_with(&format!("test.toml:{line}:{column}: ")), "{text}\n{shown}");
+    assert!(shown.contains(told), "{text}\n{shown}");
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scenarios")
+}

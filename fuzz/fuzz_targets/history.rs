@@ -1,0 +1,139 @@
+//! Random histories of a group, with tampered and replayed messages at every step, beside a
+//! trivially correct model: a set of members. All current members agree, every key is new, and
+//! nobody else has it.
+
+#![no_main]
+
+use std::collections::{BTreeSet, HashSet};
+
+use arbitrary::Arbitrary;
+use groupkey::Suite;
+use groupkey::catalogue::{Class, Profile, SCHEMES};
+use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: Input| {
+    let scheme = &SCHEMES[usize::from(input.scheme) % SCHEMES.len()];
+    let centralized = scheme.class == Class::Centralized;
+    let [profile, protection, suite, degree, size] = input.choices;
+    let parameters = scheme.parameters.iter().map(|parameter| {
+        let (low, high) = parameter.range;
+        (parameter.name, low + u32::from(degree) % (high - low + 1))
+    });
+    let settings = Settings {
+        profile: Profile::ALL[usize::from(profile) % 2],
+        parameters: parameters.collect(),
+        suite: Suite::ALL[usize::from(suite) % 3],
+        protection: [Guard::Mac, Guard::Signature][usize::from(protection) % 2],
+        seed: input.seed,
+        hostile: true,
+        ..Settings::default()
+    };
+    let size = 2 + u32::from(size) % if centralized { 40 } else { 6 };
+    let mut history = History {
+        rig: Rig::new(scheme, settings),
+        members: (0..size).collect(),
+        asleep: BTreeSet::new(),
+        next_id: size,
+        keys: HashSet::new(),
+    };
+    history.rig.create(size).expect("create");
+    history.check();
+    for step in input.steps.into_iter().take(16) {
+        match step.into() {
+            Move::Add => history.add(),
+            Move::Remove(place) => history.remove(place),
+            // Without a controller, who is asleep can hold up the group.
+            Move::Sleep(place) if centralized => history.sleep(place),
+            Move::Sleep(_) => {}
+            Move::Wake => history.wake(),
+        }
+    }
+});
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    scheme: u8,
+    /// Profile, protection, suite, parameters, size.
+    choices: [u8; 5],
+    seed: u64,
+    steps: Vec<Step>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Step {
+    Add,
+    Remove(u16),
+    Sleep(u16),
+    Wake,
+}
+
+impl From<Step> for Move {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Add => Self::Add,
+            Step::Remove(place) => Self::Remove(place),
+            Step::Sleep(place) => Self::Sleep(place),
+            Step::Wake => Self::Wake,
+        }
+    }
+}
+
+struct History {
+    rig: Rig,
+    members: BTreeSet<u32>,
+    asleep: BTreeSet<u32>,
+    next_id: u32,
+    keys: HashSet<[u8; 16]>,
+}
+
+impl History {
+    fn add(&mut self) {
+        self.rig.add(self.next_id).expect("add");
+        self.members.insert(self.next_id);
+        self.next_id += 1;
+        self.check();
+    }
+
+    fn remove(&mut self, place: u16) {
+        if self.members.len() - self.asleep.len() <= 2 {
+            return;
+        }
+        let leaver = self.at(place);
+        self.rig.remove(leaver).expect("remove");
+        self.members.remove(&leaver);
+        self.asleep.remove(&leaver);
+        self.check();
+    }
+
+    fn sleep(&mut self, place: u16) {
+        if self.members.len() - self.asleep.len() > 2 {
+            let sleeper = self.at(place);
+            self.rig.sleep(sleeper);
+            self.asleep.insert(sleeper);
+        }
+    }
+
+    fn wake(&mut self) {
+        for sleeper in std::mem::take(&mut self.asleep) {
+            match self.rig.catch_up(sleeper) {
+                // Nothing had happened: the answer is as old as what the sleeper has.
+                Ok(_) | Err(RigError::Refused(..)) => {}
+                Err(error) => panic!("member {sleeper} catches up: {error}"),
+            }
+        }
+        self.rig.agreed_key().expect("agreement after catching up");
+    }
+
+    fn check(&mut self) {
+        assert!(self.rig.members().eq(self.members.iter().copied()), "members");
+        let key = *self.rig.agreed_key().expect("agreement").as_bytes();
+        assert!(self.keys.insert(key), "the group key was used before");
+        assert!(!self.rig.outsider_knows_key(), "a former member knows the group key");
+    }
+
+    fn at(&self, place: u16) -> u32 {
+        let place = usize::from(place) % self.members.len();
+        self.members.iter().nth(place).copied().expect("a group has members")
+    }
+}
