@@ -13,8 +13,8 @@ use groupkey::crypto::group::{Check, Element, Exponent};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{
-    Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox, Party,
-    PartyId, Recipient, Setting, Suite,
+    Channel, Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox,
+    Party, PartyId, Recipient, Setting, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -75,7 +75,9 @@ impl Bench {
                 let bytes = vec![0; bytes];
                 let check = |guard| {
                     let message = self.sent(guard, |cx| send_bytes(cx, &bytes));
-                    self.time(guard, |cx| cx.deliver(&mut Idle, &message).expect("just sent"))
+                    self.time(guard, |cx| {
+                        cx.deliver(&mut Idle, Channel::Open, &message).expect("just sent")
+                    })
                 };
                 check(Guard::Signature) - check(Guard::None)
             }),

@@ -21,8 +21,8 @@ use groupkey::crypto::meter::Meter;
 use groupkey::outbox::Outgoing;
 use groupkey::protection::Guard;
 use groupkey::{
-    Command, Context, Epoch, Error, Event as PartyEvent, GroupId, MemberId, Outbox, Party, PartyId,
-    Recipient, Setting, SubsetId, Suite,
+    Channel, Command, Context, Epoch, Error, Event as PartyEvent, GroupId, MemberId, Outbox, Party,
+    PartyId, Recipient, Setting, SubsetId, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -237,7 +237,10 @@ impl GroupSimulation {
         let outbox = std::mem::take(&mut self.outbox);
         for message in outbox.messages() {
             if let Recipient::Member(member) = message.to {
-                self.step(self.seat_of[&member.into()], Given::Bytes(message.bytes))?;
+                self.step(
+                    self.seat_of[&member.into()],
+                    Given::Bytes(Channel::Confidential, message.bytes),
+                )?;
             }
         }
         Ok(())
@@ -340,9 +343,12 @@ impl GroupSimulation {
         let Stored { content, computed } = self.operation.stored[message.0 as usize].clone();
         match content {
             Content::Request(request) => self.carry_out(request),
-            Content::Bytes { buffer, range, .. } => {
-                self.work(client.index(), Given::Bytes(&buffer[range]), now, computed)
-            }
+            Content::Bytes { buffer, range, .. } => self.work(
+                client.index(),
+                Given::Bytes(Channel::Open, &buffer[range]),
+                now,
+                computed,
+            ),
         }
     }
 
@@ -391,7 +397,7 @@ impl GroupSimulation {
             &mut meter,
         );
         let result = match given {
-            Given::Bytes(bytes) => cx.deliver(&mut *seat.party, bytes),
+            Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),
         };
         result.map_err(|error| SimulationError::Refused(seat.id, error))?;
@@ -544,7 +550,7 @@ impl Seat {
 
 #[derive(Clone, Copy)]
 enum Given<'a> {
-    Bytes(&'a [u8]),
+    Bytes(Channel, &'a [u8]),
     Command(Command<'a>),
 }
 

@@ -57,10 +57,15 @@ impl<'a> Context<'a> {
         self.run(party, Input::Command(command))
     }
 
-    /// Gives a party a message as it came from the wire. It is decoded and checked first: group,
-    /// addressee, protection. On an error the party and the outbox are as before.
-    pub fn deliver(&mut self, party: &mut dyn Party, bytes: &[u8]) -> Result<(), Error> {
-        let message = self.open(bytes)?;
+    /// Gives a party a message as it came over a channel. It is decoded and checked first: group,
+    /// addressee, channel, protection. On an error the party and the outbox are as before.
+    pub fn deliver(
+        &mut self,
+        party: &mut dyn Party,
+        channel: Channel,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let message = self.open(channel, bytes)?;
         self.run(party, Input::Message(message))
     }
 
@@ -280,7 +285,7 @@ impl<'a> Context<'a> {
         bytes.chunks_exact(length).map(|bytes| self.element(bytes, check)).collect()
     }
 
-    fn open<'m>(&mut self, bytes: &'m [u8]) -> Result<Message<'m>, Error> {
+    fn open<'m>(&mut self, channel: Channel, bytes: &'m [u8]) -> Result<Message<'m>, Error> {
         let tag_length = self.protection.tag_length();
         let tag_item =
             if tag_length == 0 { 0 } else { head_length(tag_length as u64) + tag_length };
@@ -297,6 +302,14 @@ impl<'a> Context<'a> {
         };
         if !for_us {
             return Err(Misbehaviour::NotForUs.into());
+        }
+        // An individual key that came over an open channel is nobody's own.
+        let expected = match header.operation {
+            Operation::Enroll => Channel::Confidential,
+            _ => Channel::Open,
+        };
+        if channel != expected {
+            return Err(Misbehaviour::WrongChannel.into());
         }
         self.check_tag(header.sender, content, tag_item)?;
         Ok(Message::new(header, body))

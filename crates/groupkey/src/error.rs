@@ -47,6 +47,8 @@ pub enum Misbehaviour {
         /// The epoch that the receiver is in.
         current: Epoch,
     },
+    /// An enrolment over an open channel, or anything else over the confidential one.
+    WrongChannel,
     /// A wrapped key did not open under the key that should open it.
     WrongKey,
     /// The message does not carry what this member needs.
@@ -137,6 +139,7 @@ impl fmt::Display for Misbehaviour {
             Self::SkippedEpoch { got, current } => {
                 write!(f, "epoch {got} does not follow epoch {current}: catch up first")
             }
+            Self::WrongChannel => write!(f, "it came over a channel that it must not come over"),
             Self::WrongKey => write!(f, "a wrapped key does not open"),
             Self::NothingForUs => write!(f, "it carries no key for this member"),
             Self::InvalidElement => write!(f, "a group element is not valid"),

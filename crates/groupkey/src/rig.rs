@@ -261,7 +261,7 @@ impl Rig {
 
     /// Gives a party bytes as if they had come from the wire; what it sends in return is dropped.
     pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
-        self.step(party, Given::Bytes(bytes)).map(drop)
+        self.step(party, Given::Bytes(Channel::Open, bytes)).map(drop)
     }
 
     /// Gives a party a command; what it sends in return is delivered.
@@ -327,7 +327,7 @@ impl Rig {
             Standing::Asleep => return Ok(()),
             Standing::Former => {
                 // It may try, and whatever it makes of the message is its own business.
-                let _ = self.step(delivery.to, Given::Bytes(&delivery.bytes));
+                let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
                 return Ok(());
             }
             Standing::Awake => {}
@@ -337,7 +337,7 @@ impl Rig {
             self.tamper(delivery)?;
         }
         let outbox = self
-            .step(delivery.to, Given::Bytes(&delivery.bytes))
+            .step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes))
             .map_err(|error| RigError::Refused(delivery.to, error))?;
         if hostile {
             self.replay(delivery)?;
@@ -357,7 +357,7 @@ impl Rig {
             copies.push(copy);
         }
         for copy in copies {
-            if self.step(delivery.to, Given::Bytes(&copy)).is_ok() {
+            if self.step(delivery.to, Given::Bytes(delivery.channel, &copy)).is_ok() {
                 return Err(RigError::AcceptedForgery(delivery.to));
             }
         }
@@ -368,7 +368,7 @@ impl Rig {
     fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
         let key = |rig: &Self| rig.key_of(delivery.to).map(|(epoch, key)| (epoch, key.clone()));
         let before = key(self);
-        let _ = self.step(delivery.to, Given::Bytes(&delivery.bytes));
+        let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
         if before != key(self) {
             return Err(RigError::AcceptedForgery(delivery.to));
         }
@@ -386,7 +386,7 @@ impl Rig {
         let mut cx =
             Context::new(setting, me, protection, &mut self.rng, self.now, &mut outbox, &mut meter);
         let result = match given {
-            Given::Bytes(bytes) => cx.deliver(&mut *seat.party, bytes),
+            Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),
         };
         // A refused step must have left nothing, and its cost is not the operation's.
@@ -524,7 +524,7 @@ impl Seat {
 
 #[derive(Clone, Copy)]
 enum Given<'a> {
-    Bytes(&'a [u8]),
+    Bytes(Channel, &'a [u8]),
     Command(Command<'a>),
 }
 

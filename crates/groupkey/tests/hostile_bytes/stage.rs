@@ -11,7 +11,7 @@ use std::sync::Arc;
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
-    Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Outbox, Party, PartyId,
+    Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Outbox, Party, PartyId,
     Recipient, Setting, SubsetId, Suite,
 };
 use minicbor::{Decoder, Encoder};
@@ -132,7 +132,7 @@ impl Transcript {
             Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut probe);
         let result = match given {
             Given::Add(member) => cx.command(party, Command::Add(*member)),
-            Given::Bytes(bytes) => cx.deliver(party, bytes),
+            Given::Bytes(channel, bytes) => cx.deliver(party, *channel, bytes),
             Given::CatchUp => cx.command(party, Command::CatchUp),
             Given::Create(members) => cx.command(party, Command::Create(members)),
             Given::Enroll(members) => cx.command(party, Command::Enroll(members)),
@@ -143,12 +143,17 @@ impl Transcript {
 }
 
 impl Replay<'_> {
-    /// Offers bytes. A party may take them, for nothing protects them; then it is put back to where
-    /// it was. If it refuses them, nothing that can be seen has changed.
+    /// Offers bytes over either channel. A party may take them, for nothing protects them; then it
+    /// is put back to where it was. If it refuses them, nothing that can be seen has changed.
     pub(crate) fn offer(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let confidential = self.offer_over(Channel::Confidential, bytes);
+        self.offer_over(Channel::Open, bytes).or(confidential)
+    }
+
+    fn offer_over(&mut self, channel: Channel, bytes: &[u8]) -> Result<(), Error> {
         let before = observe(&*self.party);
-        let (result, outbox) =
-            self.transcript.step(&mut *self.party, self.id, u64::MAX, &Given::Bytes(bytes.into()));
+        let given = Given::Bytes(channel, bytes.into());
+        let (result, outbox) = self.transcript.step(&mut *self.party, self.id, u64::MAX, &given);
         match result {
             Ok(()) => self.restore(self.done),
             Err(_) => {
@@ -272,7 +277,7 @@ struct Step {
 
 enum Given {
     Add(MemberId),
-    Bytes(Arc<[u8]>),
+    Bytes(Channel, Arc<[u8]>),
     CatchUp,
     Create(Vec<MemberId>),
     Enroll(Vec<MemberId>),
@@ -281,7 +286,7 @@ enum Given {
 
 struct Stage {
     seats: BTreeMap<PartyId, Seat>,
-    queue: VecDeque<(PartyId, Arc<[u8]>)>,
+    queue: VecDeque<(PartyId, Channel, Arc<[u8]>)>,
     transcript: Transcript,
 }
 
@@ -355,8 +360,8 @@ impl Stage {
     }
 
     fn settle(&mut self) {
-        while let Some((to, bytes)) = self.queue.pop_front() {
-            self.step(to, Given::Bytes(bytes));
+        while let Some((to, channel, bytes)) = self.queue.pop_front() {
+            self.step(to, Given::Bytes(channel, bytes));
         }
     }
 
@@ -375,7 +380,7 @@ impl Stage {
         for (bytes, message) in sent.into_iter().zip(outbox.messages()) {
             for (&to, seat) in &self.seats {
                 if to != id && seat.present && seat.receives(to, message.to) {
-                    self.queue.push_back((to, Arc::clone(&bytes)));
+                    self.queue.push_back((to, message.channel, Arc::clone(&bytes)));
                 }
             }
             self.transcript.messages.push(bytes);

@@ -52,7 +52,7 @@ use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
 use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
 use crate::schemes::centralized::path_update::{
-    LEVELS, Update, bundle_label, label, record_length,
+    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, label, record_length,
 };
 use crate::secret::Key;
 use crate::wire::Message;
@@ -94,10 +94,6 @@ pub struct Member {
     group_key: Option<Key>,
 }
 
-/// Carries records.
-const RECORDS: u8 = 0;
-/// Carries bundles.
-const BUNDLES: u8 = 1;
 /// Asks for the current keys of the path.
 const REQUEST: u8 = 2;
 
@@ -589,13 +585,18 @@ impl Member {
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_controller()?;
         let header = message.header();
-        if self.is_for_the_others(message)? {
+        if header.operation == Operation::Enroll && self.enrolment.is_none() {
+            self.enrolment = Some(Enrolment::receive(message)?);
             return Ok(());
         }
+        let enrolment = self.enrolment.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let mut body = message.body();
+        let changed = body.number32()?;
+        let keys = NewKeys::parse(cx, header.kind, body)?;
         let kept = match header.operation {
-            Operation::Enroll if self.enrolment.is_none() => {
-                self.enrolment = Some(Enrolment::receive(message)?);
-                return Ok(());
+            // The broadcast of its own joining, which a member hears but does not need.
+            Operation::Add if header.to == Recipient::Group && changed == enrolment.slot => {
+                return self.overhear(header.epoch);
             }
             Operation::Create | Operation::Add | Operation::Remove if self.group_key.is_some() => {
                 message.follows(self.epoch)?;
@@ -605,17 +606,12 @@ impl Member {
                 message.is_later_than(self.epoch)?;
                 &[]
             }
-            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+            Operation::Enroll | Operation::Remove => {
+                return Err(Misbehaviour::UnexpectedMessage.into());
+            }
         };
-        let enrolment = self.enrolment.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
-        let mut body = message.body();
-        let changed = body.number32()?;
-        let new = match header.kind {
-            RECORDS => update.read_records(cx, body)?,
-            BUNDLES => update.read_bundles(cx, body)?,
-            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
-        };
+        let new = update.open(cx, &keys)?;
         let path = update.merge(header.operation, changed, new);
         let Some((root, root_key)) = path.last() else {
             return Err(Misbehaviour::NothingForUs.into());
@@ -631,14 +627,13 @@ impl Member {
         Ok(())
     }
 
-    /// Whether this is the broadcast of the member's own joining, which it hears but does not need.
-    fn is_for_the_others(&self, message: &Message<'_>) -> Result<bool, Error> {
-        let header = message.header();
-        if header.operation != Operation::Add || header.to != Recipient::Group {
-            return Ok(false);
+    /// Lets a message pass that is part of the operation by which the member came in.
+    fn overhear(&self, epoch: Epoch) -> Result<(), Error> {
+        if self.group_key.is_some() && epoch != self.epoch {
+            let (got, current) = (epoch, self.epoch);
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
-        let newcomer = message.body().number32()?;
-        Ok(self.enrolment.as_ref().is_some_and(|enrolment| enrolment.slot == newcomer))
+        Ok(())
     }
 
     /// Subscribes to the topics of the member's subtrees, as far as they are used.

@@ -27,6 +27,30 @@ pub(crate) struct Update<'a> {
     pub(crate) epoch: Epoch,
 }
 
+/// The keys of a rekey message, parsed and not yet opened.
+pub(crate) enum NewKeys<'a> {
+    Bundles(Vec<Bundle<'a>>),
+    Records(Records<'a>),
+}
+
+/// Keys that were wrapped in one call.
+pub(crate) struct Bundle<'a> {
+    under: Node,
+    levels: &'a [u8],
+    wrapped: &'a [u8],
+}
+
+/// Records as they came, not copied.
+pub(crate) struct Records<'a> {
+    packed: &'a [u8],
+    length: usize,
+}
+
+/// The kind of a message that carries records.
+pub(crate) const RECORDS: u8 = 0;
+/// The kind of a message that carries bundles.
+pub(crate) const BUNDLES: u8 = 1;
+
 /// More levels than a tree of 2^27 slots has.
 pub(crate) const LEVELS: usize = 32;
 
@@ -45,16 +69,60 @@ pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
     if under.level == 0 { label(under, under) } else { label(under, lowest) }
 }
 
+impl<'a> NewKeys<'a> {
+    /// Reads all that follows the changed slot in a body.
+    pub(crate) fn parse(cx: &Context<'_>, kind: u8, mut body: Reader<'a>) -> Result<Self, Error> {
+        let keys = match kind {
+            BUNDLES => {
+                let count = body.array()?;
+                let bundles = (0..count).map(|_| Bundle::parse(&mut body));
+                Self::Bundles(bundles.collect::<Result<_, _>>()?)
+            }
+            RECORDS => Self::Records(Records::parse(cx, body.bytes()?)?),
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
+        body.finish()?;
+        Ok(keys)
+    }
+}
+
+impl<'a> Bundle<'a> {
+    fn parse(body: &mut Reader<'a>) -> Result<Self, Error> {
+        if body.array()? != 3 {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let under = Node::from_id(body.number32()?);
+        let (levels, wrapped) = (body.bytes()?, body.bytes()?);
+        let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
+        let (Some(&lowest), Some(&highest)) = (levels.first(), levels.last()) else {
+            return Err(Misbehaviour::Malformed.into());
+        };
+        if !ascending || lowest == 0 || lowest < under.level || usize::from(highest) >= LEVELS {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        Ok(Self { under, levels, wrapped })
+    }
+}
+
 impl Update<'_> {
-    /// Follows the records upwards from what the member holds.
-    pub(crate) fn read_records(
+    /// Opens what the member can.
+    pub(crate) fn open(
         &self,
         cx: &mut Context<'_>,
-        mut body: Reader<'_>,
+        keys: &NewKeys<'_>,
     ) -> Result<Vec<(Node, Key)>, Error> {
-        let packed = body.bytes()?;
-        body.finish()?;
-        let records = Records::parse(cx, packed)?;
+        match keys {
+            NewKeys::Bundles(bundles) => self.open_bundle(cx, bundles),
+            NewKeys::Records(records) => self.follow_records(cx, records),
+        }
+    }
+
+    /// Follows the records upwards from what the member holds.
+    fn follow_records(
+        &self,
+        cx: &mut Context<'_>,
+        records: &Records<'_>,
+    ) -> Result<Vec<(Node, Key)>, Error> {
         let mut new: Vec<(Node, Key)> = Vec::new();
         for level in 0..LEVELS as u8 {
             let under = Node::above(self.enrolment.slot, level, self.degree);
@@ -73,34 +141,18 @@ impl Update<'_> {
     }
 
     /// Opens the lowest bundle that the member can.
-    pub(crate) fn read_bundles(
+    fn open_bundle(
         &self,
         cx: &mut Context<'_>,
-        mut body: Reader<'_>,
+        bundles: &[Bundle<'_>],
     ) -> Result<Vec<(Node, Key)>, Error> {
-        let count = body.array()?;
-        let mut best: Option<(Node, &[u8], &[u8])> = None;
-        for _ in 0..count {
-            if body.array()? != 3 {
-                return Err(Misbehaviour::Malformed.into());
-            }
-            let under = Node::from_id(body.number32()?);
-            let (levels, wrapped) = (body.bytes()?, body.bytes()?);
-            if self.held(under).is_some() && best.is_none_or(|(lowest, ..)| under < lowest) {
-                best = Some((under, levels, wrapped));
-            }
-        }
-        body.finish()?;
-        let (under, levels, wrapped) = best.ok_or(Misbehaviour::NothingForUs)?;
-        let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
-        let lowest = levels.first().ok_or(Misbehaviour::Malformed)?;
-        if !ascending || *lowest < under.level || levels.iter().any(|&l| l == 0 || l >= 32) {
-            return Err(Misbehaviour::Malformed.into());
-        }
+        let openable = bundles.iter().filter(|bundle| self.held(bundle.under).is_some());
+        let Bundle { under, levels, wrapped } =
+            openable.min_by_key(|bundle| bundle.under).ok_or(Misbehaviour::NothingForUs)?;
+        let kek = self.held(*under).ok_or(Misbehaviour::NothingForUs)?;
         let node = |&level: &u8| Node::above(self.enrolment.slot, level, self.degree);
-        let label = bundle_label(under, node(lowest));
-        let kek = self.held(under).ok_or(Misbehaviour::NothingForUs)?;
         let mut keys = vec![Key::default(); levels.len()];
+        let label = bundle_label(*under, node(&levels[0]));
         cx.unwrap_keys(kek, self.epoch, label, wrapped, &mut keys)?;
         Ok(levels.iter().map(node).zip(keys).collect())
     }
@@ -132,12 +184,6 @@ impl Update<'_> {
         }
         self.kept.iter().find(|(held, _)| *held == node).map(|(_, key)| key)
     }
-}
-
-/// Records as they came, not copied.
-struct Records<'a> {
-    packed: &'a [u8],
-    length: usize,
 }
 
 impl<'a> Records<'a> {

@@ -15,7 +15,7 @@ use crate::context::Setting;
 use crate::crypto::Suite;
 use crate::identity::GroupId;
 use crate::identity::PartyId;
-use crate::outbox::Outbox;
+use crate::outbox::{Channel, Outbox};
 use crate::party::{Command, Party};
 use crate::protection::Protection;
 use crate::schemes::catalogue::{Profile, scheme};
@@ -128,7 +128,7 @@ impl Table {
             Context::new(self.setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
         match given {
             Ok(command) => cx.command(&mut **party, command)?,
-            Err(bytes) => cx.deliver(&mut **party, bytes)?,
+            Err(bytes) => cx.deliver(&mut **party, Channel::Open, bytes)?,
         }
         Ok(outbox)
     }
@@ -269,7 +269,11 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     for operation in [Operation::Enroll, Operation::Create, Operation::Add, Operation::Remove] {
         if operation != genuine.operation && !answer {
             let forged = rebuilt(&Header { operation, ..genuine }, body);
-            table.refuse(seat, &forged, &[Misbehaviour::UnexpectedMessage], "another operation");
+            let rule = match operation {
+                Operation::Enroll => Misbehaviour::WrongChannel,
+                _ => Misbehaviour::UnexpectedMessage,
+            };
+            table.refuse(seat, &forged, &[rule], "another operation");
         }
     }
     // 4. It is of another kind. (The collector of GDH.3 expects two kinds that look alike.)
