@@ -54,8 +54,8 @@ impl Default for NetworkConfig {
             broker_forwards_on: HandOver::default(),
             tcp: TcpProfile::default(),
             max_in_flight: u16::MAX,
-            broker: processing(26, 8),
-            client: processing(30, 16),
+            broker: processing(28, 6),
+            client: processing(30, 19),
             seed: 0,
             max_events: 1_000_000_000,
         }
