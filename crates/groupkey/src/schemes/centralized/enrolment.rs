@@ -65,11 +65,6 @@ impl Enrolment {
 }
 
 impl Roster {
-    /// A roster without members.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// Draws an individual key for each member and sends it over the confidential channel.
     pub(crate) fn enroll(
         &mut self,

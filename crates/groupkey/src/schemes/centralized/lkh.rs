@@ -44,12 +44,14 @@
 use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};
-use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, MemberId};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
 use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::enrolment::{Enrolment, Roster};
+use crate::schemes::centralized::key_server::{
+    self, Admission, KeyServer, Membership, ServedGroup,
+};
 use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
 use crate::schemes::centralized::path_update::{
     BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, label, record_length,
@@ -73,10 +75,8 @@ pub enum Strategy {
 pub struct Controller {
     strategy: Strategy,
     profile: Profile,
-    roster: Roster,
+    group: ServedGroup,
     tree: KeyTree,
-    epoch: Epoch,
-    group_key: Option<Key>,
 }
 
 /// A member.
@@ -85,13 +85,11 @@ pub struct Member {
     strategy: Strategy,
     profile: Profile,
     degree: u32,
-    enrolment: Option<Enrolment>,
+    membership: Membership,
     /// The keys above the member's slot, lowest first.
     path: Vec<(Node, Key)>,
     /// The level up to which the member listens to its subtrees' topics.
     listening: u8,
-    epoch: Epoch,
-    group_key: Option<Key>,
 }
 
 /// Asks for the current keys of the path.
@@ -100,25 +98,23 @@ const REQUEST: u8 = 2;
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        Self {
-            strategy,
-            profile,
-            roster: Roster::new(),
-            tree: KeyTree::new(degree),
-            epoch: Epoch(0),
-            group_key: None,
-        }
+        Self { strategy, profile, group: ServedGroup::default(), tree: KeyTree::new(degree) }
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        &self.group
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        if self.group_key.is_some() {
-            return Err(Misuse::AlreadyCreated.into());
-        }
-        if members.len() < 2 {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        self.roster.join_all(members)?;
-        self.tree.fill(&self.roster);
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.group
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.tree.fill(&self.group.roster);
         self.tree.draw_keys(|| cx.random_key());
         self.begin_epoch(cx);
         match self.strategy {
@@ -126,14 +122,58 @@ impl Controller {
             Strategy::Key => self.send_chains(cx),
             Strategy::User => self.send_paths(cx),
         }
-        Ok(())
     }
 
-    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        let slot = self.roster.join(member)?;
-        self.tree.occupy(slot, &self.roster);
-        let (tree, roster) = (&self.tree, &self.roster);
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let changes = self.renew_path(cx, slot);
+        self.begin_epoch(cx);
+        self.welcome(cx, slot, Operation::Add);
+        self.send_added(cx, slot, &changes);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let path = self.vacate(slot);
+        if path.is_empty() {
+            self.replace_root(cx, slot);
+            return;
+        }
+        for &node in &path {
+            self.tree.set_key(node, cx.random_key());
+        }
+        self.begin_epoch(cx);
+        match self.strategy {
+            Strategy::Group => self.remove_by_broadcast(cx, slot, &path),
+            Strategy::Key => self.remove_by_key(cx, slot, &path),
+            Strategy::User => self.remove_by_user(cx, slot, &path),
+        }
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.welcome(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let tree = self.tree.key_count() * Key::BYTES;
+        let path = usize::from(self.tree.height()) * Key::BYTES;
+        Footprint { permanent: self.group.key_bytes() + tree, temporary: 2 * path }
+    }
+}
+
+impl Controller {
+    /// Gives the nodes above a newcomer new keys.
+    fn renew_path(&mut self, cx: &mut Context<'_>, slot: u32) -> Vec<Change> {
+        self.tree.occupy(slot, &self.group.roster);
+        let (tree, roster) = (&self.tree, &self.group.roster);
         // A node that gets its second child now had no key before.
         let newly_keyed =
             tree.path(slot).next().filter(|&node| tree.children(node, roster).count() == 2);
@@ -148,14 +188,28 @@ impl Controller {
             let old = if from == node { old } else { self.key(from).clone() };
             changes.push(Change { node, from, old });
         }
-        self.begin_epoch(cx);
-        self.welcome(cx, slot, member, Operation::Add);
+        changes
+    }
+
+    /// Takes the place of an evicted member out of the tree. Returns the nodes whose keys it knew,
+    /// lowest first: they need new ones.
+    fn vacate(&mut self, slot: u32) -> Vec<Node> {
+        let before: Vec<_> = self.tree.path(slot).collect();
+        self.tree.vacate(slot, &self.group.roster);
+        let path: Vec<_> = self.tree.path(slot).collect();
+        for node in before.into_iter().filter(|node| !path.contains(node)) {
+            self.tree.set_key(node, Key::default());
+        }
+        path
+    }
+
+    fn send_added(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
         let multicast = self.profile == Profile::Sound;
         match self.strategy {
-            Strategy::Key if multicast => self.add_by_key(cx, slot, &changes),
-            Strategy::User if multicast => self.add_by_user(cx, slot, &changes),
+            Strategy::Key if multicast => self.add_by_key(cx, slot, changes),
+            Strategy::User if multicast => self.add_by_user(cx, slot, changes),
             Strategy::Group | Strategy::Key => {
-                let records = self.refresh_records(cx, &changes);
+                let records = self.refresh_records(cx, changes);
                 self.draft(cx, Recipient::Group, Operation::Add, RECORDS, slot)
                     .bytes(&records)
                     .send();
@@ -170,40 +224,12 @@ impl Controller {
                 draft.send();
             }
         }
-        Ok(())
-    }
-
-    fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        let slot = self.roster.current(member)?;
-        if self.roster.len() == 2 {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        let before: Vec<_> = self.tree.path(slot).collect();
-        self.roster.evict(member);
-        self.tree.vacate(slot, &self.roster);
-        let path: Vec<_> = self.tree.path(slot).collect();
-        for &node in &before {
-            let key = if path.contains(&node) { cx.random_key() } else { Key::default() };
-            self.tree.set_key(node, key);
-        }
-        if path.is_empty() {
-            self.replace_root(cx, slot);
-            return Ok(());
-        }
-        self.begin_epoch(cx);
-        match self.strategy {
-            Strategy::Group => self.remove_by_broadcast(cx, slot, &path),
-            Strategy::Key => self.remove_by_key(cx, slot, &path),
-            Strategy::User => self.remove_by_user(cx, slot, &path),
-        }
-        Ok(())
     }
 
     /// The evicted member shared nothing but the old root, which is gone. The node below it becomes
     /// the root, and because its key may have been the group key before, it gets a new one.
     fn replace_root(&mut self, cx: &mut Context<'_>, slot: u32) {
-        let node = self.tree.root(&self.roster);
+        let node = self.tree.root(&self.group.roster);
         let old = self.tree.set_key(node, cx.random_key());
         self.begin_epoch(cx);
         let records = self.refresh_records(cx, &[Change { node, from: node, old }]);
@@ -253,7 +279,8 @@ impl Controller {
     }
 
     fn remove_by_broadcast(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
-        let children = |&target| self.tree.children(target, &self.roster).map(move |c| (c, target));
+        let children =
+            |&target| self.tree.children(target, &self.group.roster).map(move |c| (c, target));
         let mut wraps: Vec<_> = path.iter().flat_map(children).collect();
         wraps.sort_unstable();
         let length = record_length(cx) * wraps.len();
@@ -300,7 +327,7 @@ impl Controller {
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
         let key_nodes = self.tree.key_count();
         // Everybody but the root is some key node's child.
-        let length = record_length(cx) * (self.roster.len() + key_nodes - 1);
+        let length = record_length(cx) * (self.group.roster.len() + key_nodes - 1);
         cx.reserve(1, length + 16);
         let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
         draft.packed(length);
@@ -315,9 +342,9 @@ impl Controller {
     /// To every member the keys of its path, all wrapped in one call.
     fn send_paths(&self, cx: &mut Context<'_>) {
         let height = usize::from(self.tree.height());
-        cx.reserve(self.roster.len(), cx.wrapped_length(height) + height + 12);
+        cx.reserve(self.group.roster.len(), cx.wrapped_length(height) + height + 12);
         for slot in self.joined_slots() {
-            self.welcome(cx, slot, self.roster.member(slot), Operation::Create);
+            self.welcome(cx, slot, Operation::Create);
         }
     }
 
@@ -325,7 +352,7 @@ impl Controller {
     fn send_chains(&self, cx: &mut Context<'_>) {
         let record_length = record_length(cx);
         let height = usize::from(self.tree.height());
-        cx.reserve(self.roster.len(), record_length * height + 6);
+        cx.reserve(self.group.roster.len(), record_length * height + 6);
         let shared = match self.profile {
             Profile::Published => None,
             Profile::Sound => Some(self.shared_records(cx)),
@@ -351,7 +378,7 @@ impl Controller {
                     under = above;
                 }
             }
-            let to = Recipient::Member(self.roster.member(slot));
+            let to = Recipient::Member(self.group.roster.member(slot));
             let mut draft = self.draft(cx, to, Operation::Create, RECORDS, 0);
             draft.packed(record_length + chain.len());
             self.packed_record(&mut draft, leaf, target);
@@ -372,8 +399,8 @@ impl Controller {
     }
 
     /// To one member all keys of its path, under its individual key.
-    fn welcome(&self, cx: &mut Context<'_>, slot: u32, member: MemberId, operation: Operation) {
-        let to = Recipient::Member(member);
+    fn welcome(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let to = Recipient::Member(self.group.roster.member(slot));
         if self.strategy == Strategy::Key && operation == Operation::Add {
             let mut records = Vec::new();
             let mut under = Node::leaf(slot);
@@ -387,21 +414,13 @@ impl Controller {
         let changed = if operation == Operation::Create { 0 } else { slot };
         let mut draft = self.draft(cx, to, operation, BUNDLES, changed);
         draft.array(1);
-        self.bundle(&mut draft, Node::leaf(slot), self.roster.key(slot), self.tree.path(slot));
+        self.bundle(
+            &mut draft,
+            Node::leaf(slot),
+            self.group.roster.key(slot),
+            self.tree.path(slot),
+        );
         draft.send();
-    }
-
-    /// Sends a member that asks for it its whole path.
-    fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        if (message.header().operation, message.header().kind) != (Operation::CatchUp, REQUEST) {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        message.body().finish()?;
-        let slot = self.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
-        self.require_group()?;
-        self.welcome(cx, slot, member, Operation::CatchUp);
-        Ok(())
     }
 
     /// All key nodes, in the order of their ids.
@@ -418,7 +437,7 @@ impl Controller {
         kind: u8,
         changed: u32,
     ) -> Draft<'d, 'a> {
-        let mut draft = cx.draft(to, self.epoch, operation, kind);
+        let mut draft = cx.draft(to, self.group.epoch, operation, kind);
         draft.number(u64::from(changed));
         draft
     }
@@ -438,7 +457,7 @@ impl Controller {
         let mut draft = self.draft(cx, to, operation, kind, changed);
         write(&mut draft);
         draft.send();
-        recipients.for_each(|to| cx.send_again(to, self.epoch, operation, kind));
+        recipients.for_each(|to| cx.send_again(to, self.group.epoch, operation, kind));
     }
 
     /// Sends the last body to the members below another node.
@@ -449,14 +468,14 @@ impl Controller {
         operation: Operation,
         kind: u8,
     ) {
-        self.recipients(node).for_each(|to| cx.send_again(to, self.epoch, operation, kind));
+        self.recipients(node).for_each(|to| cx.send_again(to, self.group.epoch, operation, kind));
     }
 
     fn recipients(&self, node: Node) -> impl Iterator<Item = Recipient> {
         let has_topic = self.profile == Profile::Sound && node.level > 0;
         let topic = has_topic.then(|| Recipient::Subset(SubsetId(node.id())));
-        let slots = (!has_topic).then(|| self.tree.members_below(node, &self.roster));
-        let single = slots.into_iter().flatten().map(|slot| self.roster.member(slot));
+        let slots = (!has_topic).then(|| self.tree.members_below(node, &self.group.roster));
+        let single = slots.into_iter().flatten().map(|slot| self.group.roster.member(slot));
         topic.into_iter().chain(single.map(Recipient::Member))
     }
 
@@ -479,7 +498,7 @@ impl Controller {
         let nodes = &nodes[..count];
         draft.array(3).number(u64::from(under.id())).bytes(&levels[..count]).wrapped(
             kek,
-            self.epoch,
+            self.group.epoch,
             bundle_label(under, nodes[0]),
             nodes.iter().map(|&node| self.key(node)),
         );
@@ -489,7 +508,7 @@ impl Controller {
     fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
         draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
             self.key(under),
-            self.epoch,
+            self.group.epoch,
             label(under, target),
             [self.key(target)],
         );
@@ -500,7 +519,7 @@ impl Controller {
         out.extend_from_slice(&under.id().to_be_bytes());
         out.extend_from_slice(&target.id().to_be_bytes());
         let label = label(under, target);
-        cx.wrap_keys(self.key(under), self.epoch, label, [self.key(target)], out);
+        cx.wrap_keys(self.key(under), self.group.epoch, label, [self.key(target)], out);
     }
 
     /// Records of nodes' new keys for those who hold what the nodes, or their only child, had before.
@@ -509,131 +528,96 @@ impl Controller {
         for Change { node, from, old } in changes {
             out.extend_from_slice(&from.id().to_be_bytes());
             out.extend_from_slice(&node.id().to_be_bytes());
-            cx.wrap_keys(old, self.epoch, label(*from, *node), [self.key(*node)], &mut out);
+            cx.wrap_keys(old, self.group.epoch, label(*from, *node), [self.key(*node)], &mut out);
         }
         out
     }
 
     /// The subtrees that hang off a slot's path at a node.
     fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
-        let children = self.tree.children(node, &self.roster);
+        let children = self.tree.children(node, &self.group.roster);
         children.filter(move |child| !child.is_above(slot, self.tree.degree()))
     }
 
     fn joined_slots(&self) -> impl Iterator<Item = u32> {
-        (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
+        (0..self.group.roster.slots() as u32).filter(|&slot| self.group.roster.is_joined(slot))
     }
 
     fn key(&self, node: Node) -> &Key {
-        self.tree.key(node, &self.roster)
+        self.tree.key(node, &self.group.roster)
     }
 
     fn begin_epoch(&mut self, cx: &mut Context<'_>) {
-        self.epoch = self.epoch.next();
-        let root_key = self.key(self.tree.root(&self.roster));
-        self.group_key = Some(group_key(cx, self.profile, self.epoch, root_key));
-        cx.event(Event::Rekeyed(self.epoch));
-    }
-
-    fn require_group(&self) -> Result<(), Error> {
-        if self.group_key.is_none() {
-            return Err(Misuse::NotCreated.into());
-        }
-        Ok(())
-    }
-}
-
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(members)) => self.roster.enroll(cx, self.epoch, members),
-            Input::Command(Command::Remove(member)) => self.remove(cx, member),
-            Input::Message(message) => self.answer(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.epoch, key))
-    }
-
-    fn footprint(&self) -> Footprint {
-        let group_key = usize::from(self.group_key.is_some());
-        let tree = (self.tree.key_count() + group_key) * Key::BYTES;
-        let path = usize::from(self.tree.height()) * Key::BYTES;
-        Footprint { permanent: self.roster.key_bytes() + tree, temporary: 2 * path }
+        let root_key = self.key(self.tree.root(&self.group.roster));
+        let group_key = group_key(cx, self.profile, self.group.epoch.next(), root_key);
+        self.group.enter_next(cx, group_key);
     }
 }
 
 impl Member {
     /// A member that is not enrolled yet.
-    pub const fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
+    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self {
             strategy,
             profile,
             degree,
-            enrolment: None,
+            membership: Membership::default(),
             path: Vec::new(),
             listening: 0,
-            epoch: Epoch(0),
-            group_key: None,
         }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        message.from_controller()?;
-        let header = message.header();
-        if header.operation == Operation::Enroll && self.enrolment.is_none() {
-            self.enrolment = Some(Enrolment::receive(message)?);
+        if self.membership.take_enrolment(message)? {
             return Ok(());
         }
-        let enrolment = self.enrolment.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let header = message.header();
+        let enrolment = self.membership.enrolment()?;
         let mut body = message.body();
         let changed = body.number32()?;
         let keys = NewKeys::parse(cx, header.kind, body)?;
-        let kept = match header.operation {
+        let to_all = header.to == Recipient::Group;
+        if header.operation == Operation::Add && to_all && changed == enrolment.slot {
             // The broadcast of its own joining, which a member hears but does not need.
-            Operation::Add if header.to == Recipient::Group && changed == enrolment.slot => {
-                return self.overhear(header.epoch);
-            }
-            Operation::Create | Operation::Add | Operation::Remove if self.group_key.is_some() => {
-                message.follows(self.epoch)?;
-                &self.path[..]
-            }
-            Operation::Create | Operation::Add | Operation::CatchUp => {
-                message.is_later_than(self.epoch)?;
-                &[]
-            }
-            Operation::Enroll | Operation::Remove => {
-                return Err(Misbehaviour::UnexpectedMessage.into());
-            }
+            return self.overhear(header.epoch);
+        }
+        let kept = match self.membership.admit(message)? {
+            Admission::Continues => &self.path[..],
+            Admission::StartsAnew => &[],
         };
         let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
         let new = update.open(cx, &keys)?;
         let path = update.merge(header.operation, changed, new);
+        self.enter(cx, header.epoch, path)
+    }
+
+    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
+    fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        path: Vec<(Node, Key)>,
+    ) -> Result<(), Error> {
         let Some((root, root_key)) = path.last() else {
             return Err(Misbehaviour::NothingForUs.into());
         };
-        let group_key = group_key(cx, self.profile, header.epoch, root_key);
-        let slot = enrolment.slot;
+        let slot = self.membership.enrolment()?.slot;
         let top = root.level;
-        self.epoch = header.epoch;
-        self.group_key = Some(group_key);
+        let group_key = group_key(cx, self.profile, epoch, root_key);
         self.path = path;
         self.listen(cx, slot, top);
-        cx.event(Event::Rekeyed(self.epoch));
+        self.membership.enter(cx, epoch, group_key);
         Ok(())
     }
 
     /// Lets a message pass that is part of the operation by which the member came in.
-    fn overhear(&self, epoch: Epoch) -> Result<(), Error> {
-        if self.group_key.is_some() && epoch != self.epoch {
-            let (got, current) = (epoch, self.epoch);
-            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+    fn overhear(&self, got: Epoch) -> Result<(), Error> {
+        match self.membership.group_key() {
+            Some((current, _)) if got != current => {
+                Err(Misbehaviour::StaleEpoch { got, current }.into())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Subscribes to the topics of the member's subtrees, as far as they are used.
@@ -652,23 +636,18 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::CatchUp) => {
-                cx.draft(Recipient::Controller, self.epoch, Operation::CatchUp, REQUEST).send();
-                Ok(())
-            }
-            Input::Command(_) => Err(Misuse::WrongRole.into()),
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
             Input::Message(message) => self.receive(cx, &message),
         }
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.epoch, key))
+        self.membership.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        let keys = usize::from(self.enrolment.is_some()) + usize::from(self.group_key.is_some());
         let path = self.path.len() * Key::BYTES;
-        Footprint { permanent: keys * Key::BYTES + path, temporary: path }
+        Footprint { permanent: self.membership.key_bytes() + path, temporary: path }
     }
 }
 

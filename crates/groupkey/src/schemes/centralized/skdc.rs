@@ -18,28 +18,24 @@
 //! assumes reliable delivery).
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour, Misuse};
+use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::outbox::{Event, Recipient};
-use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::centralized::enrolment::{Enrolment, Roster};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::centralized::key_server::{self, KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The controller.
 #[derive(Debug, Default)]
 pub struct Controller {
-    roster: Roster,
-    epoch: Epoch,
-    group_key: Option<Key>,
+    group: ServedGroup,
 }
 
 /// A member.
 #[derive(Debug, Default)]
 pub struct Member {
-    enrolment: Option<Enrolment>,
-    epoch: Epoch,
-    group_key: Option<Key>,
+    membership: Membership,
 }
 
 /// Carries the group key under the receiver's individual key.
@@ -53,88 +49,58 @@ impl Controller {
         Self::default()
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        if self.group_key.is_some() {
-            return Err(Misuse::AlreadyCreated.into());
-        }
-        if members.len() < 2 {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        self.roster.join_all(members)?;
-        self.rekey(cx, Operation::Create);
-        Ok(())
-    }
-
-    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        self.roster.join(member)?;
-        self.rekey(cx, Operation::Add);
-        Ok(())
-    }
-
-    fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        self.roster.current(member)?;
-        if self.roster.len() == 2 {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        self.roster.evict(member);
-        self.rekey(cx, Operation::Remove);
-        Ok(())
-    }
-
     fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
-        self.epoch = self.epoch.next();
         let group_key = cx.random_key();
-        cx.reserve(self.roster.len(), cx.wrapped_length(1) + 2);
-        for (member, key) in self.roster.current_members() {
-            send_group_key(cx, member, operation, self.epoch, key, &group_key);
+        self.group.enter_next(cx, group_key);
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        cx.reserve(self.group.roster.len(), cx.wrapped_length(1) + 2);
+        for (member, individual) in self.group.roster.current_members() {
+            send_group_key(cx, member, operation, epoch, individual, group_key);
         }
-        self.group_key = Some(group_key);
-        cx.event(Event::Rekeyed(self.epoch));
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        &self.group
     }
 
-    /// Sends the current group key to a member that asks for it.
-    fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        if (message.header().operation, message.header().kind) != (Operation::CatchUp, REQUEST) {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        message.body().finish()?;
-        let slot = self.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
-        let group_key = self.group_key.as_ref().ok_or(Misuse::NotCreated)?;
-        let key = self.roster.key(slot);
-        send_group_key(cx, member, Operation::CatchUp, self.epoch, key, group_key);
-        Ok(())
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.group
     }
 
-    fn require_group(&self) -> Result<(), Error> {
-        if self.group_key.is_none() {
-            return Err(Misuse::NotCreated.into());
-        }
-        Ok(())
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.rekey(cx, Operation::Create);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, _slot: u32) {
+        self.rekey(cx, Operation::Add);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
+        self.rekey(cx, Operation::Remove);
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        let (member, individual) = (self.group.roster.member(slot), self.group.roster.key(slot));
+        send_group_key(cx, member, Operation::CatchUp, epoch, individual, group_key);
     }
 }
 
 impl Party for Controller {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(members)) => self.roster.enroll(cx, self.epoch, members),
-            Input::Command(Command::Remove(member)) => self.remove(cx, member),
-            Input::Message(message) => self.answer(cx, &message),
-        }
+        key_server::step(self, cx, input)
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.epoch, key))
+        self.group.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        let group_key = if self.group_key.is_some() { Key::BYTES } else { 0 };
-        Footprint { permanent: self.roster.key_bytes() + group_key, temporary: Key::BYTES }
+        Footprint { permanent: self.group.key_bytes(), temporary: Key::BYTES }
     }
 }
 
@@ -145,31 +111,20 @@ impl Member {
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        message.from_controller()?;
-        let header = message.header();
-        match (header.operation, header.kind) {
-            (Operation::Enroll, _) if self.enrolment.is_none() => {
-                self.enrolment = Some(Enrolment::receive(message)?);
-                return Ok(());
-            }
-            (Operation::Create | Operation::Add | Operation::Remove, REKEY)
-                if self.group_key.is_some() =>
-            {
-                message.follows(self.epoch)?;
-            }
-            // Whoever has no group key yet, or caught up, takes whatever epoch the group is in.
-            (Operation::Create | Operation::Add | Operation::CatchUp, REKEY) => {
-                message.is_later_than(self.epoch)?;
-            }
-            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
         }
-        let enrolment = self.enrolment.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let header = message.header();
+        if header.kind != REKEY {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.membership.admit(message)?;
+        let individual = &self.membership.enrolment()?.key;
         let mut body = message.body();
         let wrapped = body.bytes()?;
         body.finish()?;
-        self.group_key = Some(cx.unwrap_key(&enrolment.key, header.epoch, 0, wrapped)?);
-        self.epoch = header.epoch;
-        cx.event(Event::Rekeyed(self.epoch));
+        let group_key = cx.unwrap_key(individual, header.epoch, 0, wrapped)?;
+        self.membership.enter(cx, header.epoch, group_key);
         Ok(())
     }
 }
@@ -177,22 +132,17 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::CatchUp) => {
-                cx.draft(Recipient::Controller, self.epoch, Operation::CatchUp, REQUEST).send();
-                Ok(())
-            }
-            Input::Command(_) => Err(Misuse::WrongRole.into()),
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
             Input::Message(message) => self.receive(cx, &message),
         }
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.epoch, key))
+        self.membership.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        let keys = usize::from(self.enrolment.is_some()) + usize::from(self.group_key.is_some());
-        Footprint { permanent: keys * Key::BYTES, temporary: Key::BYTES }
+        Footprint { permanent: self.membership.key_bytes(), temporary: Key::BYTES }
     }
 }
 

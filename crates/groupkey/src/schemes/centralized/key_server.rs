@@ -1,0 +1,236 @@
+//! What all key servers do alike, and all their members.
+//!
+//! The controller knows who is enrolled and who is in, refuses commands that make no sense, counts
+//! epochs, and answers members that missed something. A member takes its individual key once, takes
+//! rekey messages in the order of their epochs, and asks when it missed one. A scheme adds how its
+//! keys are made, sent and received.
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::{Event, Recipient};
+use crate::party::{Command, Input, Operation};
+use crate::schemes::centralized::enrolment::{Enrolment, Roster};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The controller's side: what differs between schemes.
+pub(crate) trait KeyServer {
+    /// The kind of the message with which a member asks for what it missed.
+    const REQUEST: u8;
+
+    /// The members and the group key.
+    fn group(&self) -> &ServedGroup;
+
+    /// The members and the group key.
+    fn group_mut(&mut self) -> &mut ServedGroup;
+
+    /// All members of a new group have joined the roster: makes and sends their keys.
+    fn create(&mut self, cx: &mut Context<'_>);
+
+    /// The member in this slot has joined the roster: makes and sends what that changes.
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32);
+
+    /// The member that was in this slot has left the roster: makes and sends what that changes.
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32);
+
+    /// Sends the member in this slot all that it needs to be in the present epoch.
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
+}
+
+/// The members, the epoch and the group key of a controller.
+#[derive(Debug, Default)]
+pub(crate) struct ServedGroup {
+    pub(crate) roster: Roster,
+    pub(crate) epoch: Epoch,
+    group_key: Option<Key>,
+}
+
+/// A member's own side: its enrolment, its epoch and the group key.
+#[derive(Debug, Default)]
+pub(crate) struct Membership {
+    enrolment: Option<Enrolment>,
+    epoch: Epoch,
+    group_key: Option<Key>,
+}
+
+/// What a member is to do with a message from its controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// The next epoch of the group it is in: what it holds still counts.
+    Continues,
+    /// The first epoch it hears of, or one after some that it missed: nothing that it holds counts.
+    StartsAnew,
+}
+
+/// A controller's step.
+pub(crate) fn step<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    input: Input<'_>,
+) -> Result<(), Error> {
+    match input {
+        Input::Command(Command::Add(member)) => add(server, cx, member),
+        Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
+        Input::Command(Command::Create(members)) => create(server, cx, members),
+        Input::Command(Command::Enroll(members)) => {
+            let group = server.group_mut();
+            group.roster.enroll(cx, group.epoch, members)
+        }
+        Input::Command(Command::Remove(member)) => remove(server, cx, member),
+        Input::Message(message) => answer(server, cx, &message),
+    }
+}
+
+fn create<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    members: &[MemberId],
+) -> Result<(), Error> {
+    let group = server.group_mut();
+    if group.group_key.is_some() {
+        return Err(Misuse::AlreadyCreated.into());
+    }
+    if members.len() < 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    group.roster.join_all(members)?;
+    server.create(cx);
+    Ok(())
+}
+
+fn add<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+    let group = server.group_mut();
+    group.require_created()?;
+    let slot = group.roster.join(member)?;
+    server.add(cx, slot);
+    Ok(())
+}
+
+fn remove<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    let group = server.group_mut();
+    group.require_created()?;
+    let slot = group.roster.current(member)?;
+    if group.roster.len() == 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    group.roster.evict(member);
+    server.remove(cx, slot);
+    Ok(())
+}
+
+/// Answers a member that asks for what it missed.
+fn answer<S: KeyServer>(
+    server: &S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let member = message.from_member()?;
+    if (message.header().operation, message.header().kind) != (Operation::CatchUp, S::REQUEST) {
+        return Err(Misbehaviour::UnexpectedMessage.into());
+    }
+    message.body().finish()?;
+    let group = server.group();
+    let slot = group.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
+    group.require_created()?;
+    server.bring_up_to_date(cx, slot);
+    Ok(())
+}
+
+impl ServedGroup {
+    /// The group key and its epoch.
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.epoch, key))
+    }
+
+    /// Enters the next epoch.
+    pub(crate) fn enter_next(&mut self, cx: &mut Context<'_>, group_key: Key) {
+        self.epoch = self.epoch.next();
+        self.group_key = Some(group_key);
+        cx.event(Event::Rekeyed(self.epoch));
+    }
+
+    /// Bytes of individual keys and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        let group_key = if self.group_key.is_some() { Key::BYTES } else { 0 };
+        self.roster.key_bytes() + group_key
+    }
+
+    fn require_created(&self) -> Result<(), Error> {
+        if self.group_key.is_none() {
+            return Err(Misuse::NotCreated.into());
+        }
+        Ok(())
+    }
+}
+
+impl Membership {
+    /// What a command makes a member do: ask for what it missed, and nothing else.
+    pub(crate) fn command(
+        &self,
+        cx: &mut Context<'_>,
+        command: Command<'_>,
+        request: u8,
+    ) -> Result<(), Error> {
+        if command != Command::CatchUp {
+            return Err(Misuse::WrongRole.into());
+        }
+        cx.draft(Recipient::Controller, self.epoch, Operation::CatchUp, request).send();
+        Ok(())
+    }
+
+    /// Takes the individual key, if this is the message that brings it.
+    pub(crate) fn take_enrolment(&mut self, message: &Message<'_>) -> Result<bool, Error> {
+        message.from_controller()?;
+        if message.header().operation != Operation::Enroll {
+            return Ok(false);
+        }
+        if self.enrolment.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.enrolment = Some(Enrolment::receive(message)?);
+        Ok(true)
+    }
+
+    /// Decides by its epoch whether a rekey message is the one to take now.
+    pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
+        match message.header().operation {
+            Operation::Create | Operation::Add | Operation::Remove if self.group_key.is_some() => {
+                message.follows(self.epoch)?;
+                Ok(Admission::Continues)
+            }
+            Operation::Create | Operation::Add | Operation::CatchUp => {
+                message.is_later_than(self.epoch)?;
+                Ok(Admission::StartsAnew)
+            }
+            Operation::Enroll | Operation::Remove => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    /// The individual key and the slot; a rekey message before them has no place.
+    pub(crate) fn enrolment(&self) -> Result<&Enrolment, Error> {
+        self.enrolment.as_ref().ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// The group key and its epoch.
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.epoch, key))
+    }
+
+    /// Enters an epoch.
+    pub(crate) fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, group_key: Key) {
+        self.epoch = epoch;
+        self.group_key = Some(group_key);
+        cx.event(Event::Rekeyed(epoch));
+    }
+
+    /// Bytes of the individual key and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        let keys = usize::from(self.enrolment.is_some()) + usize::from(self.group_key.is_some());
+        keys * Key::BYTES
+    }
+}
