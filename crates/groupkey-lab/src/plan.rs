@@ -11,7 +11,7 @@ use groupkey::catalogue::{Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupSettings, Station};
-use groupkey_sim::{HandOver, NetworkConfig, Qos};
+use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
@@ -44,6 +44,8 @@ pub struct Plan {
     /// Bytes of the request with which a member asks the controller to join or leave; `None` if the
     /// controller acts of its own accord.
     pub request_bytes: Option<u32>,
+    /// How long the network rests between two operations (ms).
+    pub rest_ms: u64,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
     /// When a subscriber hands a QoS 2 message over.
@@ -87,6 +89,7 @@ impl Plan {
             link: Timeline::default(),
             exceptions: Vec::new(),
             request_bytes: None,
+            rest_ms: 60_000,
             qos: 2,
             hand_over: HandOver::default(),
             max_in_flight: u16::MAX,
@@ -127,7 +130,8 @@ impl Plan {
     /// A stable text of everything that the outcome of a run depends on, but the seed and the steps.
     pub fn key(&self) -> String {
         let mut key = format!(
-            "{}, {} profile, {} suite, {:?}, {} members, {}, QoS {} at {:?}, {} in flight, {}, {}",
+            "{}, {} profile, {} suite, {:?}, {} members, {}, QoS {} at {:?}, {} in flight, {} ms rest, \
+             {}, {}",
             self.scheme.id,
             self.profile.name(),
             self.suite.name(),
@@ -137,6 +141,7 @@ impl Plan {
             self.qos,
             self.hand_over,
             self.max_in_flight,
+            self.rest_ms,
             self.device.name,
             self.controller_device.name,
         );
@@ -193,6 +198,7 @@ impl Plan {
             member: self.station(&self.link, &self.device)?,
             exceptions,
             request_bytes: self.request_bytes,
+            rest: Duration::from_millis(self.rest_ms),
         })
     }
 

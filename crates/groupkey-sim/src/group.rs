@@ -55,6 +55,9 @@ pub struct GroupSettings {
     /// Bytes of the request with which a member asks the controller to be added or removed; without
     /// it the controller acts of its own accord. Schemes without a controller know no request.
     pub request_bytes: Option<u32>,
+    /// How long the network rests between two operations. After more than a retransmission timeout
+    /// of it, TCP starts again with its initial window.
+    pub rest: Duration,
 }
 
 /// A device and its link to the broker.
@@ -247,6 +250,11 @@ impl GroupSimulation {
     }
 
     fn begin(&mut self) {
+        if self.epoch > Epoch(0) && self.settings.rest > Duration::ZERO {
+            self.network.wake_at(self.network.now() + self.settings.rest, REST);
+            let event = self.network.poll();
+            debug_assert_eq!(event, Some(Event::Wake { token: REST }), "nothing was under way");
+        }
         self.epoch = self.epoch.next();
         let traffic = self.network.traffic();
         self.operation = Progress { began: self.network.now(), traffic, ..Progress::default() };
@@ -528,6 +536,9 @@ impl fmt::Display for SimulationError {
 }
 
 impl std::error::Error for SimulationError {}
+
+/// The wake-up call at the end of a rest; batches of messages have the numbers from 0.
+const REST: u64 = u64::MAX;
 
 struct Seat {
     id: PartyId,

@@ -29,6 +29,7 @@ fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
         member: station,
         exceptions: Vec::new(),
         request_bytes: None,
+        rest: Duration::from_secs(60),
     }
 }
 
@@ -69,6 +70,18 @@ fn computation_on_the_way_to_the_last_member_is_told_apart() {
     assert_eq!(created.computation_ns, (7 + 10) * MS);
     assert_eq!(created.transmission_ns, 600 * MS);
     assert_eq!(created.total_ns, created.computation_ns + created.transmission_ns);
+}
+
+#[test]
+fn rest_brings_the_initial_window_back() {
+    let times = |rest| {
+        let mut group = GroupSimulation::new(GroupSettings { rest, ..settings("skdc", 100, 0.0) });
+        [group.create(100).unwrap(), group.add().unwrap()].map(|operation| operation.total_ns)
+    };
+    let [created, added] = times(Duration::from_secs(60));
+    assert_eq!(created, added);
+    let [created, added] = times(Duration::ZERO);
+    assert!(added < created, "the window has grown");
 }
 
 #[test]

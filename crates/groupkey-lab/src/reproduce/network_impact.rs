@@ -107,7 +107,7 @@ pub fn assumptions() -> Vec<String> {
          joins, speaks against it. Counted (net --request 48), it adds one message time to the joins \
          and leaves of every centralized scheme: 600 ms at 100 ms delay.",
         "A removed member is one in the middle, and a group is first created, then joined, then \
-         left.",
+         left, with a minute's rest in between, after which TCP starts again with its initial window.",
         "There is no limit of messages in flight: a window of 20 would alone take 4 s for 200 \
          messages at 100 ms, more than the 2.4 s published for SKDC with loss.",
         "The G-DH of S000 is GDH.2 whose last member hands the partial keys back from member to \

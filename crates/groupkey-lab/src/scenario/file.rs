@@ -43,6 +43,8 @@ struct File {
     runs: Option<Spanned<u32>>,
     seed: Option<u64>,
     operations: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    rest_ms: u32,
     group: Group,
     #[serde(default)]
     mqtt: Mqtt,
@@ -114,6 +116,7 @@ impl File {
         set(&mut plan.runs, self.runs.as_ref().map(|runs| *runs.get_ref()));
         set(&mut plan.seed, self.seed);
         plan.request_bytes = self.group.request_bytes;
+        plan.rest_ms = u64::from(self.rest_ms);
         let parameters = &self.group.parameters;
         plan.parameters =
             parameters.iter().map(|(name, value)| (name.get_ref().clone(), *value)).collect();
