@@ -73,9 +73,9 @@ pub enum Strategy {
 pub struct Controller {
     strategy: Strategy,
     profile: Profile,
-    roster: Roster,
-    tree: KeyTree,
-    epoch: Epoch,
+    pub(super) roster: Roster,
+    pub(super) tree: KeyTree,
+    pub(super) epoch: Epoch,
     group_key: Option<Key>,
 }
 
@@ -85,9 +85,9 @@ pub struct Member {
     strategy: Strategy,
     profile: Profile,
     degree: u32,
-    enrolment: Option<Enrolment>,
+    pub(super) enrolment: Option<Enrolment>,
     /// The keys above the member's slot, lowest first.
-    path: Vec<(Node, Key)>,
+    pub(super) path: Vec<(Node, Key)>,
     /// The level up to which the member listens to its subtrees' topics.
     listening: u8,
     epoch: Epoch,
@@ -174,18 +174,9 @@ impl Controller {
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        let slot = self.roster.current(member)?;
-        if self.roster.len() == 2 {
-            return Err(Misuse::TooFewMembers.into());
-        }
-        let before: Vec<_> = self.tree.path(slot).collect();
-        self.roster.evict(member);
-        self.tree.vacate(slot, &self.roster);
-        let path: Vec<_> = self.tree.path(slot).collect();
-        for &node in &before {
-            let key = if path.contains(&node) { cx.random_key() } else { Key::default() };
-            self.tree.set_key(node, key);
+        let (slot, path) = self.evict(member)?;
+        for &node in &path {
+            self.tree.set_key(node, cx.random_key());
         }
         if path.is_empty() {
             self.replace_root(cx, slot);
@@ -198,6 +189,24 @@ impl Controller {
             Strategy::User => self.remove_by_user(cx, slot, &path),
         }
         Ok(())
+    }
+
+    /// Takes a member out of the roster and the tree. Returns its slot and the nodes whose keys it
+    /// knew, lowest first: they need new ones.
+    pub(super) fn evict(&mut self, member: MemberId) -> Result<(u32, Vec<Node>), Error> {
+        self.require_group()?;
+        let slot = self.roster.current(member)?;
+        if self.roster.len() == 2 {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        let before: Vec<_> = self.tree.path(slot).collect();
+        self.roster.evict(member);
+        self.tree.vacate(slot, &self.roster);
+        let path: Vec<_> = self.tree.path(slot).collect();
+        for node in before.into_iter().filter(|node| !path.contains(node)) {
+            self.tree.set_key(node, Key::default());
+        }
+        Ok((slot, path))
     }
 
     /// The evicted member shared nothing but the old root, which is gone. The node below it becomes
@@ -410,7 +419,7 @@ impl Controller {
     }
 
     /// Begins a message of the present epoch; every body begins with the slot that changed.
-    fn draft<'d, 'a>(
+    pub(super) fn draft<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
         to: Recipient,
@@ -515,7 +524,7 @@ impl Controller {
     }
 
     /// The subtrees that hang off a slot's path at a node.
-    fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
+    pub(super) fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
         let children = self.tree.children(node, &self.roster);
         children.filter(move |child| !child.is_above(slot, self.tree.degree()))
     }
@@ -524,11 +533,11 @@ impl Controller {
         (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
     }
 
-    fn key(&self, node: Node) -> &Key {
+    pub(super) fn key(&self, node: Node) -> &Key {
         self.tree.key(node, &self.roster)
     }
 
-    fn begin_epoch(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         self.epoch = self.epoch.next();
         let root_key = self.key(self.tree.root(&self.roster));
         self.group_key = Some(group_key(cx, self.profile, self.epoch, root_key));
@@ -613,13 +622,24 @@ impl Member {
         let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
         let new = update.open(cx, &keys)?;
         let path = update.merge(header.operation, changed, new);
+        let slot = enrolment.slot;
+        self.enter(cx, slot, header.epoch, path)
+    }
+
+    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
+    pub(super) fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        epoch: Epoch,
+        path: Vec<(Node, Key)>,
+    ) -> Result<(), Error> {
         let Some((root, root_key)) = path.last() else {
             return Err(Misbehaviour::NothingForUs.into());
         };
-        let group_key = group_key(cx, self.profile, header.epoch, root_key);
-        let slot = enrolment.slot;
+        let group_key = group_key(cx, self.profile, epoch, root_key);
         let top = root.level;
-        self.epoch = header.epoch;
+        self.epoch = epoch;
         self.group_key = Some(group_key);
         self.path = path;
         self.listen(cx, slot, top);
