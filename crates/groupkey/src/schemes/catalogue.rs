@@ -7,6 +7,7 @@ use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::ofct;
 use crate::schemes::centralized::skdc;
 use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
 
@@ -51,6 +52,21 @@ pub static SCHEMES: &[Scheme] = &[
             member: |configuration, _| lkh_member(Strategy::Group, configuration),
         },
     ),
+    Scheme {
+        id: "ofct",
+        name: "OFCT, one-way function chain tree",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |configuration| Box::new(ofct::Controller::new(configuration.profile())),
+            member: |configuration, _| Box::new(ofct::Member::new(configuration.profile())),
+        },
+    },
     gdh(
         "gdh1",
         "GDH.1, group Diffie-Hellman, up and down",

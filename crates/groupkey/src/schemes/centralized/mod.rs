@@ -3,5 +3,6 @@
 pub(crate) mod enrolment;
 pub(crate) mod key_tree;
 pub mod lkh;
+pub mod ofct;
 pub(crate) mod path_update;
 pub mod skdc;
