@@ -52,7 +52,7 @@ use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
 use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
 use crate::schemes::centralized::path_update::{
-    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, label, record_length,
+    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, group_key, label, record_length,
 };
 use crate::secret::Key;
 use crate::wire::Message;
@@ -84,7 +84,7 @@ pub struct Controller {
 pub struct Member {
     strategy: Strategy,
     profile: Profile,
-    degree: u32,
+    pub(super) degree: u32,
     pub(super) enrolment: Option<Enrolment>,
     /// The keys above the member's slot, lowest first.
     pub(super) path: Vec<(Node, Key)>,
@@ -130,22 +130,15 @@ impl Controller {
     }
 
     fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        self.require_group()?;
-        let slot = self.roster.join(member)?;
-        self.tree.occupy(slot, &self.roster);
-        let (tree, roster) = (&self.tree, &self.roster);
-        // A node that gets its second child now had no key before.
-        let newly_keyed =
-            tree.path(slot).next().filter(|&node| tree.children(node, roster).count() == 2);
-        let path: Vec<_> = tree.path(slot).collect();
+        let (slot, mut only_child) = self.admit(member)?;
+        let path: Vec<_> = self.tree.path(slot).collect();
         let mut changes = Vec::with_capacity(path.len());
         for node in path {
             let old = self.tree.set_key(node, cx.random_key());
-            let from = match newly_keyed {
-                Some(new) if new == node => self.siblings(node, slot).next().unwrap_or(node),
-                _ => node,
+            let (from, old) = match only_child.take() {
+                Some(child) => (child, self.key(child).clone()),
+                None => (node, old),
             };
-            let old = if from == node { old } else { self.key(from).clone() };
             changes.push(Change { node, from, old });
         }
         self.begin_epoch(cx);
@@ -171,6 +164,17 @@ impl Controller {
             }
         }
         Ok(())
+    }
+
+    /// Takes a member into the roster and the tree. Returns its slot and, where the lowest key node
+    /// above it gets its second child now, and so had no key before, the other child.
+    pub(super) fn admit(&mut self, member: MemberId) -> Result<(u32, Option<Node>), Error> {
+        self.require_group()?;
+        let slot = self.roster.join(member)?;
+        self.tree.occupy(slot, &self.roster);
+        let mut siblings = self.tree.path(slot).take(1).flat_map(|node| self.siblings(node, slot));
+        let sibling = siblings.next().filter(|_| siblings.next().is_none());
+        Ok((slot, sibling))
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
@@ -381,7 +385,13 @@ impl Controller {
     }
 
     /// To one member all keys of its path, under its individual key.
-    fn welcome(&self, cx: &mut Context<'_>, slot: u32, member: MemberId, operation: Operation) {
+    pub(super) fn welcome(
+        &self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        member: MemberId,
+        operation: Operation,
+    ) {
         let to = Recipient::Member(member);
         if self.strategy == Strategy::Key && operation == Operation::Add {
             let mut records = Vec::new();
@@ -495,7 +505,7 @@ impl Controller {
     }
 
     /// Appends a record to a packed byte string.
-    fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+    pub(super) fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
         draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
             self.key(under),
             self.epoch,
@@ -648,7 +658,7 @@ impl Member {
     }
 
     /// Lets a message pass that is part of the operation by which the member came in.
-    fn overhear(&self, epoch: Epoch) -> Result<(), Error> {
+    pub(super) fn overhear(&self, epoch: Epoch) -> Result<(), Error> {
         if self.group_key.is_some() && epoch != self.epoch {
             let (got, current) = (epoch, self.epoch);
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
@@ -700,17 +710,4 @@ struct Change {
     from: Node,
     /// That key.
     old: Key,
-}
-
-/// The group key that belongs to a root key.
-fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
-    match profile {
-        Profile::Published => root.clone(),
-        Profile::Sound => {
-            let mut context = [0; 16];
-            context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
-            context[8..].copy_from_slice(&epoch.0.to_be_bytes());
-            cx.derive(root, "groupkey lkh group key", &context)
-        }
-    }
 }
