@@ -6,6 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
+use crate::schemes::centralized::gkmp;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::ofct;
 use crate::schemes::centralized::skdc;
@@ -26,6 +27,21 @@ pub static SCHEMES: &[Scheme] = &[
         parties: Parties::KeyServer {
             controller: |_| Box::new(skdc::Controller::new()),
             member: |_, _| Box::new(skdc::Member::new()),
+        },
+    },
+    Scheme {
+        id: "gkmp",
+        name: "GKMP, group key management protocol",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |_| Box::new(gkmp::Controller::new()),
+            member: |_, _| Box::new(gkmp::Member::new()),
         },
     },
     lkh(

@@ -1,6 +1,7 @@
 //! Schemes with one controller that hands out keys.
 
 pub(crate) mod enrolment;
+pub mod gkmp;
 pub(crate) mod key_tree;
 pub mod lkh;
 pub mod ofct;
