@@ -8,6 +8,7 @@ use crate::identity::MemberId;
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::gkmp;
 use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::lkh_plus;
 use crate::schemes::centralized::ofct;
 use crate::schemes::centralized::skdc;
 use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
@@ -68,6 +69,28 @@ pub static SCHEMES: &[Scheme] = &[
             member: |configuration, _| lkh_member(Strategy::Group, configuration),
         },
     ),
+    Scheme {
+        id: "lkh-plus",
+        name: "LKH+, logical key hierarchy, joins by a one-way function",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+        operations: &Operation::MEASURED,
+        // Until a removal, the keys of one epoch give those of the epochs that joins lead to.
+        claims: Claims { key_independence: false, ..Claims::ALL },
+        parameters: &[DEGREE],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |configuration| {
+                let degree = configuration.value(DEGREE.name);
+                Box::new(lkh_plus::Controller::new(configuration.profile(), degree))
+            },
+            member: |configuration, _| {
+                let degree = configuration.value(DEGREE.name);
+                Box::new(lkh_plus::Member::new(configuration.profile(), degree))
+            },
+        },
+    },
     Scheme {
         id: "ofct",
         name: "OFCT, one-way function chain tree",

@@ -4,6 +4,7 @@ pub(crate) mod enrolment;
 pub mod gkmp;
 pub(crate) mod key_tree;
 pub mod lkh;
+pub mod lkh_plus;
 pub mod ofct;
 pub(crate) mod path_update;
 pub mod skdc;
