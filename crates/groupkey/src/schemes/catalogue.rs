@@ -6,6 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
+use crate::schemes::centralized::cfkm;
 use crate::schemes::centralized::gkmp;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::lkh_plus;
@@ -104,6 +105,28 @@ pub static SCHEMES: &[Scheme] = &[
         parties: Parties::KeyServer {
             controller: |configuration| Box::new(ofct::Controller::new(configuration.profile())),
             member: |configuration, _| Box::new(ofct::Member::new(configuration.profile())),
+        },
+    },
+    Scheme {
+        id: "cfkm",
+        name: "CFKM, centralized flat key management",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+        operations: &Operation::MEASURED,
+        // Any two evicted members together get back in.
+        claims: Claims { collusion_resistance: false, ..Claims::ALL },
+        parameters: &[BITS],
+        members: (2, 1 << BITS.range.1),
+        parties: Parties::KeyServer {
+            controller: |configuration| {
+                let bits = configuration.value(BITS.name);
+                Box::new(cfkm::Controller::new(configuration.profile(), bits))
+            },
+            member: |configuration, _| {
+                let bits = configuration.value(BITS.name);
+                Box::new(cfkm::Member::new(configuration.profile(), bits))
+            },
         },
     },
     gdh(
@@ -435,6 +458,15 @@ const DEGREE: Parameter = Parameter {
     sound: 4,
     published: 2,
     range: (2, 16),
+};
+
+/// The flat table's size, and the group's: 2^bits members.
+const BITS: Parameter = Parameter {
+    name: "bits",
+    meaning: "bits of a member's number; 2^bits members at most",
+    sound: 16,
+    published: 16,
+    range: (7, 24),
 };
 
 /// G-DH's variants: the members make the key, and nobody's word is needed but a signature.
