@@ -20,8 +20,7 @@ const CDDL: &str = include_str!("../../../docs/wire.cddl");
 fn messages_are_as_described() {
     let description = Description::read();
     for scheme in SCHEMES {
-        let (family, _) = scheme.id.split_once('-').unwrap_or((scheme.id, ""));
-        let kinds = description.kinds(family);
+        let kinds = description.kinds(scheme.id);
         let mut seen = BTreeSet::new();
         for settings in all_settings(scheme) {
             let context = format!("{}, {settings:?}", scheme.id);
@@ -66,11 +65,15 @@ impl Description {
         Self(BasicContext::new(flatten_from_str(CDDL).expect("the description parses")))
     }
 
-    /// The kinds of messages of a family of schemes: the choices of the rule with its name.
-    fn kinds(&self, family: &str) -> Vec<String> {
-        let start = format!("{family} = ");
-        let rule = CDDL.lines().find_map(|line| line.strip_prefix(&start));
-        let rule = rule.unwrap_or_else(|| panic!("there is no rule {family}"));
+    /// The kinds of messages of a scheme: the choices of the rule with its name, or its family's.
+    fn kinds(&self, scheme: &str) -> Vec<String> {
+        let (family, _) = scheme.split_once('-').unwrap_or((scheme, ""));
+        let rule_of = |name: &str| {
+            let mut rules = CDDL.lines().filter_map(|line| line.split_once(" = "));
+            rules.find_map(|(rule, choices)| (rule == name).then_some(choices))
+        };
+        let rule = rule_of(scheme).or_else(|| rule_of(family));
+        let rule = rule.unwrap_or_else(|| panic!("there is no rule {scheme}"));
         rule.split(" / ").map(String::from).collect()
     }
 

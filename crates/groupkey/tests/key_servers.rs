@@ -1,4 +1,4 @@
-//! SKDC and LKH cost what the headers of their files say: messages and wrapped keys, at the
+//! SKDC, GKMP and LKH cost what the headers of their files say: messages and wrapped keys, at the
 //! controller and at the members, in complete trees and in trees with holes.
 
 use groupkey::PartyId::Controller;
@@ -21,6 +21,31 @@ fn skdc_costs_one_wrap_a_member() {
         assert_eq!(costs(&rig.remove(0).unwrap()), (n, n));
         assert_eq!(unwraps(&added, 1), 1);
         assert!(added.messages.iter().all(|m| matches!(m.to, Recipient::Member(_))));
+    }
+}
+
+#[test]
+fn gkmp_adds_with_two_messages_and_removes_by_a_new_group() {
+    for profile in PROFILES {
+        for n in [2, 3, 4, 5, 8, 9, 16, 17, 33, 100] {
+            let mut rig = rig("gkmp", profile, None);
+            let created = rig.create(n).unwrap();
+            assert_eq!(costs(&created), (n, 2 * n));
+            assert_eq!(created.meter(Controller).tally(Primitive::Wrap).calls as u32, n);
+            assert_eq!(rig.party(Controller).footprint().permanent as u32, 16 * (n + 2));
+            assert_eq!(rig.party(MemberId(0).into()).footprint().permanent, 48);
+
+            let added = rig.add(n).unwrap();
+            assert_eq!(costs(&added), (2, 4));
+            let to: Vec<_> = added.open_messages().map(|message| message.to).collect();
+            assert_eq!(to, [Recipient::Member(MemberId(n)), Recipient::Group]);
+            assert!([0, n - 1, n].iter().all(|&member| unwraps(&added, member) == 1));
+
+            let removed = rig.remove(0).unwrap();
+            assert_eq!(costs(&removed), (n, 2 * n));
+            assert!(removed.open_messages().all(|m| matches!(m.to, Recipient::Member(_))));
+            assert_eq!(unwraps(&removed, n), 1);
+        }
     }
 }
 

@@ -6,7 +6,11 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
+use crate::schemes::centralized::cfkm;
+use crate::schemes::centralized::gkmp;
 use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::lkh_plus;
+use crate::schemes::centralized::ofct;
 use crate::schemes::centralized::skdc;
 use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
 
@@ -25,6 +29,21 @@ pub static SCHEMES: &[Scheme] = &[
         parties: Parties::KeyServer {
             controller: |_| Box::new(skdc::Controller::new()),
             member: |_, _| Box::new(skdc::Member::new()),
+        },
+    },
+    Scheme {
+        id: "gkmp",
+        name: "GKMP, group key management protocol",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |_| Box::new(gkmp::Controller::new()),
+            member: |_, _| Box::new(gkmp::Member::new()),
         },
     },
     lkh(
@@ -51,6 +70,65 @@ pub static SCHEMES: &[Scheme] = &[
             member: |configuration, _| lkh_member(Strategy::Group, configuration),
         },
     ),
+    Scheme {
+        id: "lkh-plus",
+        name: "LKH+, logical key hierarchy, joins by a one-way function",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+        operations: &Operation::MEASURED,
+        // Until a removal, the keys of one epoch give those of the epochs that joins lead to.
+        claims: Claims { key_independence: false, ..Claims::ALL },
+        parameters: &[DEGREE],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |configuration| {
+                let degree = configuration.value(DEGREE.name);
+                Box::new(lkh_plus::Controller::new(configuration.profile(), degree))
+            },
+            member: |configuration, _| {
+                let degree = configuration.value(DEGREE.name);
+                Box::new(lkh_plus::Member::new(configuration.profile(), degree))
+            },
+        },
+    },
+    Scheme {
+        id: "ofct",
+        name: "OFCT, one-way function chain tree",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
+        operations: &Operation::MEASURED,
+        claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::KeyServer {
+            controller: |configuration| Box::new(ofct::Controller::new(configuration.profile())),
+            member: |configuration, _| Box::new(ofct::Member::new(configuration.profile())),
+        },
+    },
+    Scheme {
+        id: "cfkm",
+        name: "CFKM, centralized flat key management",
+        class: Class::Centralized,
+        provenance: Provenance::Reconstructed,
+        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+        operations: &Operation::MEASURED,
+        // Any two evicted members together get back in.
+        claims: Claims { collusion_resistance: false, ..Claims::ALL },
+        parameters: &[BITS],
+        members: (2, 1 << BITS.range.1),
+        parties: Parties::KeyServer {
+            controller: |configuration| {
+                let bits = configuration.value(BITS.name);
+                Box::new(cfkm::Controller::new(configuration.profile(), bits))
+            },
+            member: |configuration, _| {
+                let bits = configuration.value(BITS.name);
+                Box::new(cfkm::Member::new(configuration.profile(), bits))
+            },
+        },
+    },
     gdh(
         "gdh1",
         "GDH.1, group Diffie-Hellman, up and down",
@@ -380,6 +458,15 @@ const DEGREE: Parameter = Parameter {
     sound: 4,
     published: 2,
     range: (2, 16),
+};
+
+/// The flat table's size, and the group's: 2^bits members.
+const BITS: Parameter = Parameter {
+    name: "bits",
+    meaning: "bits of a member's number; 2^bits members at most",
+    sound: 16,
+    published: 16,
+    range: (7, 24),
 };
 
 /// G-DH's variants: the members make the key, and nobody's word is needed but a signature.

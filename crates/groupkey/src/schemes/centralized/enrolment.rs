@@ -126,6 +126,11 @@ impl Roster {
         self.joined
     }
 
+    /// Number of members that have an individual key, current or not.
+    pub(crate) fn enrolled(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Number of slots, free ones included.
     pub(crate) const fn slots(&self) -> usize {
         self.members.len()

@@ -6,7 +6,7 @@
 //! keys are made, sent and received.
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour, Misuse};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
@@ -18,6 +18,11 @@ use crate::wire::Message;
 pub(crate) trait KeyServer {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
+
+    /// How many members can be enrolled at most, if the scheme has a limit.
+    fn limit(&self) -> Option<u32> {
+        None
+    }
 
     /// The members and the group key.
     fn group(&self) -> &ServedGroup;
@@ -73,12 +78,24 @@ pub(crate) fn step<S: KeyServer>(
         Input::Command(Command::Add(member)) => add(server, cx, member),
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
-        Input::Command(Command::Enroll(members)) => {
-            let group = server.group_mut();
-            group.roster.enroll(cx, group.epoch, members)
-        }
+        Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
+    }
+}
+
+fn enroll<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    members: &[MemberId],
+) -> Result<(), Error> {
+    let limit = server.limit();
+    let group = server.group_mut();
+    match limit {
+        Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
+            Err(Unsupported::TooManyMembers { limit }.into())
+        }
+        _ => group.roster.enroll(cx, group.epoch, members),
     }
 }
 
@@ -208,6 +225,23 @@ impl Membership {
                 Ok(Admission::StartsAnew)
             }
             Operation::Enroll | Operation::Remove => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    /// Whether a broadcast tells of the member's own joining: it hears it but does not need it. One
+    /// of another epoch than that in which the member came is refused.
+    pub(crate) fn is_own_joining(
+        &self,
+        message: &Message<'_>,
+        newcomer: u32,
+    ) -> Result<bool, Error> {
+        let got = message.header().epoch;
+        match self.group_key() {
+            _ if newcomer != self.enrolment()?.slot => Ok(false),
+            Some((current, _)) if got != current => {
+                Err(Misbehaviour::StaleEpoch { got, current }.into())
+            }
+            _ => Ok(true),
         }
     }
 

@@ -54,7 +54,7 @@ use crate::schemes::centralized::key_server::{
 };
 use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
 use crate::schemes::centralized::path_update::{
-    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, label, record_length,
+    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, group_key, label, record_length,
 };
 use crate::secret::Key;
 use crate::wire::Message;
@@ -75,8 +75,8 @@ pub enum Strategy {
 pub struct Controller {
     strategy: Strategy,
     profile: Profile,
-    group: ServedGroup,
-    tree: KeyTree,
+    pub(super) group: ServedGroup,
+    pub(super) tree: KeyTree,
 }
 
 /// A member.
@@ -84,10 +84,10 @@ pub struct Controller {
 pub struct Member {
     strategy: Strategy,
     profile: Profile,
-    degree: u32,
-    membership: Membership,
+    pub(super) degree: u32,
+    pub(super) membership: Membership,
     /// The keys above the member's slot, lowest first.
-    path: Vec<(Node, Key)>,
+    pub(super) path: Vec<(Node, Key)>,
     /// The level up to which the member listens to its subtrees' topics.
     listening: u8,
 }
@@ -170,22 +170,26 @@ impl Party for Controller {
 }
 
 impl Controller {
+    /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
+    /// and so had no key before, returns its first one.
+    pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
+        self.tree.occupy(slot, &self.group.roster);
+        let lowest = self.tree.path(slot).next()?;
+        let mut siblings = self.siblings(lowest, slot);
+        siblings.next().filter(|_| siblings.next().is_none())
+    }
+
     /// Gives the nodes above a newcomer new keys.
     fn renew_path(&mut self, cx: &mut Context<'_>, slot: u32) -> Vec<Change> {
-        self.tree.occupy(slot, &self.group.roster);
-        let (tree, roster) = (&self.tree, &self.group.roster);
-        // A node that gets its second child now had no key before.
-        let newly_keyed =
-            tree.path(slot).next().filter(|&node| tree.children(node, roster).count() == 2);
-        let path: Vec<_> = tree.path(slot).collect();
+        let mut only_child = self.occupy(slot);
+        let path: Vec<_> = self.tree.path(slot).collect();
         let mut changes = Vec::with_capacity(path.len());
         for node in path {
             let old = self.tree.set_key(node, cx.random_key());
-            let from = match newly_keyed {
-                Some(new) if new == node => self.siblings(node, slot).next().unwrap_or(node),
-                _ => node,
+            let (from, old) = match only_child.take() {
+                Some(child) => (child, self.key(child).clone()),
+                None => (node, old),
             };
-            let old = if from == node { old } else { self.key(from).clone() };
             changes.push(Change { node, from, old });
         }
         changes
@@ -193,7 +197,7 @@ impl Controller {
 
     /// Takes the place of an evicted member out of the tree. Returns the nodes whose keys it knew,
     /// lowest first: they need new ones.
-    fn vacate(&mut self, slot: u32) -> Vec<Node> {
+    pub(super) fn vacate(&mut self, slot: u32) -> Vec<Node> {
         let before: Vec<_> = self.tree.path(slot).collect();
         self.tree.vacate(slot, &self.group.roster);
         let path: Vec<_> = self.tree.path(slot).collect();
@@ -399,7 +403,7 @@ impl Controller {
     }
 
     /// To one member all keys of its path, under its individual key.
-    fn welcome(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+    pub(super) fn welcome(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let to = Recipient::Member(self.group.roster.member(slot));
         if self.strategy == Strategy::Key && operation == Operation::Add {
             let mut records = Vec::new();
@@ -429,7 +433,7 @@ impl Controller {
     }
 
     /// Begins a message of the present epoch; every body begins with the slot that changed.
-    fn draft<'d, 'a>(
+    pub(super) fn draft<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
         to: Recipient,
@@ -505,7 +509,7 @@ impl Controller {
     }
 
     /// Appends a record to a packed byte string.
-    fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+    pub(super) fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
         draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
             self.key(under),
             self.group.epoch,
@@ -534,7 +538,7 @@ impl Controller {
     }
 
     /// The subtrees that hang off a slot's path at a node.
-    fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
+    pub(super) fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
         let children = self.tree.children(node, &self.group.roster);
         children.filter(move |child| !child.is_above(slot, self.tree.degree()))
     }
@@ -543,11 +547,11 @@ impl Controller {
         (0..self.group.roster.slots() as u32).filter(|&slot| self.group.roster.is_joined(slot))
     }
 
-    fn key(&self, node: Node) -> &Key {
+    pub(super) fn key(&self, node: Node) -> &Key {
         self.tree.key(node, &self.group.roster)
     }
 
-    fn begin_epoch(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         let root_key = self.key(self.tree.root(&self.group.roster));
         let group_key = group_key(cx, self.profile, self.group.epoch.next(), root_key);
         self.group.enter_next(cx, group_key);
@@ -576,10 +580,9 @@ impl Member {
         let mut body = message.body();
         let changed = body.number32()?;
         let keys = NewKeys::parse(cx, header.kind, body)?;
-        let to_all = header.to == Recipient::Group;
-        if header.operation == Operation::Add && to_all && changed == enrolment.slot {
-            // The broadcast of its own joining, which a member hears but does not need.
-            return self.overhear(header.epoch);
+        let is_broadcast = header.operation == Operation::Add && header.to == Recipient::Group;
+        if is_broadcast && self.membership.is_own_joining(message, changed)? {
+            return Ok(());
         }
         let kept = match self.membership.admit(message)? {
             Admission::Continues => &self.path[..],
@@ -592,7 +595,7 @@ impl Member {
     }
 
     /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
@@ -608,16 +611,6 @@ impl Member {
         self.listen(cx, slot, top);
         self.membership.enter(cx, epoch, group_key);
         Ok(())
-    }
-
-    /// Lets a message pass that is part of the operation by which the member came in.
-    fn overhear(&self, got: Epoch) -> Result<(), Error> {
-        match self.membership.group_key() {
-            Some((current, _)) if got != current => {
-                Err(Misbehaviour::StaleEpoch { got, current }.into())
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Subscribes to the topics of the member's subtrees, as far as they are used.
@@ -659,17 +652,4 @@ struct Change {
     from: Node,
     /// That key.
     old: Key,
-}
-
-/// The group key that belongs to a root key.
-fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
-    match profile {
-        Profile::Published => root.clone(),
-        Profile::Sound => {
-            let mut context = [0; 16];
-            context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
-            context[8..].copy_from_slice(&epoch.0.to_be_bytes());
-            cx.derive(root, "groupkey lkh group key", &context)
-        }
-    }
 }

@@ -1,8 +1,12 @@
 //! Schemes with one controller that hands out keys.
 
+pub mod cfkm;
 pub(crate) mod enrolment;
+pub mod gkmp;
 pub(crate) mod key_server;
 pub(crate) mod key_tree;
 pub mod lkh;
+pub mod lkh_plus;
+pub mod ofct;
 pub(crate) mod path_update;
 pub mod skdc;

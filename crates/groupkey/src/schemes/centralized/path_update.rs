@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::party::Operation;
+use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
 use crate::secret::Key;
@@ -67,6 +68,19 @@ pub(crate) const fn label(under: Node, target: Node) -> u64 {
 /// bundle in an epoch, the member's whole path.
 pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
     if under.level == 0 { label(under, under) } else { label(under, lowest) }
+}
+
+/// The group key that belongs to a root key.
+pub(crate) fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
+    match profile {
+        Profile::Published => root.clone(),
+        Profile::Sound => {
+            let mut context = [0; 16];
+            context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
+            context[8..].copy_from_slice(&epoch.0.to_be_bytes());
+            cx.derive(root, "groupkey lkh group key", &context)
+        }
+    }
 }
 
 impl<'a> NewKeys<'a> {

@@ -1,0 +1,371 @@
+//! CFKM, centralized flat key management: a table of two keys for each bit of a member's number. A
+//! member holds the W keys that go with its own bits, and a traffic key; the controller's table
+//! does not grow with the group. **Members that were evicted and pool what they know get back in.**
+//!
+//! Source: Waldvogel, Caronni, Sun, Weiler, Plattner, "The VersaKey framework", IEEE JSAC 17(9), 1999.
+//! Class: centralized. Provenance: reconstructed: descriptions give the table and what is wrapped
+//! under what; the messages, and the key under which a refreshed key is wrapped, are ours.
+//!
+//! With W bits, in wrapped keys; s is the number of bits that a member shares with the one who comes
+//! or goes:
+//!
+//! | operation | messages | controller | member |
+//! |---|---|---|---|
+//! | create, n members | n unicasts of W + 1 keys | n(W + 1) wraps in n calls | W + 1 unwraps in 1 call |
+//! | add | 1 unicast of W + 1 keys, 1 broadcast of none | W + 1 wraps in 1 call, W + 1 derivations | newcomer W + 1 unwraps in 1 call, others 1 + s derivations |
+//! | remove | 1 broadcast | 2W wraps, W derivations | 1 + s unwraps, s derivations |
+//! | catch up | 1 request, 1 unicast | W + 1 wraps in 1 call | W + 1 unwraps in 1 call |
+//!
+//! The group key is one derivation more for everybody. Keys held: controller n + 2W + 2, n of them
+//! individual keys for creation, joins and answers; member W + 3.
+//!
+//! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from it.
+//!
+//! Members are numbered by their slots. On a join T and the keys of the newcomer's bits go through
+//! a one-way function; the newcomer is sent the results, the others are told its slot. On a removal
+//! a random T' is wrapped under the key of each bit that the evicted member does not have, and for
+//! each bit that it has, a random key is wrapped under one derived from the old key and T'.
+//!
+//! Bodies: keys: `{KEK_0 .. KEK_(W-1), T}_individual`; notice of a join: the slot; removal: the slot
+//! and a packed byte string of `{T'}_KEK` and then of `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1.
+//!
+//! What breaks it: evict u, then v. v knew the T' of u's removal, u the keys before it; together they
+//! have the refreshed keys of u's bits, and the next T comes under each of them that is not v's.
+//! Any two members can do this, and go on doing it: they hold both keys of a bit in which they
+//! differ. Two with complementary numbers hold the whole table. The tests show it.
+//!
+//! Deviations: the epoch stands for the source's versions and revisions; a member that missed
+//! rekeys asks for its keys.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::Profile;
+use crate::schemes::centralized::key_server::{
+    self, Admission, KeyServer, Membership, ServedGroup,
+};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    bits: u32,
+    profile: Profile,
+    group: ServedGroup,
+    /// For each bit, lowest first, the keys of those who have it clear and set.
+    table: Vec<[Key; 2]>,
+    traffic_key: Key,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    bits: u32,
+    profile: Profile,
+    membership: Membership,
+    /// The key of each of the member's bits, lowest first.
+    own: Vec<Key>,
+    traffic_key: Key,
+}
+
+/// Carries a member's keys under its individual key.
+const KEYS: u8 = 0;
+/// Tells of a join.
+const NOTICE: u8 = 1;
+/// Carries what a removal replaces.
+const REFRESH: u8 = 2;
+/// Asks for the current keys.
+const REQUEST: u8 = 3;
+
+impl Controller {
+    /// A controller without members, for at most 2^`bits` of them.
+    pub fn new(profile: Profile, bits: u32) -> Self {
+        Self {
+            bits,
+            profile,
+            group: ServedGroup::default(),
+            table: Vec::new(),
+            traffic_key: Key::default(),
+        }
+    }
+
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let keys = (0..self.table.len() + 1).map(|bit| match self.table.get(bit) {
+            Some(keys) => &keys[bit_of(slot, bit as u32)],
+            None => &self.traffic_key,
+        });
+        let to = Recipient::Member(self.group.roster.member(slot));
+        cx.draft(to, self.group.epoch, operation, KEYS)
+            .wrapped(self.group.roster.key(slot), self.group.epoch, 0, keys)
+            .send();
+    }
+
+    fn begin_epoch(&mut self, cx: &mut Context<'_>) {
+        let epoch = self.group.epoch.next();
+        let group_key = group_key(cx, self.profile, epoch, &self.traffic_key);
+        self.group.enter_next(cx, group_key);
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn limit(&self) -> Option<u32> {
+        Some(1 << self.bits)
+    }
+
+    fn group(&self) -> &ServedGroup {
+        &self.group
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.group
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.table = (0..self.bits).map(|_| [cx.random_key(), cx.random_key()]).collect();
+        self.traffic_key = cx.random_key();
+        self.begin_epoch(cx);
+        let roster = &self.group.roster;
+        cx.reserve(roster.len(), cx.wrapped_length(self.bits as usize + 1) + 3);
+        for slot in (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot)) {
+            self.send_keys(cx, slot, Operation::Create);
+        }
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        for (bit, keys) in (0..).zip(&mut self.table) {
+            let key = &mut keys[bit_of(slot, bit)];
+            *key = one_way(cx, key);
+        }
+        self.traffic_key = one_way(cx, &self.traffic_key);
+        self.begin_epoch(cx);
+        self.send_keys(cx, slot, Operation::Add);
+        cx.draft(Recipient::Group, self.group.epoch, Operation::Add, NOTICE)
+            .number(u64::from(slot))
+            .send();
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        self.traffic_key = cx.random_key();
+        self.begin_epoch(cx);
+        let epoch = self.group.epoch;
+        let mut packed = Vec::with_capacity(packed_length(cx, self.bits));
+        for (bit, keys) in (0..).zip(&self.table) {
+            let kek = &keys[1 - bit_of(slot, bit)];
+            cx.wrap_keys(kek, epoch, u64::from(bit), [&self.traffic_key], &mut packed);
+        }
+        for (bit, keys) in (0..).zip(&mut self.table) {
+            let key = &mut keys[bit_of(slot, bit)];
+            let kek = refreshing_key(cx, key, &self.traffic_key);
+            *key = cx.random_key();
+            cx.wrap_keys(&kek, epoch, u64::from(bit), [&*key], &mut packed);
+        }
+        cx.draft(Recipient::Group, epoch, Operation::Remove, REFRESH)
+            .number(u64::from(slot))
+            .bytes(&packed)
+            .send();
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_keys(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let table = if self.group_key().is_some() { 2 * self.table.len() + 1 } else { 0 };
+        let permanent = self.group.key_bytes() + table * Key::BYTES;
+        Footprint { permanent, temporary: Key::BYTES }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile, bits: u32) -> Self {
+        Self {
+            bits,
+            profile,
+            membership: Membership::default(),
+            own: Vec::new(),
+            traffic_key: Key::default(),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        let header = message.header();
+        let slot = self.membership.enrolment()?.slot;
+        match (header.operation, header.kind) {
+            (Operation::Create | Operation::Add | Operation::CatchUp, KEYS) => {
+                self.take_keys(cx, message)
+            }
+            (Operation::Add, NOTICE) => self.follow_join(cx, message, slot),
+            (Operation::Remove, REFRESH) => self.follow_removal(cx, message, slot),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        self.membership.admit(message)?;
+        let enrolment = self.membership.enrolment()?;
+        let mut body = message.body();
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let epoch = message.header().epoch;
+        let mut own: Vec<_> = (0..=self.bits).map(|_| Key::default()).collect();
+        cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut own)?;
+        let traffic_key = own.pop().ok_or(Misbehaviour::Malformed)?;
+        self.enter(cx, epoch, own, traffic_key);
+        Ok(())
+    }
+
+    /// Another member joined: what the newcomer may know goes through the one-way function.
+    fn follow_join(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        slot: u32,
+    ) -> Result<(), Error> {
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let joined = self.slot(body.number32()?)?;
+        body.finish()?;
+        if self.membership.is_own_joining(message, joined)? {
+            return Ok(());
+        }
+        if self.membership.admit(message)? == Admission::StartsAnew {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let own = (0..).zip(&self.own).map(|(bit, key)| {
+            if shares(joined, slot, bit) { one_way(cx, key) } else { key.clone() }
+        });
+        let own = own.collect();
+        let traffic_key = one_way(cx, &self.traffic_key);
+        self.enter(cx, epoch, own, traffic_key);
+        Ok(())
+    }
+
+    /// Another member was evicted: a new traffic key, and new ones for the keys shared with it.
+    fn follow_removal(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        slot: u32,
+    ) -> Result<(), Error> {
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let freed = self.slot(body.number32()?)?;
+        let packed = body.bytes()?;
+        body.finish()?;
+        if packed.len() != packed_length(cx, self.bits) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        self.membership.admit(message)?;
+        let (traffic_keys, refreshed) = packed.split_at(packed.len() / 2);
+        let length = cx.wrapped_length(1);
+        let differing = (0..).zip(&self.own).zip(traffic_keys.chunks_exact(length));
+        let ((bit, kek), wrapped) = differing
+            .into_iter()
+            .find(|&((bit, _), _)| !shares(freed, slot, bit))
+            .ok_or(Misbehaviour::NothingForUs)?;
+        let traffic_key = cx.unwrap_key(kek, epoch, u64::from(bit), wrapped)?;
+        let own = (0..).zip(&self.own).zip(refreshed.chunks_exact(length));
+        let own = own.map(|((bit, key), wrapped)| {
+            if !shares(freed, slot, bit) {
+                return Ok(key.clone());
+            }
+            let kek = refreshing_key(cx, key, &traffic_key);
+            cx.unwrap_key(&kek, epoch, u64::from(bit), wrapped)
+        });
+        let own = own.collect::<Result<_, Error>>()?;
+        self.enter(cx, epoch, own, traffic_key);
+        Ok(())
+    }
+
+    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, own: Vec<Key>, traffic_key: Key) {
+        let group_key = group_key(cx, self.profile, epoch, &traffic_key);
+        self.own = own;
+        self.traffic_key = traffic_key;
+        self.membership.enter(cx, epoch, group_key);
+    }
+
+    /// A slot that a message names, if there can be such a slot.
+    fn slot(&self, number: u32) -> Result<u32, Error> {
+        if number >> self.bits == 0 { Ok(number) } else { Err(Misbehaviour::Malformed.into()) }
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let own = if self.group_key().is_some() { self.own.len() + 1 } else { 0 };
+        let permanent = self.membership.key_bytes() + own * Key::BYTES;
+        Footprint { permanent, temporary: (self.own.len() + 1) * Key::BYTES }
+    }
+}
+
+/// A bit of a member's number, as a column of the table.
+const fn bit_of(slot: u32, bit: u32) -> usize {
+    (slot >> bit & 1) as usize
+}
+
+/// Whether two members have a bit, and so its key, in common.
+const fn shares(slot: u32, other: u32, bit: u32) -> bool {
+    bit_of(slot, bit) == bit_of(other, bit)
+}
+
+/// Length of the wrapped keys of a removal.
+const fn packed_length(cx: &Context<'_>, bits: u32) -> usize {
+    2 * bits as usize * cx.wrapped_length(1)
+}
+
+/// What a key becomes when a member joins that is to hold it.
+fn one_way(cx: &mut Context<'_>, key: &Key) -> Key {
+    cx.derive(key, "groupkey cfkm join", &[])
+}
+
+/// The key under which a key's successor is wrapped: known to those who have the old key and the new
+/// traffic key, which an evicted member has not.
+fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
+    cx.derive(old, "groupkey cfkm refresh", traffic_key.as_bytes())
+}
+
+/// The group key that belongs to a traffic key.
+fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
+    match profile {
+        Profile::Published => traffic_key.clone(),
+        Profile::Sound => {
+            let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
+            cx.derive(traffic_key, "groupkey cfkm group key", context.as_flattened())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

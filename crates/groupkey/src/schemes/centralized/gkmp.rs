@@ -1,0 +1,213 @@
+//! GKMP, the group key management protocol: a star like SKDC, whose members share a second key, the
+//! one that wraps the next group key when somebody joins.
+//!
+//! Source: Harney and Muckenhirn, RFC 2093 and RFC 2094, 1997. Class: centralized. Provenance:
+//! reconstructed: the RFCs leave open who rekeys when, and have no message for a single removal.
+//!
+//! A group key packet is two keys drawn together: GTEK, the group key, and GKEK, under which the
+//! next packet is broadcast.
+//!
+//! | operation | messages | controller | member |
+//! |---|---|---|---|
+//! | create, n members | n unicasts of a packet | n wraps of 2 keys | 1 unwrap |
+//! | add, to n members | 1 broadcast, 1 unicast of a packet | 2 wraps of 2 keys | 1 unwrap |
+//! | remove, from n members | n - 1 unicasts of a packet | n - 1 wraps of 2 keys | 1 unwrap |
+//! | catch up | 1 request, 1 unicast of a packet | 1 wrap of 2 keys | 1 unwrap |
+//!
+//! Keys held: controller n + 2, member 3. Profiles: `sound` and `published` are the same.
+//!
+//! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`; the broadcast of an add is
+//! `slot of the newcomer, {GTEK', GKEK'}_GKEK`.
+//!
+//! Deviations from the RFCs: the controller alone draws the first packet (there, with the first
+//! member). An add always replaces the packet; the RFCs also allow giving the newcomer a copy of the
+//! current one, which lets it read what was sent before it came, and is not implemented. A remove
+//! makes a new group of those who stay, under their individual keys; a packet under the old GKEK,
+//! which the evicted member has too, would exclude nobody and is not offered. There is no rekey on a
+//! schedule, and no certificates: who may join is the application's matter. A member that missed
+//! rekeys asks for the current packet.
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::centralized::key_server::{
+    self, Admission, KeyServer, Membership, ServedGroup,
+};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The controller.
+#[derive(Debug, Default)]
+pub struct Controller {
+    group: ServedGroup,
+    /// GKEK, under which the next packet goes to those who have this one.
+    wrapping_key: Key,
+}
+
+/// A member.
+#[derive(Debug, Default)]
+pub struct Member {
+    membership: Membership,
+    /// GKEK.
+    wrapping_key: Key,
+}
+
+/// Carries a packet under the receiver's individual key.
+const PACKET: u8 = 0;
+/// Carries a packet under the GKEK of the packet before it.
+const REKEY: u8 = 1;
+/// Asks for the current packet.
+const REQUEST: u8 = 2;
+
+/// A packet is GTEK, which is the group key, and GKEK.
+const PACKET_KEYS: usize = 2;
+
+impl Controller {
+    /// A controller without members.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Draws the packet of the next epoch; returns the GKEK of the one before.
+    fn renew(&mut self, cx: &mut Context<'_>) -> Key {
+        let group_key = cx.random_key();
+        self.group.enter_next(cx, group_key);
+        core::mem::replace(&mut self.wrapping_key, cx.random_key())
+    }
+
+    /// Sends a new packet to every member under the member's individual key.
+    fn begin_anew(&mut self, cx: &mut Context<'_>, operation: Operation) {
+        self.renew(cx);
+        cx.reserve(self.group.roster.len(), cx.wrapped_length(PACKET_KEYS) + 2);
+        for (member, individual) in self.group.roster.current_members() {
+            self.send_packet(cx, member, individual, operation);
+        }
+    }
+
+    fn send_packet(
+        &self,
+        cx: &mut Context<'_>,
+        member: MemberId,
+        individual: &Key,
+        operation: Operation,
+    ) {
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        cx.draft(Recipient::Member(member), epoch, operation, PACKET)
+            .wrapped(individual, epoch, 0, [group_key, &self.wrapping_key])
+            .send();
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        &self.group
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.group
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.begin_anew(cx, Operation::Create);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let old = self.renew(cx);
+        let roster = &self.group.roster;
+        self.send_packet(cx, roster.member(slot), roster.key(slot), Operation::Add);
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        cx.draft(Recipient::Group, epoch, Operation::Add, REKEY)
+            .number(u64::from(slot))
+            .wrapped(&old, epoch, 0, [group_key, &self.wrapping_key])
+            .send();
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
+        self.begin_anew(cx, Operation::Remove);
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        let roster = &self.group.roster;
+        self.send_packet(cx, roster.member(slot), roster.key(slot), Operation::CatchUp);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let wrapping_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
+        let permanent = self.group.key_bytes() + wrapping_key;
+        Footprint { permanent, temporary: PACKET_KEYS * Key::BYTES }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        let header = message.header();
+        let individual = &self.membership.enrolment()?.key;
+        let mut body = message.body();
+        let newcomer = if header.kind == REKEY { Some(body.number32()?) } else { None };
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let kek = match (header.operation, header.kind, newcomer) {
+            (Operation::Add, REKEY, Some(newcomer)) => {
+                if self.membership.is_own_joining(message, newcomer)? {
+                    return Ok(());
+                }
+                if self.membership.admit(message)? == Admission::StartsAnew {
+                    return Err(Misbehaviour::UnexpectedMessage.into());
+                }
+                &self.wrapping_key
+            }
+            (_, PACKET, _) => {
+                self.membership.admit(message)?;
+                individual
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
+        let mut packet = [Key::default(), Key::default()];
+        cx.unwrap_keys(kek, header.epoch, 0, wrapped, &mut packet)?;
+        let [group_key, wrapping_key] = packet;
+        self.wrapping_key = wrapping_key;
+        self.membership.enter(cx, header.epoch, group_key);
+        Ok(())
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let wrapping_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
+        let permanent = self.membership.key_bytes() + wrapping_key;
+        Footprint { permanent, temporary: PACKET_KEYS * Key::BYTES }
+    }
+}

@@ -1,0 +1,225 @@
+//! OFCT, the one-way function chain tree: LKH's binary tree, in which the new keys of a removal are
+//! a chain. Each follows from a seed, and each seed from the one below, so that one wrapped seed
+//! brings a subtree all new keys from there to the root: half of what LKH sends.
+//!
+//! Source: Canetti, Garay, Itkis, Micciancio, Naor, Pinkas, "Multicast security: a taxonomy and some
+//! efficient constructions", INFOCOM 1999; the name is Rafaeli and Hutchison's, 2003. Class:
+//! centralized. Provenance: reconstructed: the removal from the description above, and creation and
+//! join are those of LKH, for the paper was not at hand.
+//!
+//! With a seed r, `R(r)` is the next seed and `L(r)` a key. For key nodes `v_1 .. v_p` of the evicted
+//! member's path, lowest first, r_1 is random, `r_(j+1) = R(r_j)`, and `L(r_j)` is the key of `v_j`.
+//! For each subtree s that hangs off the path at `v_j`, the controller broadcasts `{r_j}_s`.
+//!
+//! In wrapped keys, where h key nodes are above the member (after an add, before a remove):
+//!
+//! | operation | messages | controller | member |
+//! |---|---|---|---|
+//! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
+//! | add | 1 unicast, 1 broadcast | 2h wraps | newcomer h unwraps in one call, others at most h |
+//! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
+//! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
+//!
+//! The lowest of the h nodes is contracted (see `key_tree`), so that p = h - 1, and two subtrees get
+//! r_1. Where that leaves no node, h = 1, the other child becomes the root with a new key, `L(r_1)`,
+//! and `r_1` comes under its old one: 1 wrap, 1 derivation. The group key is one derivation more.
+//!
+//! Keys held: as in LKH of degree 2, controller 2n, member at most h + 2. Profiles: `published` uses
+//! the root key as group key; `sound` derives it.
+//!
+//! Bodies: those of `lkh-group`, but a removal's is the slot that was freed and a packed byte string
+//! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
+//! target: they are those whose keys the member holds.
+//!
+//! Deviations: contraction, and what happens at the root; a member that missed rekeys asks for its
+//! path.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::Profile;
+use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    lkh: lkh::Controller,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    lkh: lkh::Member,
+}
+
+/// Carries seeds; LKH has the kinds below.
+const SEEDS: u8 = 3;
+
+const DEGREE: u32 = 2;
+
+impl Controller {
+    /// A controller without members.
+    pub fn new(profile: Profile) -> Self {
+        Self { lkh: lkh::Controller::new(Strategy::Group, profile, DEGREE) }
+    }
+
+    /// The nodes that get new keys, lowest first, and under which node's key the seed of each is
+    /// wrapped.
+    fn wraps(&self, slot: u32, path: Vec<Node>) -> (Vec<Node>, Vec<(Node, usize)>) {
+        if path.is_empty() {
+            // The evicted member shared nothing but the old root, which is gone.
+            let root = self.lkh.tree.root(&self.lkh.group.roster);
+            return ([root].into(), [(root, 0)].into());
+        }
+        let siblings = path.iter().enumerate().flat_map(|(place, &target)| {
+            self.lkh.siblings(target, slot).map(move |under| (under, place))
+        });
+        let wraps = siblings.collect();
+        (path, wraps)
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = lkh::Controller::REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        self.lkh.group()
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        self.lkh.group_mut()
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.lkh.create(cx);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        self.lkh.add(cx, slot);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let path = self.lkh.vacate(slot);
+        let (path, mut wraps) = self.wraps(slot, path);
+        wraps.sort_unstable();
+        let chain = Chain::new(cx.random_key(), path.len(), cx);
+        // Before the new keys are set: a root that is left alone gets its own under its old one.
+        let mut records = Vec::with_capacity(record_length(cx) * wraps.len());
+        for (under, place) in wraps {
+            let target = path[place];
+            records.extend_from_slice(&under.id().to_be_bytes());
+            records.extend_from_slice(&target.id().to_be_bytes());
+            let (kek, label) = (self.lkh.key(under), label(under, target));
+            let epoch = self.lkh.group.epoch.next();
+            cx.wrap_keys(kek, epoch, label, [&chain.seeds[place]], &mut records);
+        }
+        for (&node, key) in path.iter().zip(chain.keys) {
+            self.lkh.tree.set_key(node, key);
+        }
+        self.lkh.begin_epoch(cx);
+        self.lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.lkh.bring_up_to_date(cx, slot);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.lkh.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.lkh.footprint()
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile) -> Self {
+        Self { lkh: lkh::Member::new(Strategy::Group, profile, DEGREE) }
+    }
+
+    /// Takes the one seed that it can open, and follows the chain from there.
+    fn follow_removal(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        message.from_controller()?;
+        let header = message.header();
+        if header.kind != SEEDS {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let enrolment = self.lkh.membership.enrolment()?;
+        let mut body = message.body();
+        let freed = body.number32()?;
+        let records = NewKeys::parse(cx, RECORDS, body)?;
+        self.lkh.membership.admit(message)?;
+        let kept = &self.lkh.path[..];
+        let update = Update { degree: DEGREE, enrolment, kept, epoch: header.epoch };
+        let mut opened = update.open(cx, &records)?;
+        let Some((target, seed)) = opened.pop() else {
+            return Err(Misbehaviour::NothingForUs.into());
+        };
+        let renewed = kept.iter().map(|&(node, _)| node).filter(|&node| {
+            // A node that is not above the freed slot became the root, and none above it is left.
+            node == target || node > target && target.is_above(freed, DEGREE)
+        });
+        let renewed: Vec<_> = renewed.collect();
+        if !opened.is_empty() || renewed.first() != Some(&target) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let keys = Chain::new(seed, renewed.len(), cx).keys;
+        let path = update.merge(Operation::Remove, freed, renewed.into_iter().zip(keys).collect());
+        self.lkh.enter(cx, header.epoch, path)
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Message(message) if message.header().operation == Operation::Remove => {
+                self.follow_removal(cx, &message)
+            }
+            _ => self.lkh.step(cx, input),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.lkh.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.lkh.footprint()
+    }
+}
+
+/// Seeds of which each follows from the one before, and the key that follows from each.
+struct Chain {
+    seeds: Vec<Key>,
+    keys: Vec<Key>,
+}
+
+impl Chain {
+    /// A chain of this length, at least one.
+    fn new(first: Key, length: usize, cx: &mut Context<'_>) -> Self {
+        let mut seeds = Vec::with_capacity(length);
+        seeds.push(first);
+        for place in 1..length {
+            seeds.push(cx.derive(&seeds[place - 1], "groupkey ofct right", &[]));
+        }
+        let keys = seeds.iter().map(|seed| cx.derive(seed, "groupkey ofct left", &[])).collect();
+        Self { seeds, keys }
+    }
+}
