@@ -96,7 +96,9 @@ pub fn run(
     // Beside the caller's own wish to stop: a run or the sink has failed.
     let failed = AtomicBool::new(false);
     let work = Work::new(plans);
-    let (sender, done) = mpsc::channel();
+    // Each run is handed over before its thread begins another, so that a wish to stop, which may
+    // come with the progress, is heard at once.
+    let (sender, done) = mpsc::sync_channel(0);
     thread::scope(|scope| {
         for _ in 0..options.threads.clamp(1, work.total.max(1)) {
             let (sender, work, failed) = (sender.clone(), &work, &failed);

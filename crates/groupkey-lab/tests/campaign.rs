@@ -67,7 +67,7 @@ fn an_interrupted_campaign_goes_on_where_it_was() {
 
     let stop = AtomicBool::new(false);
     let stop_after_a_plan = |progress: Progress| {
-        stop.store(progress.plans_done == 1, Ordering::Relaxed);
+        stop.fetch_or(progress.plans_done == 1, Ordering::Relaxed);
     };
     let options = Options { threads: 1, stop: &stop, on_progress: &stop_after_a_plan };
     let (outcome, mut rows) = gathered(&plans, &options);
