@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Every party runs the scheme's own code; the network between them is simulated: links with
     /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as
     /// it takes on the chosen device. Lists, separated by commas, give one row for each combination.
-    /// The same arguments and seed give the same numbers, on any machine and with any number of
+    /// The same arguments and seed give the same numbers, with any number of
     /// threads.
     Net(Box<NetArguments>),
     /// Run a published study again and set our numbers beside the published ones.
