@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use arbitrary::Arbitrary;
-use groupkey::Suite;
+use groupkey::{Operation, Suite};
 use groupkey::catalogue::{Class, Profile, SCHEMES};
 use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
 use libfuzzer_sys::fuzz_target;
@@ -29,6 +29,7 @@ fuzz_target!(|input: Input| {
         hostile: true,
         ..Settings::default()
     };
+    let can = |operation| scheme.operations.contains(&operation);
     let size = 2 + u32::from(size) % if centralized { 40 } else { 6 };
     let mut history = History {
         rig: Rig::new(scheme, settings),
@@ -42,6 +43,11 @@ fuzz_target!(|input: Input| {
     for step in input.steps.into_iter().take(16) {
         match step.into() {
             Move::Add => history.add(),
+            Move::Batch(joining, leaving, place) if can(Operation::Batch) => {
+                history.batch(joining % 4, leaving % 4, place);
+            }
+            Move::Rekey if can(Operation::Rekey) => history.rekey(),
+            Move::Batch(..) | Move::Rekey => {}
             Move::Remove(place) => history.remove(place),
             // Without a controller, who is asleep can hold up the group.
             Move::Sleep(place) if centralized => history.sleep(place),
@@ -63,6 +69,8 @@ struct Input {
 #[derive(Arbitrary, Debug)]
 enum Step {
     Add,
+    Batch(u8, u8, u16),
+    Rekey,
     Remove(u16),
     Sleep(u16),
     Wake,
@@ -72,6 +80,8 @@ impl From<Step> for Move {
     fn from(step: Step) -> Self {
         match step {
             Step::Add => Self::Add,
+            Step::Batch(joining, leaving, place) => Self::Batch(joining, leaving, place),
+            Step::Rekey => Self::Rekey,
             Step::Remove(place) => Self::Remove(place),
             Step::Sleep(place) => Self::Sleep(place),
             Step::Wake => Self::Wake,
@@ -103,6 +113,31 @@ impl History {
         self.rig.remove(leaver).expect("remove");
         self.members.remove(&leaver);
         self.asleep.remove(&leaver);
+        self.check();
+    }
+
+    fn batch(&mut self, joining: u8, leaving: u8, place: u16) {
+        let awake = self.members.len() - self.asleep.len();
+        let leaving = usize::from(leaving).min(awake.saturating_sub(2));
+        if usize::from(joining) + leaving == 0 {
+            return;
+        }
+        let joining: Vec<_> = (self.next_id..).take(joining.into()).collect();
+        self.next_id += joining.len() as u32;
+        let start = usize::from(place) % self.members.len();
+        let leaving: Vec<_> =
+            self.members.iter().cycle().skip(start).take(leaving).copied().collect();
+        self.rig.batch(&joining, &leaving).expect("batch");
+        self.members.extend(&joining);
+        for leaver in leaving {
+            self.members.remove(&leaver);
+            self.asleep.remove(&leaver);
+        }
+        self.check();
+    }
+
+    fn rekey(&mut self) {
+        self.rig.rekey().expect("rekey");
         self.check();
     }
 

@@ -69,6 +69,10 @@ pub enum Misuse {
     AlreadyEnrolled(MemberId),
     /// The group exists already.
     AlreadyCreated,
+    /// A batch in which nobody comes or goes.
+    EmptyBatch,
+    /// The member is to be evicted twice at once.
+    NamedTwice(MemberId),
     /// The group has not been created.
     NotCreated,
     /// The member has no individual key: enrol it first.
@@ -154,6 +158,8 @@ impl fmt::Display for Misuse {
             Self::AlreadyMember(member) => write!(f, "member {member} is in the group already"),
             Self::AlreadyEnrolled(member) => write!(f, "member {member} is enrolled already"),
             Self::AlreadyCreated => write!(f, "the group exists already"),
+            Self::EmptyBatch => write!(f, "the batch names nobody"),
+            Self::NamedTwice(member) => write!(f, "member {member} is named twice"),
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),

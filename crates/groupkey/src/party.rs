@@ -47,12 +47,22 @@ pub enum Input<'a> {
 pub enum Command<'a> {
     /// Take a member into the running group.
     Add(MemberId),
+    /// Take members in and evict others, all in one change of the key. Those who join must be
+    /// enrolled; nobody may be named twice.
+    Batch {
+        /// They join.
+        joining: &'a [MemberId],
+        /// They leave.
+        leaving: &'a [MemberId],
+    },
     /// Ask for what was missed, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch).
     CatchUp,
     /// Make a group of these members, at least two, in this order.
     Create(&'a [MemberId]),
     /// Deployment phase: give each of these an individual key over a confidential channel.
     Enroll(&'a [MemberId]),
+    /// A new period begins: change the key though nobody comes or goes.
+    Rekey,
     /// Evict a member.
     Remove(MemberId),
 }
@@ -71,6 +81,10 @@ pub enum Operation {
     Remove = 3,
     /// A member that missed something is brought up to date.
     CatchUp = 4,
+    /// Members join and others leave, in one change.
+    Batch = 5,
+    /// A new period begins, with the same members.
+    Rekey = 6,
 }
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
@@ -94,6 +108,8 @@ impl Operation {
             Self::Add => "add",
             Self::Remove => "remove",
             Self::CatchUp => "catch-up",
+            Self::Batch => "batch",
+            Self::Rekey => "rekey",
         }
     }
 
@@ -104,6 +120,8 @@ impl Operation {
             2 => Some(Self::Add),
             3 => Some(Self::Remove),
             4 => Some(Self::CatchUp),
+            5 => Some(Self::Batch),
+            6 => Some(Self::Rekey),
             _ => None,
         }
     }

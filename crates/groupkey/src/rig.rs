@@ -26,7 +26,7 @@ use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
-use crate::party::{Command, Operation, Party};
+use crate::party::{Command, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Scheme};
 use crate::secret::Key;
 
@@ -191,14 +191,29 @@ impl Rig {
         everybody.remove(&member);
         self.command(Command::Remove(member), &everybody)?;
         self.current = everybody;
-        if let Some(mut seat) = self.seats.remove(&member.into()) {
-            seat.standing = Standing::Former;
-            // The id may come back as a new party; the old one listens on under an id of its own.
-            let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
-            self.sequence += 1;
-            seat.acts_as = Some(member.into());
-            self.seats.insert(ghost, seat);
-        }
+        self.dismiss(member);
+        self.settle()
+    }
+
+    /// Takes members in and evicts others in one change. Those evicted stay on as outsiders.
+    pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<Report, RigError> {
+        let joining: Vec<_> = joining.iter().copied().map(MemberId).collect();
+        let leaving: Vec<_> = leaving.iter().copied().map(MemberId).collect();
+        self.enroll(&joining)?;
+        self.begin();
+        let mut everybody = self.current.clone();
+        everybody.extend(&joining);
+        everybody.retain(|member| !leaving.contains(member));
+        self.command(Command::Batch { joining: &joining, leaving: &leaving }, &everybody)?;
+        self.current = everybody;
+        leaving.into_iter().for_each(|member| self.dismiss(member));
+        self.settle()
+    }
+
+    /// Begins a new period with the same members.
+    pub fn rekey(&mut self) -> Result<Report, RigError> {
+        self.begin();
+        self.command(Command::Rekey, &self.current.clone())?;
         self.settle()
     }
 
@@ -284,6 +299,17 @@ impl Rig {
             self.drive()?;
         }
         Ok(())
+    }
+
+    /// Makes an evicted member an outsider. Its id may come back as a new party; the old one listens
+    /// on under an id of its own.
+    fn dismiss(&mut self, member: MemberId) {
+        let Some(mut seat) = self.seats.remove(&member.into()) else { return };
+        seat.standing = Standing::Former;
+        seat.acts_as = Some(member.into());
+        let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
+        self.sequence += 1;
+        self.seats.insert(ghost, seat);
     }
 
     fn begin(&mut self) {
@@ -542,21 +568,14 @@ struct Delivery {
 pub enum Move {
     /// A new member joins.
     Add,
+    /// So many new members join and so many at a place leave, in one change, if the scheme can.
+    Batch(u8, u8, u16),
+    /// A new period begins, if the scheme has periods.
+    Rekey,
     /// The current member at this place (modulo their number) leaves.
     Remove(u16),
     /// The current member at this place sleeps through what follows.
     Sleep(u16),
     /// All sleepers catch up.
     Wake,
-}
-
-impl Move {
-    /// The operation whose cost this move shows, if any.
-    pub const fn operation(self) -> Option<Operation> {
-        match self {
-            Self::Add => Some(Operation::Add),
-            Self::Remove(_) => Some(Operation::Remove),
-            Self::Sleep(_) | Self::Wake => None,
-        }
-    }
 }

@@ -295,7 +295,7 @@ mod tests {
             any::<u32>().prop_map(|id| Recipient::Member(MemberId(id))),
             any::<u32>().prop_map(|id| Recipient::Subset(SubsetId(id))),
         ];
-        (any::<u64>(), any::<u64>(), 0..5u8, any::<u8>(), party, to).prop_map(
+        (any::<u64>(), any::<u64>(), 0..7u8, any::<u8>(), party, to).prop_map(
             |(group, epoch, operation, kind, sender, to)| Header {
                 group: GroupId(group),
                 epoch: Epoch(epoch),

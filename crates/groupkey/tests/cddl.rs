@@ -10,7 +10,7 @@ use ciborium::Value;
 use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use groupkey::credentials::Credentials;
 use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
-use groupkey::{Command, Context, GroupId, MemberId, Outbox, PartyId, Setting, Suite};
+use groupkey::{Command, Context, GroupId, MemberId, Operation, Outbox, PartyId, Setting, Suite};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -132,6 +132,14 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
         rig.sleep(3);
         take(rig.remove(5));
         take(rig.catch_up(3));
+    }
+    if scheme.operations.contains(&Operation::Rekey) {
+        take(rig.rekey());
+    }
+    if scheme.operations.contains(&Operation::Batch) {
+        take(rig.batch(&[800, 801, 802], &[0, 2]));
+        take(rig.batch(&[], &[4]));
+        take(rig.batch(&[900], &[]));
     }
     // Without its last member, a key tree of five becomes lower.
     let mut rig = Rig::new(scheme, settings);

@@ -12,7 +12,7 @@
 //!
 //! The group has n members before the operation (a creation makes n). A parameter that is not named
 //! has its value in the profile; "-" names none. Suite `standard`, protection MAC. The member that
-//! leaves is number n/2, counted from 0. Body bytes are the scheme's own; wire bytes are with header
+//! leaves is number n/2, counted from 0; in a batch two join, and numbers n/2 and n/2 + 1 leave. Body bytes are the scheme's own; wire bytes are with header
 //! and tag; what is below the message (MQTT, TCP) is in neither.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,6 @@ use std::fs;
 use std::path::Path;
 
 use groupkey::catalogue::{self, Profile, SCHEMES};
-use groupkey::party::Operation;
 use groupkey::rig::{Report, Rig, Settings};
 
 const MARKER: &str = "<!-- sizes -->";
@@ -110,7 +109,12 @@ impl Row {
             "create" => created,
             "add" => rig.add(self.members).expect("a member joins"),
             "remove" => rig.remove(self.members / 2).expect("a member leaves"),
-            other => panic!("{other} is none of {:?}", Operation::MEASURED.map(Operation::name)),
+            "rekey" => rig.rekey().expect("a new period begins"),
+            "batch" => {
+                let (n, middle) = (self.members, self.members / 2);
+                rig.batch(&[n, n + 1], &[middle, middle + 1]).expect("two join and two leave")
+            }
+            other => panic!("{other} is no operation that has sizes"),
         };
         sizes(&report)
     }

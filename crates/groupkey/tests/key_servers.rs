@@ -41,6 +41,10 @@ fn gkmp_adds_with_two_messages_and_removes_by_a_new_group() {
             assert_eq!(to, [Recipient::Member(MemberId(n)), Recipient::Group]);
             assert!([0, n - 1, n].iter().all(|&member| unwraps(&added, member) == 1));
 
+            let rekeyed = rig.rekey().unwrap();
+            assert_eq!(costs(&rekeyed), (1, 2));
+            assert_eq!(unwraps(&rekeyed, 1), 1);
+
             let removed = rig.remove(0).unwrap();
             assert_eq!(costs(&removed), (n, 2 * n));
             assert!(removed.open_messages().all(|m| matches!(m.to, Recipient::Member(_))));

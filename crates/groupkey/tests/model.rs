@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
-use groupkey::error::{Error, Misuse};
+use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
-use groupkey::{Command, MemberId, PartyId, Suite};
+use groupkey::{Command, MemberId, Operation, PartyId, Suite};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -33,10 +33,12 @@ fn hundreds_of_operations_at_many_sizes() {
         let sizes = if scheme.class == Class::Distributed { &SIZES[..6] } else { &SIZES[..] };
         for &size in sizes {
             let moves: Vec<_> = (0..40u16)
-                .map(|i| match (u32::from(i) * 7 + size) % 5 {
+                .map(|i| match (u32::from(i) * 7 + size) % 7 {
                     0 | 3 => Move::Add,
                     1 => Move::Remove(i * 31),
                     2 => Move::Remove(i * 17 + 1),
+                    4 => Move::Batch(i as u8 % 4, i as u8 % 3, i * 11),
+                    5 => Move::Rekey,
                     _ if i % 2 == 0 => Move::Sleep(i * 13),
                     _ => Move::Wake,
                 })
@@ -68,6 +70,37 @@ fn bad_commands_change_nothing() {
                 "{}: {command:?}",
                 scheme.id
             );
+        }
+        assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+        rig.add(5).unwrap();
+        assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+    }
+}
+
+#[test]
+fn bad_batches_change_nothing() {
+    for scheme in SCHEMES {
+        let mut rig = Rig::new(scheme, Settings::default());
+        rig.create(5).unwrap();
+        let before = rig.agreed_key().unwrap().clone();
+        let member = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
+        let unsupported = Error::Unsupported(Unsupported::Operation);
+        for (joining, leaving, misuse) in [
+            (&[][..], &[][..], Misuse::EmptyBatch),
+            (&[3], &[], Misuse::AlreadyMember(MemberId(3))),
+            (&[3], &[3], Misuse::AlreadyMember(MemberId(3))),
+            (&[77], &[], Misuse::NotEnrolled(MemberId(77))),
+            (&[], &[77], Misuse::NotMember(MemberId(77))),
+            (&[], &[1, 2, 1], Misuse::NamedTwice(MemberId(1))),
+            (&[], &[0, 1, 2, 3], Misuse::TooFewMembers),
+        ] {
+            let (joining, leaving) = (&member(joining)[..], &member(leaving)[..]);
+            let actor =
+                if scheme.has_controller() { PartyId::Controller } else { MemberId(4).into() };
+            let can = scheme.operations.contains(&Operation::Batch);
+            let error = if can { Error::Misuse(misuse) } else { unsupported };
+            let refused = rig.command_to(actor, Command::Batch { joining, leaving });
+            assert_eq!(refused, Err(error), "{}: {joining:?}, {leaving:?}", scheme.id);
         }
         assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
         rig.add(5).unwrap();
@@ -142,6 +175,8 @@ fn any_move() -> impl Strategy<Value = Move> {
     prop_oneof![
         4 => Just(Move::Add),
         4 => any::<u16>().prop_map(Move::Remove),
+        2 => (0u8..4, 0u8..4, any::<u16>()).prop_map(|(join, leave, at)| Move::Batch(join, leave, at)),
+        1 => Just(Move::Rekey),
         1 => any::<u16>().prop_map(Move::Sleep),
         1 => Just(Move::Wake),
     ]
@@ -198,6 +233,8 @@ impl History {
     fn act(&mut self, action: Move) -> Result<(), String> {
         match action {
             Move::Add => self.add(),
+            Move::Batch(joining, leaving, place) => self.batch(joining, leaving, place),
+            Move::Rekey => self.rekey(),
             Move::Remove(place) => self.remove(place),
             Move::Sleep(place) => self.sleep(place),
             Move::Wake => self.wake(),
@@ -210,12 +247,55 @@ impl History {
         let report = self.rig.add(newcomer).map_err(|error| error.to_string())?;
         self.members.insert(newcomer);
         self.check_new_key()?;
-        // A newcomer that recorded everything before it came gets nothing out of it.
+        self.replay_to(newcomer)?;
+        self.listen(&report);
+        Ok(())
+    }
+
+    /// A newcomer that recorded everything before it came gets nothing out of it.
+    fn replay_to(&mut self, newcomer: u32) -> Result<(), String> {
         for message in self.heard.iter().rev().take(40) {
             let _ = self.rig.inject(MemberId(newcomer).into(), message);
         }
-        self.listen(&report);
         self.rig.agreed_key().map(drop).map_err(|error| format!("old messages: {error}"))
+    }
+
+    fn batch(&mut self, joining: u8, leaving: u8, place: u16) -> Result<(), String> {
+        let awake = self.members.len() - self.asleep.len();
+        let leaving = usize::from(leaving).min(awake.saturating_sub(2));
+        if !self.can(Operation::Batch) || usize::from(joining) + leaving == 0 {
+            return Ok(());
+        }
+        let joining: Vec<_> = (self.next_id..).take(joining.into()).collect();
+        self.next_id += joining.len() as u32;
+        let start = usize::from(place) % self.members.len();
+        let leaving: Vec<_> =
+            self.members.iter().cycle().skip(start).take(leaving).copied().collect();
+        let report = self.rig.batch(&joining, &leaving).map_err(|error| error.to_string())?;
+        self.members.extend(&joining);
+        for leaver in leaving {
+            self.members.remove(&leaver);
+            self.asleep.remove(&leaver);
+        }
+        self.check_new_key()?;
+        for newcomer in joining {
+            self.replay_to(newcomer)?;
+        }
+        self.listen(&report);
+        Ok(())
+    }
+
+    fn rekey(&mut self) -> Result<(), String> {
+        if !self.can(Operation::Rekey) {
+            return Ok(());
+        }
+        let report = self.rig.rekey().map_err(|error| error.to_string())?;
+        self.listen(&report);
+        self.check_new_key()
+    }
+
+    fn can(&self, operation: Operation) -> bool {
+        self.scheme.operations.contains(&operation)
     }
 
     fn remove(&mut self, place: u16) -> Result<(), String> {

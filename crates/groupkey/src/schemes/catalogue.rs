@@ -37,7 +37,7 @@ pub static SCHEMES: &[Scheme] = &[
         class: Class::Centralized,
         provenance: Provenance::Reconstructed,
         source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
-        operations: &Operation::MEASURED,
+        operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
         claims: Claims::ALL,
         parameters: &[],
         members: MEMBERS,

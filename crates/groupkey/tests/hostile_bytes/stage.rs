@@ -11,8 +11,8 @@ use std::sync::Arc;
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Outbox, Party, PartyId,
-    Recipient, Setting, SubsetId, Suite,
+    Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
+    Party, PartyId, Recipient, Setting, SubsetId, Suite,
 };
 use minicbor::{Decoder, Encoder};
 use rand_chacha::ChaCha20Rng;
@@ -131,6 +131,10 @@ impl Transcript {
         let mut cx =
             Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut probe);
         let result = match given {
+            Given::Batch(joining, leaving) => {
+                cx.command(party, Command::Batch { joining, leaving })
+            }
+            Given::Rekey => cx.command(party, Command::Rekey),
             Given::Add(member) => cx.command(party, Command::Add(*member)),
             Given::Bytes(channel, bytes) => cx.deliver(party, *channel, bytes),
             Given::CatchUp => cx.command(party, Command::CatchUp),
@@ -277,10 +281,12 @@ struct Step {
 
 enum Given {
     Add(MemberId),
+    Batch(Vec<MemberId>, Vec<MemberId>),
     Bytes(Channel, Arc<[u8]>),
     CatchUp,
     Create(Vec<MemberId>),
     Enroll(Vec<MemberId>),
+    Rekey,
     Remove(MemberId),
 }
 
@@ -316,8 +322,14 @@ impl Stage {
             self.step(sleeper, Given::CatchUp);
             self.settle();
         }
+        if self.can(Operation::Rekey) {
+            self.command(|| Given::Rekey);
+        }
         self.add(MemberId(9));
         self.remove(MemberId(0));
+        if self.can(Operation::Batch) {
+            self.batch(&[MemberId(10), MemberId(11)], MemberId(3));
+        }
         let mut keys: Vec<_> = self.seats.values().filter(|seat| seat.present).collect();
         keys.dedup_by_key(|seat| observe(&*seat.party).0);
         assert_eq!(keys.len(), 1, "the recorded group agrees");
@@ -331,6 +343,16 @@ impl Stage {
     fn remove(&mut self, member: MemberId) {
         self.seat(member.into()).present = false;
         self.command(|| Given::Remove(member));
+    }
+
+    fn batch(&mut self, joining: &[MemberId], leaver: MemberId) {
+        self.enroll(joining);
+        self.seat(leaver.into()).present = false;
+        self.command(|| Given::Batch(joining.to_vec(), vec![leaver]));
+    }
+
+    fn can(&self, operation: Operation) -> bool {
+        self.transcript.configuration.scheme().operations.contains(&operation)
     }
 
     fn enroll(&mut self, members: &[MemberId]) {

@@ -115,6 +115,34 @@ impl Roster {
         }
     }
 
+    /// Evicts members and makes enrolled ones current, all or none, so that two are left at least.
+    /// Returns the slots of those who joined and of those who left.
+    pub(crate) fn exchange(
+        &mut self,
+        joining: &[MemberId],
+        leaving: &[MemberId],
+    ) -> Result<(Vec<u32>, Vec<u32>), Error> {
+        if joining.is_empty() && leaving.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        let mut left = Vec::with_capacity(leaving.len());
+        for &member in leaving {
+            left.push(self.current(member)?);
+        }
+        left.sort_unstable();
+        if let Some(pair) = left.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Misuse::NamedTwice(self.member(pair[0])).into());
+        }
+        if self.len() + joining.len() < left.len() + 2 {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        // Somebody who leaves is a member still, so that nobody can do both.
+        self.join_all(joining)?;
+        leaving.iter().for_each(|&member| self.evict(member));
+        let joined = joining.iter().map(|member| self.slots[member]).collect();
+        Ok((joined, left))
+    }
+
     /// Makes a member a stranger: its key is wiped, its slot free.
     pub(crate) fn evict(&mut self, member: MemberId) {
         self.leave(member);

@@ -12,19 +12,20 @@
 //! | create, n members | n unicasts of a packet | n wraps of 2 keys | 1 unwrap |
 //! | add, to n members | 1 broadcast, 1 unicast of a packet | 2 wraps of 2 keys | 1 unwrap |
 //! | remove, from n members | n - 1 unicasts of a packet | n - 1 wraps of 2 keys | 1 unwrap |
+//! | rekey | 1 broadcast of a packet | 1 wrap of 2 keys | 1 unwrap |
 //! | catch up | 1 request, 1 unicast of a packet | 1 wrap of 2 keys | 1 unwrap |
 //!
 //! Keys held: controller n + 2, member 3. Profiles: `sound` and `published` are the same.
 //!
 //! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`; the broadcast of an add is
-//! `slot of the newcomer, {GTEK', GKEK'}_GKEK`.
+//! `slot of the newcomer, {GTEK', GKEK'}_GKEK`, that of a rekey has no slot.
 //!
 //! Deviations from the RFCs: the controller alone draws the first packet (there, with the first
 //! member). An add always replaces the packet; the RFCs also allow giving the newcomer a copy of the
 //! current one, which lets it read what was sent before it came, and is not implemented. A remove
 //! makes a new group of those who stay, under their individual keys; a packet under the old GKEK,
-//! which the evicted member has too, would exclude nobody and is not offered. There is no rekey on a
-//! schedule, and no certificates: who may join is the application's matter. A member that missed
+//! which the evicted member has too, would exclude nobody and is not offered. When a
+//! period ends is the driver's matter. There are no certificates: who may join is the application's matter. A member that missed
 //! rekeys asks for the current packet.
 
 use crate::context::Context;
@@ -60,6 +61,8 @@ const PACKET: u8 = 0;
 const REKEY: u8 = 1;
 /// Asks for the current packet.
 const REQUEST: u8 = 2;
+/// Carries a packet under the GKEK of the packet before it, and nobody joins.
+const PERIOD: u8 = 3;
 
 /// A packet is GTEK, which is the group key, and GKEK.
 const PACKET_KEYS: usize = 2;
@@ -102,6 +105,7 @@ impl Controller {
 
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
+    const REKEYS: bool = true;
 
     fn group(&self) -> &ServedGroup {
         &self.group
@@ -128,6 +132,14 @@ impl KeyServer for Controller {
 
     fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
         self.begin_anew(cx, Operation::Remove);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        let old = self.renew(cx);
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        cx.draft(Recipient::Group, epoch, Operation::Rekey, PERIOD)
+            .wrapped(&old, epoch, 0, [group_key, &self.wrapping_key])
+            .send();
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
@@ -176,6 +188,10 @@ impl Member {
                 if self.membership.admit(message)? == Admission::StartsAnew {
                     return Err(Misbehaviour::UnexpectedMessage.into());
                 }
+                &self.wrapping_key
+            }
+            (Operation::Rekey, PERIOD, _) => {
+                self.membership.admit(message)?;
                 &self.wrapping_key
             }
             (_, PACKET, _) => {

@@ -19,6 +19,12 @@ pub(crate) trait KeyServer {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
+    /// Whether several members can come and go in one change.
+    const BATCHES: bool = false;
+
+    /// Whether the key can be changed though nobody comes or goes.
+    const REKEYS: bool = false;
+
     /// How many members can be enrolled at most, if the scheme has a limit.
     fn limit(&self) -> Option<u32> {
         None
@@ -38,6 +44,12 @@ pub(crate) trait KeyServer {
 
     /// The member that was in this slot has left the roster: makes and sends what that changes.
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32);
+
+    /// Members have left the roster and others have joined it: makes and sends what that changes.
+    fn batch(&mut self, _: &mut Context<'_>, _joined: &[u32], _left: &[u32]) {}
+
+    /// A new period begins: makes and sends its key.
+    fn rekey(&mut self, _: &mut Context<'_>) {}
 
     /// Sends the member in this slot all that it needs to be in the present epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
@@ -76,9 +88,11 @@ pub(crate) fn step<S: KeyServer>(
 ) -> Result<(), Error> {
     match input {
         Input::Command(Command::Add(member)) => add(server, cx, member),
+        Input::Command(Command::Batch { joining, leaving }) => batch(server, cx, joining, leaving),
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
         Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
+        Input::Command(Command::Rekey) => rekey(server, cx),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
     }
@@ -137,6 +151,31 @@ fn remove<S: KeyServer>(
     }
     group.roster.evict(member);
     server.remove(cx, slot);
+    Ok(())
+}
+
+fn batch<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    joining: &[MemberId],
+    leaving: &[MemberId],
+) -> Result<(), Error> {
+    if !S::BATCHES {
+        return Err(Unsupported::Operation.into());
+    }
+    let group = server.group_mut();
+    group.require_created()?;
+    let (joined, left) = group.roster.exchange(joining, leaving)?;
+    server.batch(cx, &joined, &left);
+    Ok(())
+}
+
+fn rekey<S: KeyServer>(server: &mut S, cx: &mut Context<'_>) -> Result<(), Error> {
+    if !S::REKEYS {
+        return Err(Unsupported::Operation.into());
+    }
+    server.group().require_created()?;
+    server.rekey(cx);
     Ok(())
 }
 
@@ -216,15 +255,20 @@ impl Membership {
     /// Decides by its epoch whether a rekey message is the one to take now.
     pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
         match message.header().operation {
-            Operation::Create | Operation::Add | Operation::Remove if self.group_key.is_some() => {
-                message.follows(self.epoch)?;
-                Ok(Admission::Continues)
-            }
-            Operation::Create | Operation::Add | Operation::CatchUp => {
+            Operation::Enroll => Err(Misbehaviour::UnexpectedMessage.into()),
+            Operation::CatchUp => {
                 message.is_later_than(self.epoch)?;
                 Ok(Admission::StartsAnew)
             }
-            Operation::Enroll | Operation::Remove => Err(Misbehaviour::UnexpectedMessage.into()),
+            _ if self.group_key.is_some() => {
+                message.follows(self.epoch)?;
+                Ok(Admission::Continues)
+            }
+            Operation::Create | Operation::Add | Operation::Batch => {
+                message.is_later_than(self.epoch)?;
+                Ok(Admission::StartsAnew)
+            }
+            Operation::Remove | Operation::Rekey => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 

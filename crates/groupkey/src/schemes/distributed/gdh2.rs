@@ -37,7 +37,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour, Misuse};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
@@ -195,6 +195,9 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(Command::Batch { .. } | Command::Rekey) => {
+                Err(Unsupported::Operation.into())
+            }
             Input::Command(Command::CatchUp) => self.peer.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
