@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId, Suite};
@@ -312,13 +312,16 @@ impl History {
     }
 
     /// Without a controller, a member sleeps through one operation only: who is asleep when it is
-    /// its turn to act would hold up the group, which is another test's matter. GDH.1 has nothing to
-    /// catch up from, and a join of GDH.3 needs every member.
+    /// its turn to act would hold up the group, which is another test's matter. A join of GDH.3
+    /// needs every member.
     fn sleep(&mut self, place: u16) -> Result<(), String> {
+        if self.scheme.recovery == Recovery::Rejoin {
+            return Ok(());
+        }
         let eligible = self.members.len() - 1;
         let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
         if self.scheme.class == Class::Distributed {
-            if matches!(self.scheme.id, "gdh1" | "gdh3") || self.members.len() < 3 {
+            if self.scheme.id == "gdh3" || self.members.len() < 3 {
                 return Ok(());
             }
             self.rig.sleep(sleeper);

@@ -57,6 +57,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("operations"),
         Column::number("members"),
         Column::text("claims"),
+        Column::text("published"),
         Column::text("parameters"),
         Column::text("name"),
     ]);
@@ -68,6 +69,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
             operations(scheme).join(" "),
             format!("{}-{}", scheme.members.0, scheme.members.1),
             letters(scheme.claims),
+            letters(scheme.published_claims),
             words(scheme.parameters),
             scheme.name.to_owned(),
         ]);
@@ -75,15 +77,16 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nClaims of the sound profile, not audited yet: F forward secrecy, B backward secrecy, C collusion resistance, \
-         I independence of keys.\nTry one: groupkey net --scheme {}",
+        "\nClaims of the sound profile, and what is left of them in the published one; not audited yet.\n\
+         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys.\nTry one: groupkey net --scheme {}",
         SCHEMES[0].id
     )?;
     Ok(())
 }
 
 fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
-    let Scheme { id, name, class, provenance, source, claims, parameters, members, .. } = scheme;
+    let Scheme { id, name, class, provenance, source, law, recovery, .. } = scheme;
+    let Scheme { claims, published_claims, parameters, members, .. } = scheme;
     let (least, most) = members;
     writeln!(out, "{id}: {name}")?;
     writeln!(out, "  class       {}", class.name())?;
@@ -91,8 +94,11 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "  source      {source}")?;
     writeln!(out, "  operations  {}", operations(scheme).join(", "))?;
     writeln!(out, "  members     {least} to {most}")?;
-    for (claim, claimed) in list(*claims) {
-        writeln!(out, "  claims      {} {claim}", if claimed { "yes" } else { "no " })?;
+    writeln!(out, "  law         {}", law.meaning())?;
+    writeln!(out, "  recovery    {}", recovery.meaning())?;
+    for ((claim, sound), (_, published)) in list(*claims).into_iter().zip(list(*published_claims)) {
+        let broken = if sound && !published { " (not in the published profile)" } else { "" };
+        writeln!(out, "  claims      {} {claim}{broken}", if sound { "yes" } else { "no " })?;
     }
     for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
         let values = format!("{low} to {high}; sound {sound}, published {published}");
@@ -102,8 +108,6 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn object(scheme: &Scheme) -> Value {
-    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
-        scheme.claims;
     json!({
         "id": scheme.id,
         "name": scheme.name,
@@ -111,14 +115,23 @@ fn object(scheme: &Scheme) -> Value {
         "provenance": scheme.provenance.name(),
         "source": scheme.source,
         "operations": operations(scheme),
-        "claims": {
-            "forward_secrecy": forward_secrecy,
-            "backward_secrecy": backward_secrecy,
-            "collusion_resistance": collusion_resistance,
-            "key_independence": key_independence,
-        },
+        "law": scheme.law.name(),
+        "recovery": scheme.recovery.name(),
+        "claims": claims(scheme.claims),
+        "published_claims": claims(scheme.published_claims),
         "members": { "min": scheme.members.0, "max": scheme.members.1 },
         "parameters": scheme.parameters.iter().map(parameter).collect::<Value>(),
+    })
+}
+
+fn claims(claims: Claims) -> Value {
+    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
+        claims;
+    json!({
+        "forward_secrecy": forward_secrecy,
+        "backward_secrecy": backward_secrecy,
+        "collusion_resistance": collusion_resistance,
+        "key_independence": key_independence,
     })
 }
 

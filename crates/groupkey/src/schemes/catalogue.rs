@@ -6,161 +6,23 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::cfkm;
-use crate::schemes::centralized::gkmp;
-use crate::schemes::centralized::lkh::{self, Strategy};
-use crate::schemes::centralized::lkh_plus;
-use crate::schemes::centralized::ofct;
-use crate::schemes::centralized::skdc;
-use crate::schemes::distributed::{gdh, gdh1, gdh2, gdh3};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
-    Scheme {
-        id: "skdc",
-        name: "SKDC, simple key distribution center",
-        class: Class::Centralized,
-        provenance: Provenance::Specified,
-        source: "S003 section 3.5; Li and Wu 2010",
-        operations: &Operation::MEASURED,
-        claims: Claims::ALL,
-        parameters: &[],
-        members: MEMBERS,
-        parties: Parties::KeyServer {
-            controller: |_| Box::new(skdc::Controller::new()),
-            member: |_, _| Box::new(skdc::Member::new()),
-        },
-    },
-    Scheme {
-        id: "gkmp",
-        name: "GKMP, group key management protocol",
-        class: Class::Centralized,
-        provenance: Provenance::Reconstructed,
-        source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
-        operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-        claims: Claims::ALL,
-        parameters: &[],
-        members: MEMBERS,
-        parties: Parties::KeyServer {
-            controller: |_| Box::new(gkmp::Controller::new()),
-            member: |_, _| Box::new(gkmp::Member::new()),
-        },
-    },
-    lkh(
-        "lkh-user",
-        "LKH, logical key hierarchy, user-oriented",
-        Parties::KeyServer {
-            controller: |configuration| lkh_controller(Strategy::User, configuration),
-            member: |configuration, _| lkh_member(Strategy::User, configuration),
-        },
-    ),
-    lkh(
-        "lkh-key",
-        "LKH, logical key hierarchy, key-oriented",
-        Parties::KeyServer {
-            controller: |configuration| lkh_controller(Strategy::Key, configuration),
-            member: |configuration, _| lkh_member(Strategy::Key, configuration),
-        },
-    ),
-    lkh(
-        "lkh-group",
-        "LKH, logical key hierarchy, group-oriented",
-        Parties::KeyServer {
-            controller: |configuration| lkh_controller(Strategy::Group, configuration),
-            member: |configuration, _| lkh_member(Strategy::Group, configuration),
-        },
-    ),
-    Scheme {
-        id: "lkh-plus",
-        name: "LKH+, logical key hierarchy, joins by a one-way function",
-        class: Class::Centralized,
-        provenance: Provenance::Reconstructed,
-        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-        operations: &Operation::MEASURED,
-        // Until a removal, the keys of one epoch give those of the epochs that joins lead to.
-        claims: Claims { key_independence: false, ..Claims::ALL },
-        parameters: &[DEGREE],
-        members: MEMBERS,
-        parties: Parties::KeyServer {
-            controller: |configuration| {
-                let degree = configuration.value(DEGREE.name);
-                Box::new(lkh_plus::Controller::new(configuration.profile(), degree))
-            },
-            member: |configuration, _| {
-                let degree = configuration.value(DEGREE.name);
-                Box::new(lkh_plus::Member::new(configuration.profile(), degree))
-            },
-        },
-    },
-    Scheme {
-        id: "ofct",
-        name: "OFCT, one-way function chain tree",
-        class: Class::Centralized,
-        provenance: Provenance::Reconstructed,
-        source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
-        operations: &Operation::MEASURED,
-        claims: Claims::ALL,
-        parameters: &[],
-        members: MEMBERS,
-        parties: Parties::KeyServer {
-            controller: |configuration| Box::new(ofct::Controller::new(configuration.profile())),
-            member: |configuration, _| Box::new(ofct::Member::new(configuration.profile())),
-        },
-    },
-    Scheme {
-        id: "cfkm",
-        name: "CFKM, centralized flat key management",
-        class: Class::Centralized,
-        provenance: Provenance::Reconstructed,
-        source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-        operations: &Operation::MEASURED,
-        // Any two evicted members together get back in.
-        claims: Claims { collusion_resistance: false, ..Claims::ALL },
-        parameters: &[BITS],
-        members: (2, 1 << BITS.range.1),
-        parties: Parties::KeyServer {
-            controller: |configuration| {
-                let bits = configuration.value(BITS.name);
-                Box::new(cfkm::Controller::new(configuration.profile(), bits))
-            },
-            member: |configuration, _| {
-                let bits = configuration.value(BITS.name);
-                Box::new(cfkm::Member::new(configuration.profile(), bits))
-            },
-        },
-    },
-    gdh(
-        "gdh1",
-        "GDH.1, group Diffie-Hellman, up and down",
-        Provenance::Reconstructed,
-        "Steiner, Tsudik and Waidner 1996",
-        |configuration, me| Box::new(gdh1::Member::new(configuration, me)),
-    ),
-    gdh(
-        "gdh2",
-        "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
-        Provenance::Specified,
-        "Steiner, Tsudik and Waidner 1996 and 2000",
-        |configuration, me| {
-            Box::new(gdh2::Member::new(configuration, me, gdh2::Distribution::Broadcast))
-        },
-    ),
-    gdh(
-        "gdh2-relay",
-        "GDH.2, group Diffie-Hellman, partial keys handed on",
-        Provenance::Reconstructed,
-        "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
-        |configuration, me| {
-            Box::new(gdh2::Member::new(configuration, me, gdh2::Distribution::Relay))
-        },
-    ),
-    gdh(
-        "gdh3",
-        "GDH.3, group Diffie-Hellman, factored out",
-        Provenance::Reconstructed,
-        "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
-        |configuration, me| Box::new(gdh3::Member::new(configuration, me)),
-    ),
+    skdc::SCHEME,
+    gkmp::SCHEME,
+    lkh::USER,
+    lkh::KEY,
+    lkh::GROUP,
+    lkh_plus::SCHEME,
+    ofct::SCHEME,
+    cfkm::SCHEME,
+    gdh1::SCHEME,
+    gdh2::BROADCAST,
+    gdh2::RELAY,
+    gdh3::SCHEME,
 ];
 
 /// The scheme with this id.
@@ -183,8 +45,14 @@ pub struct Scheme {
     pub source: &'static str,
     /// The operations that it has.
     pub operations: &'static [Operation],
+    /// What must hold when an operation has settled.
+    pub law: Law,
+    /// How a member that missed changes gets back.
+    pub recovery: Recovery,
     /// What it claims, in the `sound` profile.
     pub claims: Claims,
+    /// What is left of that in the `published` profile.
+    pub published_claims: Claims,
     /// What can be set, beside the profile.
     pub parameters: &'static [Parameter],
     /// The smallest and the largest number of members.
@@ -200,6 +68,23 @@ pub enum Class {
     Centralized,
     /// The members among themselves.
     Distributed,
+}
+
+/// What must hold whenever an operation has settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// All current members hold the same group key of the same epoch, it is new, and nobody else can
+    /// derive it.
+    OneKey,
+}
+
+/// How a member that missed changes of the key gets back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// It must leave and join again.
+    Rejoin,
+    /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
+    Request,
 }
 
 /// How sure we are that this is the published protocol.
@@ -389,6 +274,42 @@ impl Class {
     }
 }
 
+impl Law {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OneKey => "one-key",
+        }
+    }
+
+    /// What it says.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::OneKey => {
+                "one key: all members hold the same, new at every change, nobody else has it"
+            }
+        }
+    }
+}
+
+impl Recovery {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejoin => "rejoin",
+            Self::Request => "request",
+        }
+    }
+
+    /// What it means.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Rejoin => "who missed a change must leave and join again",
+            Self::Request => "who missed changes catches up with one request",
+        }
+    }
+}
+
 impl Provenance {
     /// The name used in every table.
     pub const fn name(self) -> &'static str {
@@ -426,33 +347,8 @@ impl fmt::Display for ParameterError {
 
 impl core::error::Error for ParameterError {}
 
-/// The three strategies of LKH differ in their messages only.
-const fn lkh(id: &'static str, name: &'static str, parties: Parties) -> Scheme {
-    Scheme {
-        id,
-        name,
-        class: Class::Centralized,
-        provenance: Provenance::Specified,
-        source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
-        operations: &Operation::MEASURED,
-        claims: Claims::ALL,
-        parameters: &[DEGREE],
-        members: MEMBERS,
-        parties,
-    }
-}
-
-fn lkh_controller(strategy: Strategy, configuration: &Configuration) -> Box<dyn Party> {
-    let degree = configuration.value(DEGREE.name);
-    Box::new(lkh::Controller::new(strategy, configuration.profile(), degree))
-}
-
-fn lkh_member(strategy: Strategy, configuration: &Configuration) -> Box<dyn Party> {
-    let degree = configuration.value(DEGREE.name);
-    Box::new(lkh::Member::new(strategy, configuration.profile(), degree))
-}
-
-const DEGREE: Parameter = Parameter {
+/// The degree of a key tree.
+pub(crate) const DEGREE: Parameter = Parameter {
     name: "degree",
     meaning: "children of a node of the key tree, at most",
     sound: 4,
@@ -460,36 +356,5 @@ const DEGREE: Parameter = Parameter {
     range: (2, 16),
 };
 
-/// The flat table's size, and the group's: 2^bits members.
-const BITS: Parameter = Parameter {
-    name: "bits",
-    meaning: "bits of a member's number; 2^bits members at most",
-    sound: 16,
-    published: 16,
-    range: (7, 24),
-};
-
-/// G-DH's variants: the members make the key, and nobody's word is needed but a signature.
-const fn gdh(
-    id: &'static str,
-    name: &'static str,
-    provenance: Provenance,
-    source: &'static str,
-    member: fn(&Configuration, MemberId) -> Box<dyn Party>,
-) -> Scheme {
-    Scheme {
-        id,
-        name,
-        class: Class::Distributed,
-        provenance,
-        source,
-        operations: &Operation::MEASURED,
-        claims: Claims::ALL,
-        parameters: &[],
-        members: gdh::MEMBERS,
-        parties: Parties::Peers { member },
-    }
-}
-
 /// From the smallest group to more than a key server's memory holds.
-const MEMBERS: (u32, u32) = (2, 1 << 24);
+pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 24);

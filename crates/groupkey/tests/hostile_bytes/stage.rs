@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::catalogue::{Configuration, Profile, Recovery, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
@@ -312,9 +312,8 @@ impl Stage {
         self.enroll(&members);
         self.command(|| Given::Create(members.clone()));
         self.add(MemberId(4));
-        // GDH.1 has no way to catch up.
         let sleeper = PartyId::Member(MemberId(1));
-        let sleeps = self.transcript.configuration.scheme().id != "gdh1";
+        let sleeps = self.transcript.configuration.scheme().recovery == Recovery::Request;
         self.seat(sleeper).present = !sleeps;
         self.remove(MemberId(2));
         if sleeps {

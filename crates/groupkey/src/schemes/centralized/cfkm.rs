@@ -37,6 +37,7 @@
 //! Deviations: the epoch stands for the source's versions and revisions; a member that missed
 //! rekeys asks for its keys.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -44,12 +45,52 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
+use crate::schemes::catalogue::{
+    Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+};
 use crate::schemes::centralized::key_server::{
     self, Admission, KeyServer, Membership, ServedGroup,
 };
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "cfkm",
+    name: "CFKM, centralized flat key management",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: CLAIMS,
+    published_claims: CLAIMS,
+    parameters: &[BITS],
+    members: (2, 1 << BITS.range.1),
+    parties: Parties::KeyServer {
+        controller: |configuration| {
+            let bits = configuration.value(BITS.name);
+            Box::new(Controller::new(configuration.profile(), bits))
+        },
+        member: |configuration, _| {
+            let bits = configuration.value(BITS.name);
+            Box::new(Member::new(configuration.profile(), bits))
+        },
+    },
+};
+
+/// Any two evicted members together get back in.
+const CLAIMS: Claims = Claims { collusion_resistance: false, ..Claims::ALL };
+
+/// The flat table's size, and the group's: 2^bits members.
+const BITS: Parameter = Parameter {
+    name: "bits",
+    meaning: "bits of a member's number; 2^bits members at most",
+    sound: 16,
+    published: 16,
+    range: (7, 24),
+};
 
 /// The controller.
 #[derive(Debug)]

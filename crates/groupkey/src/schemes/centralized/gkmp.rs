@@ -28,16 +28,41 @@
 //! period ends is the driver's matter. There are no certificates: who may join is the application's matter. A member that missed
 //! rekeys asks for the current packet.
 
+use alloc::boxed::Box;
+
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
+};
 use crate::schemes::centralized::key_server::{
     self, Admission, KeyServer, Membership, ServedGroup,
 };
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "gkmp",
+    name: "GKMP, group key management protocol",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
+    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    published_claims: Claims::ALL,
+    parameters: &[],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |_| Box::new(Controller::new()),
+        member: |_, _| Box::new(Member::new()),
+    },
+};
 
 /// The controller.
 #[derive(Debug, Default)]

@@ -41,6 +41,7 @@
 //! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
 //! those whose lowest new key it is, which is here one message to each sibling subtree.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};
@@ -48,7 +49,10 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
+use crate::schemes::catalogue::{
+    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery,
+    Scheme,
+};
 use crate::schemes::centralized::key_server::{
     self, Admission, KeyServer, Membership, ServedGroup,
 };
@@ -58,6 +62,57 @@ use crate::schemes::centralized::path_update::{
 };
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The user-oriented strategy in the catalogue.
+pub(crate) const USER: Scheme = entry(
+    "lkh-user",
+    "LKH, logical key hierarchy, user-oriented",
+    Parties::KeyServer {
+        controller: |configuration| Box::new(Controller::configured(Strategy::User, configuration)),
+        member: |configuration, _| Box::new(Member::configured(Strategy::User, configuration)),
+    },
+);
+
+/// The key-oriented strategy in the catalogue.
+pub(crate) const KEY: Scheme = entry(
+    "lkh-key",
+    "LKH, logical key hierarchy, key-oriented",
+    Parties::KeyServer {
+        controller: |configuration| Box::new(Controller::configured(Strategy::Key, configuration)),
+        member: |configuration, _| Box::new(Member::configured(Strategy::Key, configuration)),
+    },
+);
+
+/// The group-oriented strategy in the catalogue.
+pub(crate) const GROUP: Scheme = entry(
+    "lkh-group",
+    "LKH, logical key hierarchy, group-oriented",
+    Parties::KeyServer {
+        controller: |configuration| {
+            Box::new(Controller::configured(Strategy::Group, configuration))
+        },
+        member: |configuration, _| Box::new(Member::configured(Strategy::Group, configuration)),
+    },
+);
+
+/// The strategies differ in their messages only.
+const fn entry(id: &'static str, name: &'static str, parties: Parties) -> Scheme {
+    Scheme {
+        id,
+        name,
+        class: Class::Centralized,
+        provenance: Provenance::Specified,
+        source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
+        operations: &Operation::MEASURED,
+        law: Law::OneKey,
+        recovery: Recovery::Request,
+        claims: Claims::ALL,
+        published_claims: Claims::ALL,
+        parameters: &[DEGREE],
+        members: MEMBERS,
+        parties,
+    }
+}
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +154,10 @@ impl Controller {
     /// A controller without members, for trees of a degree from 2 on.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self { strategy, profile, group: ServedGroup::default(), tree: KeyTree::new(degree) }
+    }
+
+    fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
+        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
     }
 }
 
@@ -569,6 +628,10 @@ impl Member {
             path: Vec::new(),
             listening: 0,
         }
+    }
+
+    fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
+        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {

@@ -38,6 +38,7 @@
 //! asks for its path. The creation is LKH's in one go; S002 seems to have measured n single adds. A
 //! removal draws random keys, as in LKH (LKH+2 would derive some of them).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -45,13 +46,44 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
+use crate::schemes::catalogue::{
+    Claims, Class, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+};
 use crate::schemes::centralized::key_server::{self, Admission, KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, record_length};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "lkh-plus",
+    name: "LKH+, logical key hierarchy, joins by a one-way function",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: CLAIMS,
+    published_claims: CLAIMS,
+    parameters: &[DEGREE],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |configuration| {
+            let degree = configuration.value(DEGREE.name);
+            Box::new(Controller::new(configuration.profile(), degree))
+        },
+        member: |configuration, _| {
+            let degree = configuration.value(DEGREE.name);
+            Box::new(Member::new(configuration.profile(), degree))
+        },
+    },
+};
+
+/// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
+const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
 /// The controller.
 #[derive(Debug)]

@@ -34,6 +34,7 @@
 //! Deviations: contraction, and what happens at the root; a member that missed rekeys asks for its
 //! path.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -41,13 +42,35 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+};
 use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "ofct",
+    name: "OFCT, one-way function chain tree",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    published_claims: Claims::ALL,
+    parameters: &[],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |configuration| Box::new(Controller::new(configuration.profile())),
+        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+    },
+};
 
 /// The controller.
 #[derive(Debug)]

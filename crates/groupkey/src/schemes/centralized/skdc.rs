@@ -17,14 +17,39 @@
 //! Deviations from the paper: a member that missed rekeys asks for the current key (the paper
 //! assumes reliable delivery).
 
+use alloc::boxed::Box;
+
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
+};
 use crate::schemes::centralized::key_server::{self, KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "skdc",
+    name: "SKDC, simple key distribution center",
+    class: Class::Centralized,
+    provenance: Provenance::Specified,
+    source: "S003 section 3.5; Li and Wu 2010",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    published_claims: Claims::ALL,
+    parameters: &[],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |_| Box::new(Controller::new()),
+        member: |_, _| Box::new(Member::new()),
+    },
+};
 
 /// The controller.
 #[derive(Debug, Default)]

@@ -22,6 +22,7 @@
 
 mod roster;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use zeroize::Zeroize;
@@ -32,10 +33,39 @@ use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Operation};
-use crate::schemes::catalogue::Configuration;
+use crate::party::{Footprint, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Configuration, Law, Parties, Provenance, Recovery, Scheme,
+};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The catalogue's entry of a variant: the members make the key, and nobody's word is needed but a
+/// signature.
+pub(crate) const fn entry(
+    id: &'static str,
+    name: &'static str,
+    provenance: Provenance,
+    source: &'static str,
+    recovery: Recovery,
+    member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+) -> Scheme {
+    Scheme {
+        id,
+        name,
+        class: Class::Distributed,
+        provenance,
+        source,
+        operations: &Operation::MEASURED,
+        law: Law::OneKey,
+        recovery,
+        claims: Claims::ALL,
+        published_claims: Claims::ALL,
+        parameters: &[],
+        members: MEMBERS,
+        parties: Parties::Peers { member },
+    }
+}
 
 /// The partial keys of all, to all.
 pub(crate) const LIST: u8 = 0;

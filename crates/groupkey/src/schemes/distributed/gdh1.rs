@@ -28,6 +28,7 @@
 //! take the sleeper out and add it again. On the way up a member checks only the element that it
 //! raises: the last one checks them all.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -36,10 +37,20 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Configuration;
-use crate::schemes::distributed::gdh::{Change, Roster, View, group_key, require_sender};
+use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, Change, Roster, View, group_key, require_sender};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = gdh::entry(
+    "gdh1",
+    "GDH.1, group Diffie-Hellman, up and down",
+    Provenance::Reconstructed,
+    "Steiner, Tsudik and Waidner 1996",
+    Recovery::Rejoin,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+);
 
 /// A member.
 #[derive(Debug)]

@@ -33,6 +33,7 @@
 //! relay everybody passes on the whole list and takes nothing out, for the same reason. The group
 //! key is derived from the shared element. Catching up is ours.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -41,10 +42,30 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Configuration;
-use crate::schemes::distributed::gdh::{ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
+use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The broadcasting form in the catalogue.
+pub(crate) const BROADCAST: Scheme = gdh::entry(
+    "gdh2",
+    "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
+    Provenance::Specified,
+    "Steiner, Tsudik and Waidner 1996 and 2000",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Broadcast)),
+);
+
+/// The relaying form in the catalogue.
+pub(crate) const RELAY: Scheme = gdh::entry(
+    "gdh2-relay",
+    "GDH.2, group Diffie-Hellman, partial keys handed on",
+    Provenance::Reconstructed,
+    "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Relay)),
+);
 
 /// How the list of a new group gets from the last member to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

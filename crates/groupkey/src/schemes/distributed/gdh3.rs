@@ -34,6 +34,7 @@
 //! element. Catching up is ours. A join needs every member awake, because all of them must send a
 //! factor; a member that was asleep catches up first.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -43,10 +44,20 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Configuration;
-use crate::schemes::distributed::gdh::{ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
+use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
 use crate::secret::Key;
 use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = gdh::entry(
+    "gdh3",
+    "GDH.3, group Diffie-Hellman, factored out",
+    Provenance::Reconstructed,
+    "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+);
 
 /// A member.
 #[derive(Debug)]
