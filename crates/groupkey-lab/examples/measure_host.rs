@@ -69,6 +69,7 @@ impl Bench {
                 let context = vec![0; bytes - Key::BYTES];
                 self.time(Guard::None, |cx| keep(cx.derive(&one_key, "", &context)))
             }),
+            Primitive::Hash => (self.time(Guard::None, |cx| keep(cx.hash(&one_key, ""))), 0.0),
             Primitive::Mac => self.protection(Guard::Mac),
             Primitive::Sign => self.protection(Guard::Signature),
             Primitive::Verify => line(BYTES, |bytes| {

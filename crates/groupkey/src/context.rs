@@ -175,6 +175,22 @@ impl<'a> Context<'a> {
         derive::derive(self.setting.suite, secret.as_bytes(), label, context)
     }
 
+    /// The next key of a one-way chain; `label`, of at most 38 bytes, says of which kind of chain.
+    /// Cheaper than [`Self::derive`], for chains of thousands of keys.
+    pub fn hash(&mut self, key: &Key, label: &'static str) -> Key {
+        self.probe.record(Primitive::Hash, 1);
+        derive::hash(self.setting.suite, key, label)
+    }
+
+    /// Two keys, bit by bit: masks one with the other, or takes the mask off.
+    pub fn xor(&mut self, key: &Key, mask: &Key) -> Key {
+        let mut result = key.clone();
+        for (byte, mask) in result.as_bytes_mut().iter_mut().zip(mask.as_bytes()) {
+            *byte ^= mask;
+        }
+        result
+    }
+
     /// A key derived from a shared group element.
     pub fn derive_from_element(
         &mut self,

@@ -1,4 +1,4 @@
-//! Key derivation and MACs.
+//! Key derivation, one-way chains and MACs.
 
 use ascon_hash256::{AsconHash256, Digest};
 use hkdf::Hkdf;
@@ -30,6 +30,23 @@ pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -
         }
     }
     key
+}
+
+/// One step of a one-way chain: SHA-256 over `label`, a zero byte and the key, truncated to 16 bytes,
+/// or Ascon-Hash256 over both. A chain may be long, so with a label of up to 38 bytes this is a single
+/// block of SHA-256.
+pub(crate) fn hash(suite: Suite, key: &Key, label: &str) -> Key {
+    let mut next = Key::default();
+    let mut output = match suite {
+        Suite::Standard | Suite::Published => {
+            let digest = Sha256::new().chain_update(label).chain_update([0]);
+            digest.chain_update(key.as_bytes()).finalize()
+        }
+        Suite::Constrained => ascon_keyed(b"hash", key.as_bytes()).chain_update(label).finalize(),
+    };
+    next.as_bytes_mut().copy_from_slice(&output[..Key::BYTES]);
+    output.zeroize();
+    next
 }
 
 /// A MAC of 16 bytes: HMAC-SHA-256 (RFC 2104), truncated, or Ascon-Hash256 over key and message,
@@ -84,6 +101,9 @@ mod tests {
             assert_ne!(base, derive(suite, b"secret", "labex", b"context"));
             assert_ne!(base, derive(suite, b"secret", "label", b"contexx"));
             assert_ne!(base, derive(suite, b"secret", "labelc", b"ontext"));
+            let key = Key::from_bytes([7; 16]);
+            assert_ne!(hash(suite, &key, "label"), hash(suite, &key, "labex"));
+            assert_ne!(hash(suite, &key, "label"), hash(suite, &Key::default(), "label"));
             assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[2; 32], b"m"));
             assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[1; 32], b"n"));
         }

@@ -12,6 +12,8 @@ pub enum Primitive {
     Unwrap,
     /// One derivation of a key; the amount is bytes of input.
     Derive,
+    /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)); the amount is 1.
+    Hash,
     /// One MAC made or checked; the amount is bytes.
     Mac,
     /// One signature made; the amount is bytes.
@@ -51,11 +53,12 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
         Self::Derive,
+        Self::Hash,
         Self::Mac,
         Self::Sign,
         Self::Verify,
@@ -72,6 +75,7 @@ impl Primitive {
             Self::Wrap => "wrap",
             Self::Unwrap => "unwrap",
             Self::Derive => "derive",
+            Self::Hash => "hash",
             Self::Mac => "mac",
             Self::Sign => "sign",
             Self::Verify => "verify",
