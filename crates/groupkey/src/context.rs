@@ -314,6 +314,7 @@ impl<'a> Context<'a> {
         let for_us = match header.to {
             Recipient::Controller => self.me == PartyId::Controller,
             Recipient::Member(member) => self.me == PartyId::Member(member),
+            Recipient::SubgroupController(subgroup) => self.me == subgroup.into(),
             Recipient::Group | Recipient::Subset(_) => true,
         };
         if !for_us {

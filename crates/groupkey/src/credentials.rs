@@ -32,6 +32,7 @@ impl Credentials {
             let number = match party {
                 PartyId::Controller => 0,
                 PartyId::Member(member) => u64::from(member.0) + 1,
+                PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
             };
             let identity = Identity::from_secret(&secret(self.seed, number));
             let public = identity.public();

@@ -81,6 +81,8 @@ pub enum Misuse {
     NotMember(MemberId),
     /// The operation before this one is still under way at this party.
     OperationUnderWay,
+    /// The time for which keys were planned is over: make a new group.
+    SessionOver,
     /// A group needs at least two members.
     TooFewMembers,
     /// This party does not take this command.
@@ -164,6 +166,9 @@ impl fmt::Display for Misuse {
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),
             Self::OperationUnderWay => write!(f, "an operation is still under way"),
+            Self::SessionOver => {
+                write!(f, "the time for which keys were planned is over: make a new group")
+            }
             Self::TooFewMembers => write!(f, "a group needs at least two members"),
             Self::WrongRole => write!(f, "this party does not take this command"),
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::identity::{Epoch, MemberId};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 
 /// A set of members that has a topic of its own, such as those below one node of a key tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,12 +14,24 @@ pub struct SubsetId(pub u32);
 pub enum Recipient {
     /// The controller alone (unicast).
     Controller,
-    /// Everybody in the group (broadcast).
+    /// All members (broadcast); controllers do not listen.
     Group,
     /// One member (unicast).
     Member(MemberId),
+    /// The controller of one subgroup (unicast).
+    SubgroupController(SubgroupId),
     /// Those who subscribed to the subset (multicast).
     Subset(SubsetId),
+}
+
+impl From<PartyId> for Recipient {
+    fn from(party: PartyId) -> Self {
+        match party {
+            PartyId::Controller => Self::Controller,
+            PartyId::Member(member) => Self::Member(member),
+            PartyId::SubgroupController(subgroup) => Self::SubgroupController(subgroup),
+        }
+    }
 }
 
 /// What the channel of a message must offer.

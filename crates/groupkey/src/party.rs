@@ -7,13 +7,16 @@
 //!
 //! Who gets which command:
 //!
-//! - centralized schemes: the controller gets [`Command::Enroll`], then `Create`, `Add`, `Remove`;
+//! - centralized and hybrid schemes: the controller gets [`Command::Enroll`], then `Create`, `Add`,
+//!   `Remove`; in hybrid schemes it tells subgroup controllers what concerns them;
 //! - distributed schemes: `Create`, `Add` and `Remove` are membership events that every party
 //!   concerned gets in the same order (view synchrony), the new member included; each knows from
 //!   its state whether it is the one to act.
 //!
-//! The law of all schemes so far: when an operation has settled, all current members hold the same
-//! group key of the same epoch, the key is new, and nobody else can derive it.
+//! [`Command::Rekey`] goes to the controller; in hybrid schemes it goes to every party, as clocks do,
+//! and who has no part in it does nothing.
+//!
+//! What must be true when an operation has settled is the scheme's [`Law`](crate::catalogue::Law).
 
 use crate::context::Context;
 use crate::error::Error;
@@ -28,6 +31,12 @@ pub trait Party: Send {
 
     /// The group key this party holds, if any, with its epoch.
     fn group_key(&self) -> Option<(Epoch, &Key)>;
+
+    /// The key of the last message that went around, in schemes that have keys for messages and none
+    /// for the group ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
+    fn message_key(&self) -> Option<&Key> {
+        None
+    }
 
     /// How much key material this party holds.
     fn footprint(&self) -> Footprint;
@@ -61,10 +70,23 @@ pub enum Command<'a> {
     Create(&'a [MemberId]),
     /// Deployment phase: give each of these an individual key over a confidential channel.
     Enroll(&'a [MemberId]),
+    /// Planned membership: this member may have the keys of these epochs, both ends included, and no
+    /// others. Without it a member that is created may have all.
+    Grant {
+        /// Who.
+        member: MemberId,
+        /// From this epoch on.
+        first: Epoch,
+        /// To this one.
+        last: Epoch,
+    },
     /// A new period begins: change the key though nobody comes or goes.
     Rekey,
     /// Evict a member.
     Remove(MemberId),
+    /// Begin a message to the group: draw its key and let everybody have it. For members of schemes
+    /// that have keys for messages and none for the group.
+    Send,
 }
 
 /// What a message is part of.
@@ -85,6 +107,10 @@ pub enum Operation {
     Batch = 5,
     /// A new period begins, with the same members.
     Rekey = 6,
+    /// A member gets the keys of the time that it was promised.
+    Grant = 7,
+    /// A message's key goes around.
+    Send = 8,
 }
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
@@ -110,6 +136,8 @@ impl Operation {
             Self::CatchUp => "catch-up",
             Self::Batch => "batch",
             Self::Rekey => "rekey",
+            Self::Grant => "grant",
+            Self::Send => "send",
         }
     }
 
@@ -122,6 +150,8 @@ impl Operation {
             4 => Some(Self::CatchUp),
             5 => Some(Self::Batch),
             6 => Some(Self::Rekey),
+            7 => Some(Self::Grant),
+            8 => Some(Self::Send),
             _ => None,
         }
     }

@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
-use crate::schemes::catalogue::{Configuration, Profile, Scheme};
+use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Scheme};
 use crate::secret::Key;
 
 pub use crate::protection::Guard;
@@ -65,6 +65,7 @@ pub struct Rig {
     seats: BTreeMap<PartyId, Seat>,
     current: BTreeSet<MemberId>,
     report: Report,
+    deployment: Vec<Sent>,
 }
 
 /// What an operation took.
@@ -72,6 +73,8 @@ pub struct Rig {
 pub struct Report {
     /// The messages, in the order in which they were sent.
     pub messages: Vec<Sent>,
+    /// The messages of the deployment phase before it, which are not part of its cost.
+    pub deployment: Vec<Sent>,
     /// Primitive operations by party.
     pub meters: BTreeMap<PartyId, Meter>,
 }
@@ -138,6 +141,9 @@ impl Rig {
         if let Some(controller) = configuration.controller() {
             seats.insert(PartyId::Controller, Seat::new(controller));
         }
+        for (subgroup, party) in configuration.subgroup_controllers() {
+            seats.insert(subgroup.into(), Seat::new(party));
+        }
         Self {
             credentials: Credentials::new(settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
@@ -150,6 +156,7 @@ impl Rig {
             seats,
             current: BTreeSet::new(),
             report: Report::default(),
+            deployment: Vec::new(),
         }
     }
 
@@ -210,6 +217,25 @@ impl Rig {
         self.settle()
     }
 
+    /// Promises a member the keys of these epochs and no others; it need not be a member yet.
+    pub fn grant(&mut self, member: u32, first: u64, last: u64) -> Result<Report, RigError> {
+        let member = MemberId(member);
+        if !self.seats.contains_key(&member.into()) {
+            self.enroll(&[member])?;
+        }
+        self.begin();
+        let (first, last) = (Epoch(first), Epoch(last));
+        self.command(Command::Grant { member, first, last }, &self.current.clone())?;
+        self.settle()
+    }
+
+    /// Has a member begin a message to the group.
+    pub fn send(&mut self, member: u32) -> Result<Report, RigError> {
+        self.begin();
+        self.command_to(MemberId(member).into(), Command::Send).map_err(RigError::Command)?;
+        self.settle()
+    }
+
     /// Begins a new period with the same members.
     pub fn rekey(&mut self) -> Result<Report, RigError> {
         self.begin();
@@ -230,19 +256,35 @@ impl Rig {
         self.settle()
     }
 
-    /// The key that the controller and all current members that are awake hold.
+    /// The key that the controller and all current members that are awake hold: the group's, or where
+    /// there is none that of the last message. A subgroup controller need not hold it, but holds no
+    /// other of the same epoch.
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
+        let hybrid = self.configuration.scheme().class == Class::Hybrid;
         let mut agreed: Option<(Epoch, &Key)> = None;
-        for (&id, seat) in &self.seats {
-            if seat.standing != Standing::Awake {
-                continue;
+        let mut held = Vec::new();
+        for (&id, seat) in self.seats.iter().filter(|(_, seat)| seat.standing == Standing::Awake) {
+            match self.held_key(seat) {
+                Some(own) => held.push((id, own)),
+                None if hybrid && !matches!(id, PartyId::Member(_)) => {}
+                // Not its time.
+                None if self.configuration.scheme().law == Law::PlannedPeriods => {}
+                None => return Err(RigError::Disagreement(id)),
             }
-            let own = seat.party.group_key().ok_or(RigError::Disagreement(id))?;
-            if *agreed.get_or_insert(own) != own {
+        }
+        for &(id, own) in &held {
+            if !hybrid || matches!(id, PartyId::Member(_)) {
+                agreed.get_or_insert(own);
+            }
+        }
+        let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
+        for (id, (its_epoch, its_key)) in held {
+            let outdated = hybrid && !matches!(id, PartyId::Member(_)) && its_epoch < epoch;
+            if !outdated && (its_epoch, its_key) != (epoch, key) {
                 return Err(RigError::Disagreement(id));
             }
         }
-        agreed.map(|(_, key)| key).ok_or(RigError::Disagreement(PartyId::Controller))
+        Ok(key)
     }
 
     /// Whether an evicted party or a sleeping member holds the key that the group agreed on.
@@ -251,7 +293,7 @@ impl Rig {
         self.seats
             .values()
             .filter(|seat| seat.standing == Standing::Former)
-            .filter_map(|seat| seat.party.group_key())
+            .filter_map(|seat| self.held_key(seat))
             .any(|(_, key)| Some(key) == agreed)
     }
 
@@ -294,9 +336,11 @@ impl Rig {
             }
         }
         if self.configuration.scheme().has_controller() {
+            self.begin();
             self.command_to(PartyId::Controller, Command::Enroll(members))
                 .map_err(RigError::Command)?;
             self.drive()?;
+            self.deployment = core::mem::take(&mut self.report.messages);
         }
         Ok(())
     }
@@ -316,26 +360,42 @@ impl Rig {
         self.report = Report::default();
     }
 
-    /// Gives a command to the controller, or where there is none to everybody who is awake.
+    /// Gives a command to those whom it is for and who are awake: the controller, or where there is
+    /// none all members; a new period of a hybrid scheme to all parties.
     fn command(
         &mut self,
         command: Command<'_>,
         everybody: &BTreeSet<MemberId>,
     ) -> Result<(), RigError> {
-        if self.configuration.scheme().has_controller() {
-            return self.command_to(PartyId::Controller, command).map_err(RigError::Command);
-        }
-        for &member in everybody {
-            if self.seats[&member.into()].standing == Standing::Awake {
-                self.command_to(member.into(), command).map_err(RigError::Command)?;
+        let class = self.configuration.scheme().class;
+        let parties: Vec<_> = match (class, command) {
+            (Class::Hybrid, Command::Rekey) => {
+                let controllers = self.seats.keys().filter(|id| !matches!(id, PartyId::Member(_)));
+                controllers.copied().chain(everybody.iter().map(|&id| id.into())).collect()
+            }
+            (Class::Distributed, _) => everybody.iter().map(|&id| id.into()).collect(),
+            (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
+        };
+        for party in parties {
+            if self.seats[&party].standing == Standing::Awake {
+                self.command_to(party, command).map_err(RigError::Command)?;
             }
         }
         Ok(())
     }
 
+    /// The group key that a party holds, or where there is none that of the last message.
+    fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
+        match self.configuration.scheme().law {
+            Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
+            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key)),
+        }
+    }
+
     fn settle(&mut self) -> Result<Report, RigError> {
         self.drive()?;
-        Ok(core::mem::take(&mut self.report))
+        let deployment = core::mem::take(&mut self.deployment);
+        Ok(Report { deployment, ..core::mem::take(&mut self.report) })
     }
 
     fn drive(&mut self) -> Result<(), RigError> {
@@ -541,8 +601,9 @@ impl Seat {
     fn receives(&self, id: PartyId, to: Recipient) -> bool {
         match to {
             Recipient::Controller => id == PartyId::Controller,
-            Recipient::Group => id != PartyId::Controller,
-            Recipient::Member(member) => id == PartyId::Member(member),
+            Recipient::Group => matches!(id, PartyId::Member(_)),
+            Recipient::Member(member) => id == member.into(),
+            Recipient::SubgroupController(subgroup) => id == subgroup.into(),
             Recipient::Subset(subset) => self.subscriptions.contains(&subset),
         }
     }

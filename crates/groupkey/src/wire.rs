@@ -13,7 +13,7 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::Operation;
 
@@ -59,19 +59,27 @@ impl<'a> Message<'a> {
         Reader::new(self.body)
     }
 
-    /// Refuses the message unless it comes from the controller.
-    pub fn from_controller(&self) -> Result<(), Error> {
-        match self.header.sender {
-            PartyId::Controller => Ok(()),
-            PartyId::Member(_) => Err(Misbehaviour::UnexpectedSender.into()),
+    /// Refuses the message unless it comes from this party.
+    pub fn must_come_from(&self, party: PartyId) -> Result<(), Error> {
+        if self.header.sender == party {
+            Ok(())
+        } else {
+            Err(Misbehaviour::UnexpectedSender.into())
         }
     }
 
-    /// The member that sent the message; refuses one from the controller.
+    /// Refuses the message unless it comes from the controller.
+    pub fn from_controller(&self) -> Result<(), Error> {
+        self.must_come_from(PartyId::Controller)
+    }
+
+    /// The member that sent the message; refuses one from anybody else.
     pub fn from_member(&self) -> Result<MemberId, Error> {
         match self.header.sender {
             PartyId::Member(member) => Ok(member),
-            PartyId::Controller => Err(Misbehaviour::UnexpectedSender.into()),
+            PartyId::Controller | PartyId::SubgroupController(_) => {
+                Err(Misbehaviour::UnexpectedSender.into())
+            }
         }
     }
 
@@ -147,6 +155,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn subgroup(&mut self) -> Result<SubgroupId, Error> {
+        let start = self.decoder.position();
+        let number = self.decoder.i64().map_err(malformed)?;
+        let subgroup = u32::try_from(-1 - number).map_err(|_| Misbehaviour::Malformed)?;
+        self.require_length(start, head_length(subgroup.into()))?;
+        Ok(SubgroupId(subgroup))
+    }
+
     fn rest(&self) -> &'a [u8] {
         &self.decoder.input()[self.decoder.position()..]
     }
@@ -171,15 +187,19 @@ impl<'a> Reader<'a> {
                 }
                 Ok(Recipient::Subset(SubsetId(self.number32()?)))
             }
-            _ => Ok(match self.party()? {
-                PartyId::Controller => Recipient::Controller,
-                PartyId::Member(member) => Recipient::Member(member),
-            }),
+            _ => Ok(self.party()?.into()),
         }
     }
 
-    /// Parties are numbered: 0 is the controller, `n + 1` is member `n`.
+    /// Parties are numbered: 0 is the controller, `n + 1` is member `n`, and `-1 - s` is the
+    /// controller of subgroup `s`.
     fn party(&mut self) -> Result<PartyId, Error> {
+        if matches!(
+            self.decoder.datatype().map_err(malformed)?,
+            Type::I8 | Type::I16 | Type::I32 | Type::I64
+        ) {
+            return self.subgroup().map(PartyId::SubgroupController);
+        }
         match self.number()? {
             0 => Ok(PartyId::Controller),
             number => u32::try_from(number - 1)
@@ -209,6 +229,7 @@ impl<'a> Writer<'a> {
             Recipient::Controller => self.party(PartyId::Controller),
             Recipient::Group => infallible(self.0.null()),
             Recipient::Member(member) => self.party(member.into()),
+            Recipient::SubgroupController(subgroup) => self.party(subgroup.into()),
             Recipient::Subset(SubsetId(subset)) => {
                 self.array(1);
                 self.number(u64::from(subset));
@@ -237,6 +258,9 @@ impl<'a> Writer<'a> {
         match party {
             PartyId::Controller => self.number(0),
             PartyId::Member(member) => self.number(u64::from(member.0) + 1),
+            PartyId::SubgroupController(subgroup) => {
+                infallible(self.0.i64(-1 - i64::from(subgroup.0)));
+            }
         }
     }
 }
@@ -288,14 +312,16 @@ mod tests {
         let party = prop_oneof![
             Just(PartyId::Controller),
             any::<u32>().prop_map(|id| PartyId::Member(MemberId(id))),
+            any::<u32>().prop_map(|id| PartyId::SubgroupController(SubgroupId(id))),
         ];
         let to = prop_oneof![
             Just(Recipient::Controller),
             Just(Recipient::Group),
             any::<u32>().prop_map(|id| Recipient::Member(MemberId(id))),
+            any::<u32>().prop_map(|id| Recipient::SubgroupController(SubgroupId(id))),
             any::<u32>().prop_map(|id| Recipient::Subset(SubsetId(id))),
         ];
-        (any::<u64>(), any::<u64>(), 0..7u8, any::<u8>(), party, to).prop_map(
+        (any::<u64>(), any::<u64>(), 0..9u8, any::<u8>(), party, to).prop_map(
             |(group, epoch, operation, kind, sender, to)| Header {
                 group: GroupId(group),
                 epoch: Epoch(epoch),

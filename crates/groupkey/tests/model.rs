@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Class, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
-use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
+use groupkey::rig::{Guard, Move, Report, Rig, RigError, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId, Suite};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -59,20 +59,20 @@ fn bad_commands_change_nothing() {
         let present = MemberId(3);
         let absent = MemberId(77);
         let actor = if scheme.has_controller() { PartyId::Controller } else { MemberId(4).into() };
-        for (command, error) in [
-            (Command::Add(present), Misuse::AlreadyMember(present)),
-            (Command::Create(&[present, absent]), Misuse::AlreadyCreated),
-            (Command::Remove(absent), Misuse::NotMember(absent)),
+        for (command, operation, error) in [
+            (Command::Add(present), Operation::Add, Misuse::AlreadyMember(present)),
+            (Command::Create(&[present, absent]), Operation::Create, Misuse::AlreadyCreated),
+            (Command::Remove(absent), Operation::Remove, Misuse::NotMember(absent)),
         ] {
-            assert_eq!(
-                rig.command_to(actor, command),
-                Err(Error::Misuse(error)),
-                "{}: {command:?}",
-                scheme.id
-            );
+            let error = if scheme.operations.contains(&operation) {
+                Error::Misuse(error)
+            } else {
+                Error::Unsupported(Unsupported::Operation)
+            };
+            assert_eq!(rig.command_to(actor, command), Err(error), "{}: {command:?}", scheme.id);
         }
         assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
-        rig.add(5).unwrap();
+        change_somehow(&mut rig, scheme);
         assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
     }
 }
@@ -103,7 +103,7 @@ fn bad_batches_change_nothing() {
             assert_eq!(refused, Err(error), "{}: {joining:?}, {leaving:?}", scheme.id);
         }
         assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
-        rig.add(5).unwrap();
+        change_somehow(&mut rig, scheme);
         assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
     }
 }
@@ -114,9 +114,11 @@ fn groups_below_two_members_are_refused() {
         let mut rig = Rig::new(scheme, Settings::default());
         let refused = Err(RigError::Command(Misuse::TooFewMembers.into()));
         assert_eq!(rig.create(1).map(drop), refused, "{}", scheme.id);
-        let mut rig = Rig::new(scheme, Settings::default());
-        rig.create(2).unwrap();
-        assert_eq!(rig.remove(1).map(drop), refused, "{}", scheme.id);
+        if scheme.operations.contains(&Operation::Remove) {
+            let mut rig = Rig::new(scheme, Settings::default());
+            rig.create(2).unwrap();
+            assert_eq!(rig.remove(1).map(drop), refused, "{}", scheme.id);
+        }
     }
 }
 
@@ -126,15 +128,34 @@ fn the_same_seed_gives_the_same_bytes() {
         let transcript = |seed| {
             let mut rig = Rig::new(scheme, Settings { seed, ..Settings::default() });
             let mut bytes = Vec::new();
-            for report in [rig.create(9), rig.add(20), rig.remove(4)] {
-                let report = report.unwrap();
-                bytes.extend(report.messages.iter().flat_map(|message| message.bytes.to_vec()));
+            let created = rig.create(9).unwrap();
+            let changed = change_somehow(&mut rig, scheme);
+            for message in created.messages.iter().chain(&changed.messages) {
+                bytes.extend_from_slice(&message.bytes);
             }
             bytes
         };
         assert_eq!(transcript(5), transcript(5), "{}", scheme.id);
         assert_ne!(transcript(5), transcript(6), "{}", scheme.id);
     }
+}
+
+/// A change of the key, of whatever kinds the scheme has.
+fn change_somehow(rig: &mut Rig, scheme: &Scheme) -> Report {
+    let mut report = Report::default();
+    let mut take = |more: Result<Report, RigError>| {
+        report.messages.extend(more.expect("the scheme has this operation").messages);
+    };
+    if scheme.operations.contains(&Operation::Rekey) {
+        take(rig.rekey());
+    }
+    if scheme.operations.contains(&Operation::Add) {
+        take(rig.add(20));
+    }
+    if scheme.operations.contains(&Operation::Remove) {
+        take(rig.remove(4));
+    }
+    report
 }
 
 fn check(
@@ -242,6 +263,9 @@ impl History {
     }
 
     fn add(&mut self) -> Result<(), String> {
+        if !self.can(Operation::Add) {
+            return Ok(());
+        }
         let newcomer = self.next_id;
         self.next_id += 1;
         let report = self.rig.add(newcomer).map_err(|error| error.to_string())?;
@@ -289,8 +313,12 @@ impl History {
         if !self.can(Operation::Rekey) {
             return Ok(());
         }
-        let report = self.rig.rekey().map_err(|error| error.to_string())?;
-        self.listen(&report);
+        match self.rig.rekey() {
+            Ok(report) => self.listen(&report),
+            // A session that was planned is over when it is over.
+            Err(RigError::Command(Error::Misuse(Misuse::SessionOver))) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        }
         self.check_new_key()
     }
 
@@ -300,7 +328,7 @@ impl History {
 
     fn remove(&mut self, place: u16) -> Result<(), String> {
         let awake = self.members.len() - self.asleep.len();
-        if self.members.len() == 2 || awake <= 2 {
+        if !self.can(Operation::Remove) || self.members.len() == 2 || awake <= 2 {
             return Ok(());
         }
         let leaver = *self.members.iter().nth(usize::from(place) % self.members.len()).unwrap();
@@ -347,7 +375,7 @@ impl History {
         self.rig.agreed_key().map(drop).map_err(|error| format!("after catching up: {error}"))
     }
 
-    fn listen(&mut self, report: &groupkey::rig::Report) {
+    fn listen(&mut self, report: &Report) {
         self.heard.extend(report.open_messages().map(|message| Rc::clone(&message.bytes)));
     }
 

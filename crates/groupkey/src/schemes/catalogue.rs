@@ -1,13 +1,15 @@
 //! Every scheme there is: names, class, provenance, claims, parameters. The only registry.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::crypto::group::Check;
-use crate::identity::MemberId;
+use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
+use crate::schemes::hybrid::igkmp;
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -19,6 +21,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    igkmp::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,
@@ -68,6 +71,8 @@ pub enum Class {
     Centralized,
     /// The members among themselves.
     Distributed,
+    /// A controller, and under it controllers of subgroups.
+    Hybrid,
 }
 
 /// What must hold whenever an operation has settled.
@@ -76,6 +81,12 @@ pub enum Law {
     /// All current members hold the same group key of the same epoch, it is new, and nobody else can
     /// derive it.
     OneKey,
+    /// There is no group key: each subgroup has its own. The key of a message reaches all current
+    /// members and nobody else; it is new for every message.
+    OneMessage,
+    /// Keys change with time. All members that were promised a period hold the same key in it, it is
+    /// new, and nobody else can derive it.
+    PlannedPeriods,
 }
 
 /// How a member that missed changes of the key gets back.
@@ -139,6 +150,15 @@ pub struct Parameter {
 /// How a scheme's parties are made.
 #[derive(Clone, Copy, Debug)]
 pub enum Parties {
+    /// A controller, controllers of subgroups, and members.
+    Hybrid {
+        /// Makes the controller.
+        controller: fn(&Configuration) -> Box<dyn Party>,
+        /// Makes the controller of a subgroup.
+        subgroup_controller: fn(&Configuration, SubgroupId) -> Box<dyn Party>,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
     /// A controller and members.
     KeyServer {
         /// Makes the controller.
@@ -188,7 +208,7 @@ impl Scheme {
 
     /// Whether the scheme has a controller.
     pub const fn has_controller(&self) -> bool {
-        matches!(self.parties, Parties::KeyServer { .. })
+        matches!(self.parties, Parties::Hybrid { .. } | Parties::KeyServer { .. })
     }
 }
 
@@ -237,7 +257,9 @@ impl Configuration {
     /// Makes the controller, if the scheme has one.
     pub fn controller(&self) -> Option<Box<dyn Party>> {
         match self.scheme.parties {
-            Parties::KeyServer { controller, .. } => Some(controller(self)),
+            Parties::Hybrid { controller, .. } | Parties::KeyServer { controller, .. } => {
+                Some(controller(self))
+            }
             Parties::Peers { .. } => None,
         }
     }
@@ -245,7 +267,35 @@ impl Configuration {
     /// Makes a member.
     pub fn member(&self, id: MemberId) -> Box<dyn Party> {
         match self.scheme.parties {
-            Parties::KeyServer { member, .. } | Parties::Peers { member } => member(self, id),
+            Parties::Hybrid { member, .. }
+            | Parties::KeyServer { member, .. }
+            | Parties::Peers { member } => member(self, id),
+        }
+    }
+
+    /// Makes the controllers of the subgroups, if the scheme has subgroups.
+    pub fn subgroup_controllers(&self) -> Vec<(SubgroupId, Box<dyn Party>)> {
+        let Parties::Hybrid { subgroup_controller, .. } = self.scheme.parties else {
+            return Vec::new();
+        };
+        let subgroups = (0..self.value(SUBGROUPS.name)).map(SubgroupId);
+        subgroups.map(|id| (id, subgroup_controller(self, id))).collect()
+    }
+
+    /// Makes a party.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme has no such party.
+    pub fn party(&self, id: PartyId) -> Box<dyn Party> {
+        match (id, self.scheme.parties) {
+            (PartyId::Controller, _) => self.controller().expect("the scheme has a controller"),
+            (PartyId::Member(member), _) => self.member(member),
+            (
+                PartyId::SubgroupController(subgroup),
+                Parties::Hybrid { subgroup_controller, .. },
+            ) => subgroup_controller(self, subgroup),
+            _ => panic!("the scheme has no subgroups"),
         }
     }
 
@@ -270,6 +320,7 @@ impl Class {
         match self {
             Self::Centralized => "centralized",
             Self::Distributed => "distributed",
+            Self::Hybrid => "hybrid",
         }
     }
 }
@@ -279,6 +330,8 @@ impl Law {
     pub const fn name(self) -> &'static str {
         match self {
             Self::OneKey => "one-key",
+            Self::OneMessage => "one-message",
+            Self::PlannedPeriods => "planned-periods",
         }
     }
 
@@ -287,6 +340,12 @@ impl Law {
         match self {
             Self::OneKey => {
                 "one key: all members hold the same, new at every change, nobody else has it"
+            }
+            Self::OneMessage => {
+                "one message: its key reaches all members and nobody else; there is no group key"
+            }
+            Self::PlannedPeriods => {
+                "planned periods: who was promised a period holds its key, and nobody else"
             }
         }
     }
@@ -346,6 +405,15 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+/// How many subgroups a hybrid scheme has; S002 measures 55.
+pub(crate) const SUBGROUPS: Parameter = Parameter {
+    name: "subgroups",
+    meaning: "subgroups, each with a controller of its own",
+    sound: 55,
+    published: 55,
+    range: (1, 1000),
+};
 
 /// The degree of a key tree.
 pub(crate) const DEGREE: Parameter = Parameter {

@@ -3,3 +3,4 @@
 pub mod catalogue;
 pub mod centralized;
 pub mod distributed;
+pub mod hybrid;

@@ -61,9 +61,9 @@ fn any_offer() -> impl Strategy<Value = Offer> {
 fn any_forgery() -> impl Strategy<Value = Forgery> {
     let header = (
         prop::option::weighted(0.3, prop_oneof![0..12u64, Just(u64::MAX), any::<u64>()]),
-        prop::option::weighted(0.2, 0..6u8),
+        prop::option::weighted(0.2, 0..9u8),
         prop::option::weighted(0.2, 0..8u8),
-        prop::option::weighted(0.2, prop_oneof![0..12u64, any::<u64>()]),
+        prop::option::weighted(0.2, prop_oneof![-3..12i64, any::<i64>()]),
     );
     let body = prop_oneof![
         3 => Just(Body::Genuine),

@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use groupkey::catalogue::{Configuration, Profile, Recovery, Scheme};
+use groupkey::catalogue::{Class, Configuration, Profile, Recovery, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
     Party, PartyId, Recipient, Setting, SubsetId, Suite,
 };
+use minicbor::data::Int;
 use minicbor::{Decoder, Encoder};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -49,7 +50,7 @@ pub(crate) struct Forgery {
     /// The number of the kind of message.
     pub(crate) kind: Option<u8>,
     /// The sender, as parties are numbered on the wire.
-    pub(crate) sender: Option<u64>,
+    pub(crate) sender: Option<i64>,
     /// The body.
     pub(crate) body: Body,
 }
@@ -83,7 +84,10 @@ impl Transcript {
     /// Records a short life of a group: creation with four members, a join, an eviction that another
     /// member sleeps through, its catching up, one more join, the eviction of the first member.
     pub(crate) fn record(scheme: &'static Scheme, profile: Profile, suite: Suite) -> Self {
-        let configuration = scheme.configuration(profile);
+        let mut configuration = scheme.configuration(profile);
+        if scheme.class == Class::Hybrid {
+            configuration.set("subgroups", 2).expect("hybrid schemes have subgroups");
+        }
         let mut stage = Stage {
             seats: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -110,10 +114,7 @@ impl Transcript {
     }
 
     fn party(&self, id: PartyId) -> Box<dyn Party> {
-        match id {
-            PartyId::Controller => self.configuration.controller().expect("the scheme has one"),
-            PartyId::Member(member) => self.configuration.member(member),
-        }
+        self.configuration.party(id)
     }
 
     fn step(
@@ -125,7 +126,7 @@ impl Transcript {
     ) -> (Result<(), Error>, Outbox) {
         let setting = Setting { group: GroupId(7), suite: self.suite };
         let mut rng = ChaCha20Rng::seed_from_u64(number);
-        rng.set_stream(wire_number(id));
+        rng.set_stream(wire_number(id) as u64);
         let mut outbox = Outbox::new();
         let mut probe = ();
         let mut cx =
@@ -223,22 +224,26 @@ impl Forgery {
     fn make(&self, genuine: &[u8], offered_to: PartyId) -> Vec<u8> {
         let mut decoder = Decoder::new(genuine);
         decoder.array().expect("a header is an array");
-        let mut numbers = [0; 6];
-        numbers.iter_mut().for_each(|number| *number = decoder.u64().expect("a number"));
+        let mut numbers = [Int::from(0u8); 6];
+        numbers.iter_mut().for_each(|number| *number = decoder.int().expect("a number"));
         let to = decoder.position();
         decoder.skip().expect("a recipient");
         let (to, body) = (&genuine[to..decoder.position()], &genuine[decoder.position()..]);
-        let changes =
-            [self.epoch, self.operation.map(u64::from), self.kind.map(u64::from), self.sender];
+        let changes = [
+            self.epoch.map(Int::from),
+            self.operation.map(Int::from),
+            self.kind.map(Int::from),
+            self.sender.map(Int::from),
+        ];
         for (number, change) in numbers[2..].iter_mut().zip(changes) {
             *number = change.unwrap_or(*number);
         }
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
         let _ = encoder.array(7);
-        numbers.iter().for_each(|&number| drop(encoder.u64(number)));
+        numbers.iter().for_each(|&number| drop(encoder.int(number)));
         if self.readdress {
-            let _ = encoder.u64(wire_number(offered_to));
+            let _ = encoder.i64(wire_number(offered_to));
         } else {
             bytes.extend_from_slice(to);
         }
@@ -308,28 +313,37 @@ impl Stage {
         if self.has_controller() {
             self.sit(PartyId::Controller);
         }
+        for (subgroup, _) in self.transcript.configuration.subgroup_controllers() {
+            self.sit(subgroup.into());
+        }
         let members: Vec<_> = (0..4).map(MemberId).collect();
         self.enroll(&members);
         self.command(|| Given::Create(members.clone()));
-        self.add(MemberId(4));
         let sleeper = PartyId::Member(MemberId(1));
         let sleeps = self.transcript.configuration.scheme().recovery == Recovery::Request;
-        self.seat(sleeper).present = !sleeps;
-        self.remove(MemberId(2));
+        if self.can(Operation::Add) {
+            self.add(MemberId(4));
+            self.seat(sleeper).present = !sleeps;
+            self.remove(MemberId(2));
+        }
+        if self.can(Operation::Rekey) {
+            self.seat(sleeper).present = !sleeps;
+            self.command(|| Given::Rekey);
+        }
         if sleeps {
             self.seat(sleeper).present = true;
             self.step(sleeper, Given::CatchUp);
             self.settle();
         }
-        if self.can(Operation::Rekey) {
-            self.command(|| Given::Rekey);
+        if self.can(Operation::Add) {
+            self.add(MemberId(9));
+            self.remove(MemberId(0));
         }
-        self.add(MemberId(9));
-        self.remove(MemberId(0));
         if self.can(Operation::Batch) {
             self.batch(&[MemberId(10), MemberId(11)], MemberId(3));
         }
-        let mut keys: Vec<_> = self.seats.values().filter(|seat| seat.present).collect();
+        let members = self.seats.iter().filter(|(id, _)| matches!(id, PartyId::Member(_)));
+        let mut keys: Vec<_> = members.map(|(_, seat)| seat).filter(|seat| seat.present).collect();
         keys.dedup_by_key(|seat| observe(&*seat.party).0);
         assert_eq!(keys.len(), 1, "the recorded group agrees");
     }
@@ -368,13 +382,15 @@ impl Stage {
         self.seats.insert(id, seat);
     }
 
-    /// Gives a command to the controller, or where there is none to everybody who is present.
+    /// Gives a command to the controller, or where there is none to everybody who is present, as
+    /// also a new period of a hybrid scheme.
     fn command(&mut self, command: impl Fn() -> Given) {
-        let actors: Vec<_> = match self.has_controller() {
-            true => vec![PartyId::Controller],
-            false => {
+        let class = self.transcript.configuration.scheme().class;
+        let actors: Vec<_> = match (class, command()) {
+            (Class::Distributed, _) | (Class::Hybrid, Given::Rekey) => {
                 self.seats.iter().filter(|(_, seat)| seat.present).map(|(&id, _)| id).collect()
             }
+            (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
         };
         actors.into_iter().for_each(|id| self.step(id, command()));
         self.settle();
@@ -421,8 +437,9 @@ impl Seat {
     fn receives(&self, id: PartyId, to: Recipient) -> bool {
         match to {
             Recipient::Controller => id == PartyId::Controller,
-            Recipient::Group => id != PartyId::Controller,
-            Recipient::Member(member) => id == PartyId::Member(member),
+            Recipient::Group => matches!(id, PartyId::Member(_)),
+            Recipient::Member(member) => id == member.into(),
+            Recipient::SubgroupController(subgroup) => id == subgroup.into(),
             Recipient::Subset(subset) => self.subsets.contains(&subset),
         }
     }
@@ -434,9 +451,10 @@ fn observe(party: &dyn Party) -> (Option<(Epoch, Key)>, groupkey::party::Footpri
 }
 
 /// How parties are numbered on the wire.
-fn wire_number(id: PartyId) -> u64 {
+fn wire_number(id: PartyId) -> i64 {
     match id {
         PartyId::Controller => 0,
-        PartyId::Member(member) => u64::from(member.0) + 1,
+        PartyId::Member(member) => i64::from(member.0) + 1,
+        PartyId::SubgroupController(subgroup) => -1 - i64::from(subgroup.0),
     }
 }

@@ -46,13 +46,12 @@ enum Standing {
     Joined,
 }
 
-/// The only kind of message of the deployment phase.
-const ENROLMENT: u8 = 0;
+/// The kind of message that brings a key in the deployment phase.
+pub(crate) const ENROLMENT: u8 = 0;
 
 impl Enrolment {
     /// Reads the message that [`Roster::enroll`] sends.
     pub(crate) fn receive(message: &Message<'_>) -> Result<Self, Error> {
-        message.from_controller()?;
         if message.header().kind != ENROLMENT {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -105,6 +104,22 @@ impl Roster {
     /// Makes an enrolled member a current member; returns its slot.
     pub(crate) fn join(&mut self, member: MemberId) -> Result<u32, Error> {
         self.join_near(member, 0)
+    }
+
+    /// Makes all enrolled members current, except these.
+    pub(crate) fn join_all_but(&mut self, absent: &[MemberId]) {
+        let absent: Vec<_> = absent.iter().filter_map(|member| self.slots.get(member)).collect();
+        for (slot, standing) in (0..).zip(&mut self.standings) {
+            if *standing == Standing::Enrolled && !absent.contains(&&slot) {
+                *standing = Standing::Joined;
+                self.joined += 1;
+            }
+        }
+    }
+
+    /// The slot of an enrolled member, current or not.
+    pub(crate) fn enrolled_slot(&self, member: MemberId) -> Option<u32> {
+        self.slots.get(&member).copied()
     }
 
     /// The slot of a current member.

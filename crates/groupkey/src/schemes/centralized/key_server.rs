@@ -5,10 +5,12 @@
 //! rekey messages in the order of their epochs, and asks when it missed one. A scheme adds how its
 //! keys are made, sent and received.
 
+use core::mem::discriminant;
+
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId};
-use crate::outbox::{Event, Recipient};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::outbox::Event;
 use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
 use crate::secret::Key;
@@ -64,8 +66,11 @@ pub(crate) struct ServedGroup {
 }
 
 /// A member's own side: its enrolment, its epoch and the group key.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Membership {
+    /// Who serves this member: the controller, or that of a subgroup, which one it learns from its
+    /// enrolment.
+    server: PartyId,
     enrolment: Option<Enrolment>,
     epoch: Epoch,
     group_key: Option<Key>,
@@ -92,6 +97,7 @@ pub(crate) fn step<S: KeyServer>(
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
         Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
+        Input::Command(Command::Grant { .. } | Command::Send) => Err(Unsupported::Operation.into()),
         Input::Command(Command::Rekey) => rekey(server, cx),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
@@ -224,7 +230,18 @@ impl ServedGroup {
     }
 }
 
+impl Default for Membership {
+    fn default() -> Self {
+        Self { server: PartyId::Controller, enrolment: None, epoch: Epoch(0), group_key: None }
+    }
+}
+
 impl Membership {
+    /// A member of some subgroup, served by that subgroup's controller.
+    pub(crate) fn of_a_subgroup() -> Self {
+        Self { server: SubgroupId(0).into(), ..Self::default() }
+    }
+
     /// What a command makes a member do: ask for what it missed, and nothing else.
     pub(crate) fn command(
         &self,
@@ -232,35 +249,46 @@ impl Membership {
         command: Command<'_>,
         request: u8,
     ) -> Result<(), Error> {
-        if command != Command::CatchUp {
-            return Err(Misuse::WrongRole.into());
+        match command {
+            Command::CatchUp => {}
+            // Clocks tick for everybody in a hybrid scheme, and this member waits for its server.
+            Command::Rekey if self.server != PartyId::Controller => return Ok(()),
+            _ => return Err(Misuse::WrongRole.into()),
         }
-        cx.draft(Recipient::Controller, self.epoch, Operation::CatchUp, request).send();
+        cx.draft(self.server.into(), self.epoch, Operation::CatchUp, request).send();
         Ok(())
     }
 
     /// Takes the individual key, if this is the message that brings it.
     pub(crate) fn take_enrolment(&mut self, message: &Message<'_>) -> Result<bool, Error> {
-        message.from_controller()?;
+        let sender = message.header().sender;
         if message.header().operation != Operation::Enroll {
+            message.must_come_from(self.server)?;
             return Ok(false);
+        }
+        let serves = discriminant(&sender) == discriminant(&self.server);
+        if !serves {
+            return Err(Misbehaviour::UnexpectedSender.into());
         }
         if self.enrolment.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         self.enrolment = Some(Enrolment::receive(message)?);
+        self.server = sender;
         Ok(true)
     }
 
     /// Decides by its epoch whether a rekey message is the one to take now.
     pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
         match message.header().operation {
-            Operation::Enroll => Err(Misbehaviour::UnexpectedMessage.into()),
+            Operation::Enroll | Operation::Grant | Operation::Send => {
+                Err(Misbehaviour::UnexpectedMessage.into())
+            }
             Operation::CatchUp => {
                 message.is_later_than(self.epoch)?;
                 Ok(Admission::StartsAnew)
             }
-            _ if self.group_key.is_some() => {
+            _ if self.has_joined() => {
                 message.follows(self.epoch)?;
                 Ok(Admission::Continues)
             }
@@ -289,6 +317,21 @@ impl Membership {
         }
     }
 
+    /// Whether it is in the group, as far as it knows.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.epoch > Epoch(0)
+    }
+
+    /// The epoch it is in; 0 before the first.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Who serves this member.
+    pub(crate) const fn server(&self) -> PartyId {
+        self.server
+    }
+
     /// The individual key and the slot; a rekey message before them has no place.
     pub(crate) fn enrolment(&self) -> Result<&Enrolment, Error> {
         self.enrolment.as_ref().ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
@@ -304,6 +347,11 @@ impl Membership {
         self.epoch = epoch;
         self.group_key = Some(group_key);
         cx.event(Event::Rekeyed(epoch));
+    }
+
+    /// Enters an epoch whose key is not for this party.
+    pub(crate) fn enter_without_key(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
     }
 
     /// Bytes of the individual key and of the group key.

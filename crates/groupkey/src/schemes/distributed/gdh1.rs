@@ -177,9 +177,13 @@ impl Party for Member {
                 self.begin(cx, Operation::Add, change);
                 Ok(())
             }
-            Input::Command(Command::Batch { .. } | Command::CatchUp | Command::Rekey) => {
-                Err(Unsupported::Operation.into())
-            }
+            Input::Command(
+                Command::Batch { .. }
+                | Command::CatchUp
+                | Command::Grant { .. }
+                | Command::Rekey
+                | Command::Send,
+            ) => Err(Unsupported::Operation.into()),
             Input::Command(Command::Create(members)) => {
                 let change = self.view.creation(members)?;
                 self.begin(cx, Operation::Create, change);

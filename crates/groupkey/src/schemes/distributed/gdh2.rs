@@ -216,9 +216,9 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::Batch { .. } | Command::Rekey) => {
-                Err(Unsupported::Operation.into())
-            }
+            Input::Command(
+                Command::Batch { .. } | Command::Grant { .. } | Command::Rekey | Command::Send,
+            ) => Err(Unsupported::Operation.into()),
             Input::Command(Command::CatchUp) => self.peer.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),

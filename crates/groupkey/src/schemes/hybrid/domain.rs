@@ -1,0 +1,363 @@
+//! What the controllers of all hybrid schemes do alike.
+//!
+//! The controller puts each member into the subgroup with the fewest, keeps who is where, and tells
+//! the subgroups' controllers. It shares a key with each of them, and none with members: those get
+//! theirs from the controller of their subgroup. It counts epochs and refuses commands that make no
+//! sense. A scheme adds what keys there are, and what is sent under which.
+//!
+//! Every message to a subgroup controller begins with a list of member ids: in a creation those who
+//! are enrolled there but do not take part, in other changes those of its subgroup who come or go.
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+
+use crate::context::{Context, Draft};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId, SubgroupId};
+use crate::outbox::{Event, Recipient};
+use crate::party::{Command, Input, Operation};
+use crate::schemes::centralized::enrolment::ENROLMENT;
+use crate::schemes::hybrid::subgroup::MEMBERS;
+use crate::secret::Key;
+
+/// The controller's side: what differs between schemes.
+pub(crate) trait DomainServer {
+    /// Whether members can come and go.
+    const CHANGES: bool = true;
+
+    /// The subgroups and the members.
+    fn domain(&self) -> &Domain;
+
+    /// The subgroups and the members.
+    fn domain_mut(&mut self) -> &mut Domain;
+
+    /// The members are what they are to be: makes the next key, and tells the subgroups' controllers.
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change);
+
+    /// A new period begins.
+    fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
+        Err(Unsupported::Operation.into())
+    }
+
+    /// A member is promised the keys of these epochs.
+    fn grant(
+        &mut self,
+        _: &mut Context<'_>,
+        _member: MemberId,
+        _first: Epoch,
+        _last: Epoch,
+    ) -> Result<(), Error> {
+        Err(Unsupported::Operation.into())
+    }
+}
+
+/// The subgroups, the members, the epoch and the group key of a controller.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    stations: Vec<Station>,
+    places: HashMap<MemberId, Place>,
+    joined: usize,
+    epoch: Epoch,
+    group_key: Option<Key>,
+}
+
+/// A subgroup, as the controller sees it.
+#[derive(Debug)]
+pub(crate) struct Station {
+    pub(crate) id: SubgroupId,
+    /// Shared with the subgroup's controller.
+    pub(crate) key: Key,
+    enrolled: u32,
+    /// Whether the subgroup has, or had, members in the group: its controller follows all changes.
+    active: bool,
+}
+
+/// What happens to the members.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) operation: Operation,
+    /// Who is named to the controller of which subgroup.
+    named: Vec<(SubgroupId, MemberId)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    subgroup: SubgroupId,
+    joined: bool,
+}
+
+/// The step of a controller.
+pub(crate) fn step<S: DomainServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    input: Input<'_>,
+) -> Result<(), Error> {
+    match input {
+        Input::Command(Command::Add(member)) => add(server, cx, member),
+        Input::Command(Command::Create(members)) => create(server, cx, members),
+        Input::Command(Command::Enroll(members)) => server.domain_mut().enroll(cx, members),
+        Input::Command(Command::Grant { member, first, last }) => {
+            server.grant(cx, member, first, last)
+        }
+        Input::Command(Command::Rekey) => {
+            server.domain().require_created()?;
+            server.period(cx)
+        }
+        Input::Command(Command::Remove(member)) => remove(server, cx, member),
+        Input::Command(Command::CatchUp | Command::Send) => Err(Misuse::WrongRole.into()),
+        Input::Command(Command::Batch { .. }) => Err(Unsupported::Operation.into()),
+        Input::Message(_) => Err(Misbehaviour::UnexpectedMessage.into()),
+    }
+}
+
+fn create<S: DomainServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    members: &[MemberId],
+) -> Result<(), Error> {
+    let domain = server.domain_mut();
+    if domain.is_created() {
+        return Err(Misuse::AlreadyCreated.into());
+    }
+    if members.len() < 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    domain.join_all(members)?;
+    let change = Change { operation: Operation::Create, named: domain.absent() };
+    server.change(cx, &change);
+    Ok(())
+}
+
+fn add<S: DomainServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    if !S::CHANGES {
+        return Err(Unsupported::Operation.into());
+    }
+    let domain = server.domain_mut();
+    domain.require_created()?;
+    let subgroup = domain.join(member)?;
+    server.change(cx, &Change { operation: Operation::Add, named: [(subgroup, member)].into() });
+    Ok(())
+}
+
+fn remove<S: DomainServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    if !S::CHANGES {
+        return Err(Unsupported::Operation.into());
+    }
+    let domain = server.domain_mut();
+    domain.require_created()?;
+    let subgroup = domain.current(member)?;
+    if domain.joined == 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    domain.forget(member);
+    server.change(cx, &Change { operation: Operation::Remove, named: [(subgroup, member)].into() });
+    Ok(())
+}
+
+impl Change {
+    /// A new period, and nobody comes or goes.
+    pub(crate) const fn period() -> Self {
+        Self { operation: Operation::Rekey, named: Vec::new() }
+    }
+
+    /// Who is named to the controller of a subgroup.
+    pub(crate) fn named_in(&self, subgroup: SubgroupId) -> impl Iterator<Item = MemberId> {
+        let start = self.named.partition_point(|&(other, _)| other < subgroup);
+        let rest = self.named[start..].iter();
+        rest.take_while(move |&&(other, _)| other == subgroup).map(|&(_, member)| member)
+    }
+}
+
+impl Domain {
+    /// A domain without members, of at least one subgroup.
+    pub(crate) fn new(subgroups: u32) -> Self {
+        let stations = (0..subgroups).map(|id| Station {
+            id: SubgroupId(id),
+            key: Key::default(),
+            enrolled: 0,
+            active: false,
+        });
+        Self {
+            stations: stations.collect(),
+            places: HashMap::new(),
+            joined: 0,
+            epoch: Epoch(0),
+            group_key: None,
+        }
+    }
+
+    /// The epoch; 0 before the creation.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The group key and its epoch.
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.epoch, key))
+    }
+
+    /// The subgroups whose controllers follow the changes.
+    pub(crate) fn stations(&self) -> impl Iterator<Item = &Station> {
+        self.stations.iter().filter(|station| station.active)
+    }
+
+    /// The subgroup of an enrolled member.
+    pub(crate) fn subgroup_of(&self, member: MemberId) -> Result<SubgroupId, Error> {
+        let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
+        Ok(place.subgroup)
+    }
+
+    /// A subgroup.
+    pub(crate) fn station(&self, subgroup: SubgroupId) -> &Station {
+        &self.stations[subgroup.0 as usize]
+    }
+
+    /// Enters the next epoch.
+    pub(crate) fn enter_next(&mut self, cx: &mut Context<'_>, group_key: Key) {
+        self.enter_next_without_key();
+        self.group_key = Some(group_key);
+        cx.event(Event::Rekeyed(self.epoch));
+    }
+
+    /// Enters the next epoch, whose key the controller does not have.
+    pub(crate) fn enter_next_without_key(&mut self) {
+        self.epoch = self.epoch.next();
+    }
+
+    /// Begins the message of a change to a subgroup's controller.
+    pub(crate) fn draft<'d, 'a>(
+        &self,
+        cx: &'d mut Context<'a>,
+        station: &Station,
+        change: &Change,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
+        let to = Recipient::SubgroupController(station.id);
+        let mut draft = cx.draft(to, self.epoch, change.operation, kind);
+        draft.array(change.named_in(station.id).count());
+        for member in change.named_in(station.id) {
+            draft.number(u64::from(member.0));
+        }
+        draft
+    }
+
+    /// Bytes of the keys shared with subgroup controllers and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        let shared = self.stations.iter().filter(|station| station.enrolled > 0).count();
+        (shared + usize::from(self.group_key.is_some())) * Key::BYTES
+    }
+
+    /// Deployment phase: gives each member a subgroup, and tells its controller over the confidential
+    /// channel, which draws the member's individual key.
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        self.places.reserve(members.len());
+        let mut named = Vec::with_capacity(members.len());
+        for &member in members {
+            if self.places.contains_key(&member) {
+                // Nothing may change on an error: take back those before this one.
+                named.into_iter().for_each(|(_, earlier)| self.forget(earlier));
+                return Err(Misuse::AlreadyEnrolled(member).into());
+            }
+            // The first of those with the fewest members.
+            let emptiest = self.stations.iter_mut().min_by_key(|station| station.enrolled);
+            let station = emptiest.expect("a domain has a subgroup");
+            station.enrolled += 1;
+            let subgroup = station.id;
+            self.places.insert(member, Place { subgroup, joined: false });
+            named.push((subgroup, member));
+        }
+        named.sort_by_key(|&(subgroup, _)| subgroup);
+        for chunk in named.chunk_by(|a, b| a.0 == b.0) {
+            self.enroll_in(cx, chunk[0].0, chunk);
+        }
+        Ok(())
+    }
+
+    fn enroll_in(
+        &mut self,
+        cx: &mut Context<'_>,
+        subgroup: SubgroupId,
+        members: &[(SubgroupId, MemberId)],
+    ) {
+        let epoch = self.epoch;
+        let to = Recipient::SubgroupController(subgroup);
+        let station = &mut self.stations[subgroup.0 as usize];
+        if station.key == Key::default() {
+            station.key = cx.random_key();
+            cx.confidential_draft(to, epoch, Operation::Enroll, ENROLMENT)
+                .number(u64::from(subgroup.0))
+                .secret(&station.key)
+                .send();
+        }
+        let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, MEMBERS);
+        draft.array(members.len());
+        for (_, member) in members {
+            draft.number(u64::from(member.0));
+        }
+        draft.send();
+    }
+
+    fn join_all(&mut self, members: &[MemberId]) -> Result<(), Error> {
+        for (index, &member) in members.iter().enumerate() {
+            if let Err(error) = self.join(member) {
+                for earlier in &members[..index] {
+                    self.places.entry(*earlier).and_modify(|place| place.joined = false);
+                }
+                self.joined = 0;
+                self.stations.iter_mut().for_each(|station| station.active = false);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, member: MemberId) -> Result<SubgroupId, Error> {
+        let place = self.places.get_mut(&member).ok_or(Misuse::NotEnrolled(member))?;
+        if place.joined {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        place.joined = true;
+        self.joined += 1;
+        self.stations[place.subgroup.0 as usize].active = true;
+        Ok(place.subgroup)
+    }
+
+    fn current(&self, member: MemberId) -> Result<SubgroupId, Error> {
+        match self.places.get(&member) {
+            Some(place) if place.joined => Ok(place.subgroup),
+            _ => Err(Misuse::NotMember(member).into()),
+        }
+    }
+
+    fn forget(&mut self, member: MemberId) {
+        if let Some(place) = self.places.remove(&member) {
+            self.stations[place.subgroup.0 as usize].enrolled -= 1;
+            self.joined -= usize::from(place.joined);
+        }
+    }
+
+    /// Who is enrolled but did not join, by subgroup.
+    fn absent(&self) -> Vec<(SubgroupId, MemberId)> {
+        let absent = self.places.iter().filter(|(_, place)| !place.joined);
+        let mut absent: Vec<_> = absent.map(|(&member, place)| (place.subgroup, member)).collect();
+        absent.sort_unstable();
+        absent
+    }
+
+    fn is_created(&self) -> bool {
+        self.epoch > Epoch(0)
+    }
+
+    fn require_created(&self) -> Result<(), Error> {
+        if self.is_created() { Ok(()) } else { Err(Misuse::NotCreated.into()) }
+    }
+}

@@ -1,0 +1,5 @@
+//! Schemes with a controller, controllers of subgroups under it, and members below those.
+
+pub(crate) mod domain;
+pub mod igkmp;
+pub(crate) mod subgroup;

@@ -1,0 +1,236 @@
+//! What the controllers of subgroups do alike in all hybrid schemes, and their members.
+//!
+//! A subgroup controller is a key server to its members, to whom it gives individual keys, and to the
+//! controller it is a member, with a key that the two share. It learns from the controller who comes
+//! and goes, and answers members that missed something. A scheme adds what it makes of the
+//! controller's news.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{MemberId, PartyId, SubgroupId};
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Command, Input, Operation};
+use crate::schemes::centralized::enrolment::Roster;
+use crate::schemes::centralized::key_server::Membership;
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The side of a subgroup controller: what differs between schemes.
+pub(crate) trait SubgroupServer {
+    /// What the controller tells, opened.
+    type News;
+
+    /// The kind of the message with which a member asks for what it missed.
+    const REQUEST: u8;
+
+    /// The members, and where the subgroup stands.
+    fn subgroup(&self) -> &Subgroup;
+
+    /// The members, and where the subgroup stands.
+    fn subgroup_mut(&mut self) -> &mut Subgroup;
+
+    /// Opens what follows the list of members in a message of the controller.
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        body: Reader<'_>,
+    ) -> Result<Self::News, Error>;
+
+    /// The roster is what it is to be: enters the epoch of the message, and sends the members theirs.
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        news: Self::News,
+    );
+
+    /// A new period begins.
+    fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Sends the member in this slot all that it needs to be in the present epoch.
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
+}
+
+/// The members of a subgroup, and what ties it to the controller.
+#[derive(Debug)]
+pub(crate) struct Subgroup {
+    pub(crate) id: SubgroupId,
+    /// Its own standing with the controller: their common key, the epoch, the group key.
+    pub(crate) membership: Membership,
+    pub(crate) roster: Roster,
+}
+
+/// What a change means to one subgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalChange {
+    /// The group was created.
+    Created,
+    /// The member in this slot joined.
+    Joined(u32),
+    /// The member that was in this slot left.
+    Left(u32),
+    /// Nobody here came or went.
+    Nobody,
+}
+
+/// Names members to enrol; the controller's message over the confidential channel.
+pub(crate) const MEMBERS: u8 = 1;
+
+/// The step of a subgroup controller.
+pub(crate) fn step<S: SubgroupServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    input: Input<'_>,
+) -> Result<(), Error> {
+    match input {
+        Input::Command(Command::Rekey) => server.period(cx),
+        Input::Command(_) => Err(Misuse::WrongRole.into()),
+        Input::Message(message) => match message.header().sender {
+            PartyId::Controller => follow(server, cx, &message),
+            PartyId::Member(member) => answer(server, cx, &message, member),
+            PartyId::SubgroupController(_) => Err(Misbehaviour::UnexpectedSender.into()),
+        },
+    }
+}
+
+fn follow<S: SubgroupServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let subgroup = server.subgroup_mut();
+    if (message.header().operation, message.header().kind) == (Operation::Enroll, MEMBERS) {
+        return subgroup.enroll(cx, message);
+    }
+    if subgroup.membership.take_enrolment(message)? {
+        return Ok(());
+    }
+    subgroup.membership.enrolment()?;
+    subgroup.membership.admit(message)?;
+    let mut body = message.body();
+    let named = member_list(&mut body)?;
+    let change = subgroup.local_change(message.header().operation, &named)?;
+    let news = server.open(cx, message, body)?;
+    let subgroup = server.subgroup_mut();
+    match change {
+        LocalChange::Created => subgroup.roster.join_all_but(&named),
+        LocalChange::Joined(_) => drop(subgroup.roster.join_all(&named)),
+        LocalChange::Left(_) => named.iter().for_each(|&member| subgroup.roster.evict(member)),
+        LocalChange::Nobody => {}
+    }
+    server.distribute(cx, message, change, news);
+    Ok(())
+}
+
+/// Answers a member that asks for what it missed.
+fn answer<S: SubgroupServer>(
+    server: &S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    if (message.header().operation, message.header().kind) != (Operation::CatchUp, S::REQUEST) {
+        return Err(Misbehaviour::UnexpectedMessage.into());
+    }
+    message.body().finish()?;
+    let roster = &server.subgroup().roster;
+    let slot = roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
+    server.bring_up_to_date(cx, slot);
+    Ok(())
+}
+
+/// A member's part of [`Membership::take_enrolment`]: it also begins to listen to its subgroup.
+pub(crate) fn take_enrolment(
+    membership: &mut Membership,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<bool, Error> {
+    let taken = membership.take_enrolment(message)?;
+    if let (true, PartyId::SubgroupController(subgroup)) = (taken, membership.server()) {
+        cx.event(Event::Subscribed(SubsetId(subgroup.0)));
+    }
+    Ok(taken)
+}
+
+impl Subgroup {
+    /// A subgroup without members.
+    pub(crate) fn new(id: SubgroupId) -> Self {
+        Self { id, membership: Membership::default(), roster: Roster::default() }
+    }
+
+    /// All members of the subgroup.
+    pub(crate) const fn everybody(&self) -> Recipient {
+        Recipient::Subset(SubsetId(self.id.0))
+    }
+
+    /// Bytes of individual keys, of the key shared with the controller and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.membership.key_bytes() + self.roster.key_bytes()
+    }
+
+    /// The slots of current members.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
+        (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
+    }
+
+    fn enroll(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        self.membership.enrolment()?;
+        let mut body = message.body();
+        let members = member_list(&mut body)?;
+        body.finish()?;
+        let enrolled = self.roster.enroll(cx, self.membership.epoch(), &members);
+        enrolled.map_err(|_| Misbehaviour::InvalidRoster.into())
+    }
+
+    /// What a change means here, if it is one that can be.
+    fn local_change(&self, operation: Operation, named: &[MemberId]) -> Result<LocalChange, Error> {
+        let invalid = || Error::from(Misbehaviour::InvalidRoster);
+        let slot = |member| self.roster.enrolled_slot(member).ok_or_else(invalid);
+        match (operation, named) {
+            (Operation::Create, _) if self.membership.has_joined() => Err(invalid()),
+            (Operation::Create, absent) => {
+                absent.iter().try_for_each(|&member| slot(member).map(drop))?;
+                Ok(LocalChange::Created)
+            }
+            (_, []) => Ok(LocalChange::Nobody),
+            (Operation::Add, &[member]) if self.roster.current(member).is_err() => {
+                Ok(LocalChange::Joined(slot(member)?))
+            }
+            (Operation::Remove, &[member]) => {
+                self.roster.current(member).map(LocalChange::Left).map_err(|_| invalid())
+            }
+            _ => Err(invalid()),
+        }
+    }
+}
+
+/// The list of member ids that a message of the controller begins with.
+fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
+    let length = body.array()?;
+    // Not reserved by `length`: it is not known to be true.
+    let mut members = Vec::new();
+    for _ in 0..length {
+        members.push(MemberId(body.number32()?));
+    }
+    Ok(members)
+}
+
+/// The keys that go to one member in one call.
+pub(crate) fn unwrap_own<const KEYS: usize>(
+    membership: &Membership,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    label: u64,
+    wrapped: &[u8],
+) -> Result<[Key; KEYS], Error> {
+    let mut keys = core::array::from_fn(|_| Key::default());
+    let individual = &membership.enrolment()?.key;
+    cx.unwrap_keys(individual, message.header().epoch, label, wrapped, &mut keys)?;
+    Ok(keys)
+}
