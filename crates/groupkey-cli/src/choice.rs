@@ -15,10 +15,13 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
 
 /// An operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
-    named(Operation::MEASURED.map(|operation| {
+    let measured = Operation::MEASURED.into_iter().chain([Operation::Rekey, Operation::Send]);
+    named(measured.map(|operation| {
         let meaning = match operation {
             Operation::Add => "a new member joins a running group",
+            Operation::Rekey => "a new period begins with the same members",
             Operation::Remove => "a member in the middle leaves a running group",
+            Operation::Send => "a message's key goes around, where there is no group key",
             _ => "the group is created",
         };
         (operation.name(), operation, meaning)

@@ -248,7 +248,9 @@ fn run_once(plan: &Plan, run: u32) -> RunOutcome {
         let result = match step.action {
             Action::Add => group.add(),
             Action::Create => group.create(plan.members),
+            Action::Rekey => group.rekey(),
             Action::Remove(member) => group.remove(member),
+            Action::Send => group.send_message(),
         };
         let action = step.action;
         let result =

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupSettings, Station};
@@ -41,6 +41,8 @@ pub struct Plan {
     pub link: Timeline,
     /// Members that differ; the last that fits counts.
     pub exceptions: Vec<Exception>,
+    /// Controllers of subgroups that differ, in a hybrid scheme; the last that fits counts.
+    pub subgroup_exceptions: Vec<Exception>,
     /// Bytes of the request with which a member asks the controller to join or leave; `None` if the
     /// controller acts of its own accord.
     pub request_bytes: Option<u32>,
@@ -56,17 +58,19 @@ pub struct Plan {
     pub device: Arc<Device>,
     /// The device of the controller and of the broker.
     pub controller_device: Arc<Device>,
+    /// The device of the controllers of subgroups, in a hybrid scheme.
+    pub subgroup_device: Arc<Device>,
     /// How often the plan is run.
     pub runs: u32,
     /// Seed from which each run's own is derived.
     pub seed: u64,
 }
 
-/// Members that differ from the rest.
+/// Members, or controllers of subgroups, that differ from the rest.
 #[derive(Clone, Debug)]
 pub struct Exception {
-    /// Their numbers, in the order of joining.
-    pub members: Range<u32>,
+    /// Their numbers: of members in the order of joining, of subgroups as the scheme numbers them.
+    pub numbers: Range<u32>,
     /// Their link over time.
     pub link: Timeline,
     /// Their device.
@@ -88,13 +92,15 @@ impl Plan {
             steps: Self::history(scheme, scheme.operations),
             link: Timeline::default(),
             exceptions: Vec::new(),
+            subgroup_exceptions: Vec::new(),
             request_bytes: None,
             rest_ms: 60_000,
             qos: 2,
             hand_over: HandOver::default(),
             max_in_flight: u16::MAX,
             device: Arc::clone(&host),
-            controller_device: host,
+            controller_device: Arc::clone(&host),
+            subgroup_device: host,
             runs: 10,
             seed: 0,
         }
@@ -151,8 +157,14 @@ impl Plan {
         for (name, value) in &self.parameters {
             let _ = write!(key, ", {name} {value}");
         }
-        for Exception { members, link, device } in &self.exceptions {
-            let _ = write!(key, ", {members:?}: {link}, {}", device.name);
+        for Exception { numbers, link, device } in &self.exceptions {
+            let _ = write!(key, ", {numbers:?}: {link}, {}", device.name);
+        }
+        if self.scheme.class == Class::Hybrid {
+            let _ = write!(key, ", {}", self.subgroup_device.name);
+        }
+        for Exception { numbers, link, device } in &self.subgroup_exceptions {
+            let _ = write!(key, ", subgroups {numbers:?}: {link}, {}", device.name);
         }
         key
     }
@@ -183,11 +195,6 @@ impl Plan {
             seed,
             ..NetworkConfig::default()
         };
-        let exceptions = self.exceptions.iter().map(|exception| {
-            let Exception { members, link, device } = exception;
-            Ok((members.clone(), self.station(link, device)?))
-        });
-        let exceptions = exceptions.collect::<Result<_, PlanError>>()?;
         Ok(GroupSettings {
             configuration: self.configuration()?,
             suite: self.suite,
@@ -195,11 +202,20 @@ impl Plan {
             seed,
             network,
             controller: self.station(&self.link, &self.controller_device)?,
+            subgroup_controller: self.station(&self.link, &self.subgroup_device)?,
+            subgroup_exceptions: self.stations(&self.subgroup_exceptions)?,
             member: self.station(&self.link, &self.device)?,
-            exceptions,
+            exceptions: self.stations(&self.exceptions)?,
             request_bytes: self.request_bytes,
             rest: Duration::from_millis(self.rest_ms),
         })
+    }
+
+    fn stations(&self, exceptions: &[Exception]) -> Result<Vec<(Range<u32>, Station)>, PlanError> {
+        let station = |Exception { numbers, link, device }: &Exception| {
+            Ok((numbers.clone(), self.station(link, device)?))
+        };
+        exceptions.iter().map(station).collect()
     }
 
     fn station(&self, link: &Timeline, device: &Device) -> Result<Station, PlanError> {

@@ -23,7 +23,7 @@ fn every_example_is_read_and_run() {
         assert!(started.elapsed().as_secs() < 20, "{}: slow", path.display());
         found += 1;
     }
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
 }
 
 #[test]
@@ -32,12 +32,31 @@ fn what_a_member_has_of_its_own_is_what_its_tables_say() {
     let plan = &scenario.plan;
     assert_eq!(plan.link.changes, []);
     let [tunnel] = &plan.exceptions[..] else { panic!("one stretch of members differs") };
-    assert_eq!(tunnel.members, 3..5);
+    assert_eq!(tunnel.numbers, 3..5);
     let [(in_ms, inside), (out_ms, outside)] = tunnel.link.changes[..] else {
         panic!("in and out")
     };
     assert_eq!((in_ms, inside.loss_percent, inside.burst_ms), (1_500.0, 25.0, Some(300.0)));
     assert_eq!((out_ms, outside), (4_500.0, plan.link.initial));
+}
+
+#[test]
+fn subgroups_have_links_of_their_own() {
+    let plan = Scenario::load(&examples().join("depots.toml")).expect("an example").plan;
+    let [satellite] = &plan.subgroup_exceptions[..] else { panic!("one gateway differs") };
+    assert_eq!((satellite.numbers.clone(), satellite.link.initial.delay_ms), (3..4, 280.0));
+    assert_eq!(plan.exceptions.len(), 1, "what a subgroup has is no member's");
+    for (tables, told) in [
+        ("[[link]]\nsubgroups = [0, 1]\ndelay_ms = 1\n", "hybrid schemes have"),
+        ("[[link]]\nsubgroups = [1, 0]\n", "subgroups are the first and the last"),
+        ("[[link]]\nmembers = [0, 1]\nsubgroups = [0, 1]\n", "not both"),
+        ("[network]\nsubgroups = [0, 1]\n", "put subgroups into a [[link]]"),
+        ("[[link]]\ndelay_ms = 1\n", "whose?"),
+    ] {
+        let error = Scenario::parse(&format!("{GROUP}{tables}"), Path::new("test.toml"));
+        let error = error.expect_err("it cannot be").to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]
@@ -49,7 +68,7 @@ fn overlapping_tables_make_stretches() {
     let stretches: Vec<_> = plan
         .exceptions
         .iter()
-        .map(|e| (e.members.clone(), e.link.initial.delay_ms, e.link.initial.loss_percent))
+        .map(|e| (e.numbers.clone(), e.link.initial.delay_ms, e.link.initial.loss_percent))
         .collect();
     assert_eq!(stretches, [(0..3, 10.0, 0.0), (3..5, 10.0, 1.0), (5..7, 0.0, 1.0)]);
 }

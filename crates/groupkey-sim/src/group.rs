@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use groupkey::catalogue::Configuration;
+use groupkey::catalogue::{Class, Configuration, Law};
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
 use groupkey::outbox::Outgoing;
@@ -50,6 +50,11 @@ pub struct GroupSettings {
     pub controller: Station,
     /// Where members sit.
     pub member: Station,
+    /// Where the controllers of subgroups sit, if the scheme has subgroups.
+    pub subgroup_controller: Station,
+    /// Controllers of subgroups that sit elsewhere, by the number of the subgroup. The last match
+    /// counts.
+    pub subgroup_exceptions: Vec<(Range<u32>, Station)>,
     /// Members that sit elsewhere, by the order in which they joined. The last match counts.
     pub exceptions: Vec<(Range<u32>, Station)>,
     /// Bytes of the request with which a member asks the controller to be added or removed; without
@@ -122,7 +127,7 @@ pub struct GroupSimulation {
     rng: ChaCha20Rng,
     group_topic: TopicId,
     subset_topics: HashMap<SubsetId, TopicId>,
-    /// The controller, if there is one, is the first.
+    /// The controller, if there is one, is the first; then those of subgroups.
     seats: Vec<Seat>,
     seat_of: HashMap<PartyId, usize>,
     next_member: u32,
@@ -154,6 +159,12 @@ impl GroupSimulation {
             let station = simulation.settings.controller.clone();
             simulation.seat(PartyId::Controller, party, station);
         }
+        for (subgroup, party) in simulation.settings.configuration.subgroup_controllers() {
+            let GroupSettings { subgroup_controller, subgroup_exceptions, .. } =
+                &simulation.settings;
+            let station = station_of(subgroup.0, subgroup_exceptions, subgroup_controller);
+            simulation.seat(subgroup.into(), party, station);
+        }
         simulation
     }
 
@@ -183,6 +194,21 @@ impl GroupSimulation {
         };
         self.begin();
         self.request_or_command(Request::Remove(leaver), leaver)?;
+        self.finish()
+    }
+
+    /// Begins a new period with the same members.
+    pub fn rekey(&mut self) -> Result<OperationResult, SimulationError> {
+        self.begin();
+        self.command_all(Command::Rekey)?;
+        self.finish()
+    }
+
+    /// Has a member in the middle begin a message, in schemes that have keys for messages.
+    pub fn send_message(&mut self) -> Result<OperationResult, SimulationError> {
+        let sender = self.seat_of[&self.member_in_the_middle().into()];
+        self.begin();
+        self.work(sender, Given::Command(Command::Send), self.network.now(), 0)?;
         self.finish()
     }
 
@@ -217,13 +243,8 @@ impl GroupSimulation {
     fn take_seat(&mut self) -> MemberId {
         let member = MemberId(self.next_member);
         self.next_member += 1;
-        let exceptions = self.settings.exceptions.iter().rev();
-        let station = exceptions
-            .filter(|(members, _)| members.contains(&member.0))
-            .map(|(_, station)| station)
-            .next()
-            .unwrap_or(&self.settings.member)
-            .clone();
+        let GroupSettings { member: usual, exceptions, .. } = &self.settings;
+        let station = station_of(member.0, exceptions, usual);
         let party = self.settings.configuration.member(member);
         self.seat(member.into(), party, station);
         let client = self.seats[self.seats.len() - 1].client;
@@ -237,14 +258,21 @@ impl GroupSimulation {
             return Ok(());
         }
         self.step(0, Given::Command(Command::Enroll(members)))?;
+        self.hand_over_confidentially()
+    }
+
+    /// Delivers what the last step left, and what comes of it.
+    fn hand_over_confidentially(&mut self) -> Result<(), SimulationError> {
         let outbox = std::mem::take(&mut self.outbox);
         for message in outbox.messages() {
-            if let Recipient::Member(member) = message.to {
-                self.step(
-                    self.seat_of[&member.into()],
-                    Given::Bytes(Channel::Confidential, message.bytes),
-                )?;
-            }
+            let to = match message.to {
+                Recipient::Member(member) => member.into(),
+                Recipient::SubgroupController(subgroup) => subgroup.into(),
+                Recipient::Controller | Recipient::Group | Recipient::Subset(_) => continue,
+            };
+            let given = Given::Bytes(Channel::Confidential, message.bytes);
+            self.step(self.seat_of[&to], given)?;
+            self.hand_over_confidentially()?;
         }
         Ok(())
     }
@@ -301,11 +329,12 @@ impl GroupSimulation {
         }
     }
 
-    /// Gives a command to the controller, or where there is none to all current members.
+    /// Gives a command to the controller, or where there is none to all current members; a new
+    /// period of a hybrid scheme begins for all parties.
     fn command_all(&mut self, command: Command<'_>) -> Result<(), SimulationError> {
-        let to = match self.settings.configuration.scheme().has_controller() {
-            true => 0..1,
-            false => 0..self.seats.len(),
+        let to = match (self.settings.configuration.scheme().class, command) {
+            (Class::Distributed, _) | (Class::Hybrid, Command::Rekey) => 0..self.seats.len(),
+            (Class::Centralized | Class::Hybrid, _) => 0..1,
         };
         for number in to {
             if self.seats[number].current {
@@ -331,7 +360,12 @@ impl GroupSimulation {
             }
         }
         let members = self.members();
-        if self.operation.reached != members {
+        // Where there is no group key, a change concerns one subgroup alone.
+        let complete = match self.settings.configuration.scheme().law {
+            Law::OneKey | Law::PlannedPeriods => self.operation.reached == members,
+            Law::OneMessage => self.operation.reached > 0,
+        };
+        if !complete {
             return Err(SimulationError::Incomplete { reached: self.operation.reached, members });
         }
         Ok(self.operation.result(self.network.traffic()))
@@ -381,9 +415,17 @@ impl GroupSimulation {
         seat.busy_until = end;
         seat.computed = computed + cost;
         let computed = seat.computed;
-        let has_key = seat.id != PartyId::Controller
-            && seat.party.group_key().is_some_and(|(epoch, _)| epoch == self.epoch);
-        if has_key {
+        let has_key = match self.settings.configuration.scheme().law {
+            Law::OneKey | Law::PlannedPeriods => {
+                seat.party.group_key().is_some_and(|(epoch, _)| epoch == self.epoch)
+            }
+            Law::OneMessage => self
+                .outbox
+                .events()
+                .iter()
+                .any(|event| matches!(event, PartyEvent::MessageKey | PartyEvent::Rekeyed(_))),
+        };
+        if has_key && matches!(seat.id, PartyId::Member(_)) {
             self.operation.reach(number, end, computed);
         }
         self.send(number, end, computed);
@@ -469,6 +511,7 @@ impl GroupSimulation {
             Recipient::Controller => (self.client_topic(PartyId::Controller), 12),
             Recipient::Group => (Some(Topic::Shared(self.group_topic)), 7),
             Recipient::Member(member) => (self.client_topic(member.into()), 14),
+            Recipient::SubgroupController(subgroup) => (self.client_topic(subgroup.into()), 14),
             Recipient::Subset(subset) => {
                 (self.subset_topics.get(&subset).copied().map(Topic::Shared), 18)
             }
@@ -491,11 +534,17 @@ impl GroupSimulation {
             .filter(|seat| seat.is_current_member())
             .filter_map(|seat| match seat.id {
                 PartyId::Member(member) => Some(member),
-                PartyId::Controller => None,
+                PartyId::Controller | PartyId::SubgroupController(_) => None,
             })
             .collect();
         members.get(members.len() / 2).copied().unwrap_or(MemberId(0))
     }
+}
+
+/// Where a party sits: elsewhere if an exception names it, the last one counts.
+fn station_of(number: u32, exceptions: &[(Range<u32>, Station)], usual: &Station) -> Station {
+    let exception = exceptions.iter().rev().find(|(numbers, _)| numbers.contains(&number));
+    exception.map_or(usual, |(_, station)| station).clone()
 }
 
 impl fmt::Debug for Station {
@@ -545,7 +594,7 @@ struct Seat {
     party: Box<dyn Party>,
     client: ClientId,
     computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
-    /// Whether the party takes part: the controller always does.
+    /// Whether the party takes part: controllers always do.
     current: bool,
     subsets: Vec<TopicId>,
     busy_until: Time,
@@ -555,7 +604,7 @@ struct Seat {
 
 impl Seat {
     fn is_current_member(&self) -> bool {
-        self.current && self.id != PartyId::Controller
+        self.current && matches!(self.id, PartyId::Member(_))
     }
 }
 

@@ -26,11 +26,34 @@ fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
         seed: 1,
         network: NetworkConfig { broker: Processing::default(), ..NetworkConfig::default() },
         controller: station.clone(),
+        subgroup_controller: station.clone(),
+        subgroup_exceptions: Vec::new(),
         member: station,
         exceptions: Vec::new(),
         request_bytes: None,
         rest: Duration::from_secs(60),
     }
+}
+
+#[test]
+fn a_hybrid_scheme_takes_two_message_times() {
+    let mut settings = settings("igkmp", 100, 0.0);
+    settings.configuration.set("subgroups", 3).unwrap();
+    let slow = LinkProfile::delay_and_loss(Duration::from_millis(300), 0.0);
+    let station = Station { up: slow.clone(), down: slow, ..settings.member.clone() };
+    let mut group = GroupSimulation::new(settings.clone());
+    let created = group.create(9).unwrap();
+    // The controller to the subgroups' controllers, and those to their members.
+    assert_eq!((created.total_ns, created.messages), (1_200 * MS, 3 + 9));
+    let added = group.add().unwrap();
+    assert_eq!((added.total_ns, added.messages), (1_200 * MS, 3 + 1 + 3));
+    assert_eq!(group.remove(Some(0)).unwrap().total_ns, 1_200 * MS);
+    assert_eq!(group.rekey().unwrap().messages, 3 + 3);
+
+    // One subgroup's controller sits further away: three delays of each message are its own.
+    settings.subgroup_exceptions.push((1..2, station));
+    let created = GroupSimulation::new(settings).create(9).unwrap();
+    assert_eq!(created.total_ns, 2_400 * MS);
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub enum Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
+    /// The party has the key of a message ([`Party::message_key`](crate::Party::message_key)).
+    MessageKey,
     /// The party has the group key of this epoch.
     Rekeyed(Epoch),
     /// The party must receive what is sent to this subset from now on.

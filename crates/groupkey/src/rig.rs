@@ -482,7 +482,7 @@ impl Rig {
             match *event {
                 Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),
                 Event::Unsubscribed(subset) => drop(seat.subscriptions.remove(&subset)),
-                Event::Rekeyed(_) => {}
+                Event::MessageKey | Event::Rekeyed(_) => {}
             }
         }
         Ok(outbox)

@@ -24,19 +24,25 @@ pub enum Action {
     Add,
     /// The group is created of members 0, 1, ...
     Create,
+    /// A new period begins with the same members.
+    Rekey,
     /// This member leaves; `None` is one in the middle.
     Remove(Option<u32>),
+    /// A member in the middle begins a message, in schemes that have keys for messages.
+    Send,
 }
 
 impl Plan {
-    /// Steps that measure these operations: creation, a join and a leave, in this order and as far as
-    /// needed. What comes before an operation does not depend on which are asked for: so a row can be
+    /// Steps that measure these operations: creation, a join, a leave, a new period and a message, in
+    /// this order and as far as needed. What comes before an operation does not depend on which are asked for: so a row can be
     /// replayed alone.
     pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Step> {
         let steps = [
             (Operation::Create, Action::Create),
             (Operation::Add, Action::Add),
             (Operation::Remove, Action::Remove(None)),
+            (Operation::Rekey, Action::Rekey),
+            (Operation::Send, Action::Send),
         ];
         let last = steps.iter().rposition(|(operation, _)| operations.contains(operation));
         steps
@@ -55,12 +61,14 @@ impl Action {
         match self {
             Self::Add => Operation::Add,
             Self::Create => Operation::Create,
+            Self::Rekey => Operation::Rekey,
             Self::Remove(_) => Operation::Remove,
+            Self::Send => Operation::Send,
         }
     }
 }
 
-/// `create`, `add`, `remove` or `remove 3`.
+/// `create`, `add`, `rekey`, `send`, `remove` or `remove 3`.
 impl FromStr for Action {
     type Err = String;
 
@@ -69,14 +77,16 @@ impl FromStr for Action {
         match words[..] {
             ["add"] => Ok(Self::Add),
             ["create"] => Ok(Self::Create),
+            ["rekey"] => Ok(Self::Rekey),
+            ["send"] => Ok(Self::Send),
             ["remove"] => Ok(Self::Remove(None)),
             ["remove", member] => match member.parse() {
                 Ok(member) => Ok(Self::Remove(Some(member))),
                 Err(_) => Err(format!("{member:?} is not a member's number; write remove 3")),
             },
-            _ => {
-                Err(format!("{text:?} is not an operation; write create, add, remove or remove 3"))
-            }
+            _ => Err(format!(
+                "{text:?} is not an operation; write create, add, remove, remove 3, rekey or send"
+            )),
         }
     }
 }
@@ -109,7 +119,7 @@ mod tests {
 
     #[test]
     fn actions_are_read_as_they_are_written() {
-        for text in ["create", "add", "remove", "remove 3"] {
+        for text in ["create", "add", "remove", "remove 3", "rekey", "send"] {
             assert_eq!(
                 text.parse::<Action>().map(|action| action.to_string()),
                 Ok(text.to_owned())

@@ -72,7 +72,7 @@ impl Plan {
         self.configuration()?;
         self.validate_steps()?;
         self.link.validate().map_err(PlanError::Conditions)?;
-        for exception in &self.exceptions {
+        for exception in self.exceptions.iter().chain(&self.subgroup_exceptions) {
             exception.link.validate().map_err(PlanError::Conditions)?;
         }
         if self.qos > 2 {
@@ -84,8 +84,9 @@ impl Plan {
         if self.runs == 0 {
             return Err(PlanError::Runs);
         }
-        let devices = [&self.device, &self.controller_device];
-        let devices = devices.into_iter().chain(self.exceptions.iter().map(|e| &e.device));
+        let devices = [&self.device, &self.controller_device, &self.subgroup_device];
+        let exceptions = self.exceptions.iter().chain(&self.subgroup_exceptions);
+        let devices = devices.into_iter().chain(exceptions.map(|exception| &exception.device));
         devices.into_iter().try_for_each(|device| self.validate_device(device))
     }
 
@@ -162,6 +163,7 @@ impl Roster {
                 self.members.push(self.next);
                 self.next += 1;
             }
+            (Action::Rekey | Action::Send, _) => {}
             (Action::Remove(_), 2) => return Err("two members must remain".to_owned()),
             (Action::Remove(None), count) => drop(self.members.remove(count / 2)),
             (Action::Remove(Some(member)), _) => match self.members.binary_search(&member) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_sim::HandOver;
 use serde::Deserialize;
@@ -68,6 +68,7 @@ struct Group {
     parameters: BTreeMap<Spanned<String>, u32>,
     device: Option<Spanned<Named<Arc<Device>>>>,
     controller_device: Option<Spanned<Named<Arc<Device>>>>,
+    subgroup_device: Option<Spanned<Named<Arc<Device>>>>,
     request_bytes: Option<u32>,
 }
 
@@ -79,12 +80,14 @@ struct Mqtt {
     max_in_flight: Option<Spanned<u16>>,
 }
 
-/// Conditions for some members from some time on. A key that is not there leaves things as they are.
+/// Conditions for some clients from some time on. A key that is not there leaves things as they are.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
     /// First and last.
     members: Option<Spanned<[u32; 2]>>,
+    /// First and last of those whose controllers are meant.
+    subgroups: Option<Spanned<[u32; 2]>>,
     at_ms: Option<Spanned<f64>>,
     device: Option<Spanned<Named<Arc<Device>>>>,
     loss_percent: Option<Spanned<f64>>,
@@ -110,6 +113,10 @@ impl File {
         set(&mut plan.device, device.as_ref().map(|named| Arc::clone(&named.get_ref().0)));
         let controller_device = controller_device.as_ref();
         set(&mut plan.controller_device, controller_device.map(|n| Arc::clone(&n.get_ref().0)));
+        plan.subgroup_device = match &self.group.subgroup_device {
+            Some(device) => Arc::clone(&device.get_ref().0),
+            None => Arc::clone(&plan.controller_device),
+        };
         set(&mut plan.qos, qos.as_ref().map(|qos| *qos.get_ref()));
         set(&mut plan.hand_over, hand_over.as_ref().map(|named| named.0));
         set(&mut plan.max_in_flight, max_in_flight.as_ref().map(|limit| *limit.get_ref()));
@@ -124,23 +131,26 @@ impl File {
             plan.steps = operations.iter().map(step).collect::<Result<_, _>>()?;
         }
 
-        plan.link = self.timeline(base, None)?;
-        plan.exceptions = self.exceptions(base, &plan.device)?;
+        plan.link = self.timeline(base, Client::Any)?;
+        plan.exceptions = self.exceptions(base, Client::Member, &plan.device)?;
+        plan.subgroup_exceptions =
+            self.exceptions(base, Client::Subgroup, &plan.subgroup_device)?;
         Ok(plan)
     }
 
     /// Which keys may stand in which table: the three kinds share one form.
     fn check_sections(&self) -> Result<(), Mistake> {
-        let Section { members, at_ms, device, .. } = &self.network;
+        let Section { members, subgroups, at_ms, device, .. } = &self.network;
         refuse(members, "[network] is for all clients; put members into a [[link]]")?;
+        refuse(subgroups, "[network] is for all clients; put subgroups into a [[link]]")?;
         refuse(at_ms, "[network] holds from the start; put at_ms into a [[change]]")?;
         refuse(device, "devices of all members stand in [group]")?;
         for link in &self.link {
             let advice = "a [[link]] holds from the start; put at_ms into a [[change]]";
             refuse(&link.get_ref().at_ms, advice)?;
-            if link.get_ref().members.is_none() {
-                let problem =
-                    "which members? add members = [first, last], or use [network] for all";
+            if link.get_ref().members.is_none() && link.get_ref().subgroups.is_none() {
+                let problem = "whose? add members = [first, last] or subgroups = [first, last], \
+                               or use [network] for all";
                 return Err(mistake(link.span(), problem));
             }
         }
@@ -155,12 +165,25 @@ impl File {
             }
         }
         for section in self.sections() {
-            if let Some(members) = &section.members {
-                let [first, last] = *members.get_ref();
+            for (name, numbers) in
+                [("members", &section.members), ("subgroups", &section.subgroups)]
+            {
+                let Some(numbers) = numbers else { continue };
+                let [first, last] = *numbers.get_ref();
                 if first > last || last == u32::MAX {
-                    let problem = "members are the first and the last, such as [0, 9]";
-                    return Err(mistake(members.span(), problem));
+                    let problem = format!("{name} are the first and the last, such as [0, 9]");
+                    return Err(mistake(numbers.span(), problem));
                 }
+            }
+            if let (Some(_), Some(subgroups)) = (&section.members, &section.subgroups) {
+                let problem = "members or subgroups, not both: make it two tables";
+                return Err(mistake(subgroups.span(), problem));
+            }
+            if let Some(subgroups) = &section.subgroups
+                && self.group.scheme.get_ref().0.class != Class::Hybrid
+            {
+                let problem = "this scheme has no subgroups; hybrid schemes have";
+                return Err(mistake(subgroups.span(), problem));
             }
         }
         Ok(())
@@ -173,11 +196,11 @@ impl File {
         self.link.iter().map(Spanned::get_ref).chain(changes)
     }
 
-    /// The link of a member, or of whoever is not named anywhere.
-    fn timeline(&self, base: Conditions, member: Option<u32>) -> Result<Timeline, Mistake> {
+    /// The link of a client, or of whoever is not named anywhere.
+    fn timeline(&self, base: Conditions, client: Client) -> Result<Timeline, Mistake> {
         let mut timeline = Timeline::constant(base);
         let mut now = base;
-        for section in self.sections().filter(|section| section.covers(member)) {
+        for section in self.sections().filter(|section| section.covers(client)) {
             now = section.checked(now)?;
             match section.at_ms {
                 Some(_) => timeline.changes.push((section.time(), now)),
@@ -187,13 +210,14 @@ impl File {
         Ok(timeline)
     }
 
-    /// Members that a table names, in stretches of equal treatment.
+    /// Clients of a kind that a table names, in stretches of equal treatment.
     fn exceptions(
         &self,
         base: Conditions,
+        kind: fn(u32) -> Client,
         device: &Arc<Device>,
     ) -> Result<Vec<Exception>, Mistake> {
-        let ranges = || self.sections().filter_map(Section::range);
+        let ranges = || self.sections().filter_map(|section| section.range(kind(0)));
         let mut bounds: Vec<u32> = ranges().flat_map(|range| [range.start, range.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
@@ -204,11 +228,11 @@ impl File {
             if !ranges().any(|range| range.contains(&first)) {
                 continue;
             }
-            let named = self.sections().filter(|section| section.covers(Some(first)));
+            let named = self.sections().filter(|section| section.covers(kind(first)));
             let own = named.filter_map(|section| section.device.as_ref()).last();
             exceptions.push(Exception {
-                members: first..end,
-                link: self.timeline(base, Some(first))?,
+                numbers: first..end,
+                link: self.timeline(base, kind(first))?,
                 device: own
                     .map_or_else(|| Arc::clone(device), |named| Arc::clone(&named.get_ref().0)),
             });
@@ -219,6 +243,7 @@ impl File {
     /// Where the thing stands that an invalid plan complains of.
     fn mistake(&self, error: &PlanError) -> Mistake {
         let Group { scheme, members, parameters, device, controller_device, .. } = &self.group;
+        let subgroup_device = &self.group.subgroup_device;
         let of_operation = |index: usize| self.operations.as_ref()?.get(index).map(Spanned::span);
         let span = match error {
             PlanError::Members { .. } => Some(members.span()),
@@ -241,6 +266,7 @@ impl File {
                 .filter_map(|section| section.device.as_ref())
                 .chain(device)
                 .chain(controller_device)
+                .chain(subgroup_device)
                 .find(|named| named.get_ref().0.name == *name)
                 .map(Spanned::span),
             PlanError::Conditions(_) => None,
@@ -282,18 +308,34 @@ impl Section {
         self.at_ms.as_ref().map_or(0.0, |at_ms| *at_ms.get_ref())
     }
 
-    fn range(&self) -> Option<Range<u32>> {
-        let [first, last] = *self.members.as_ref()?.get_ref();
+    /// The clients of this kind that the section names.
+    fn range(&self, kind: Client) -> Option<Range<u32>> {
+        let named = match kind {
+            Client::Any => None,
+            Client::Member(_) => self.members.as_ref(),
+            Client::Subgroup(_) => self.subgroups.as_ref(),
+        };
+        let [first, last] = *named?.get_ref();
         Some(first..last + 1)
     }
 
-    fn covers(&self, member: Option<u32>) -> bool {
-        match (self.range(), member) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(range), Some(member)) => range.contains(&member),
+    fn covers(&self, client: Client) -> bool {
+        if self.members.is_none() && self.subgroups.is_none() {
+            return true;
         }
+        let (Client::Member(number) | Client::Subgroup(number)) = client else { return false };
+        self.range(client).is_some_and(|range| range.contains(&number))
     }
+}
+
+/// Whose link it is.
+#[derive(Clone, Copy)]
+enum Client {
+    /// Of whoever is not named anywhere.
+    Any,
+    Member(u32),
+    /// Of the subgroup's controller.
+    Subgroup(u32),
 }
 
 fn step(text: &Spanned<String>) -> Result<Step, Mistake> {

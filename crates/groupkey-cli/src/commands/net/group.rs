@@ -67,6 +67,10 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = choice::device())]
     controller_device: Device,
 
+    /// Device of the controllers of subgroups, in hybrid schemes [default: the controller's].
+    #[arg(long, value_name = "NAME", value_parser = choice::device())]
+    subgroup_device: Option<Device>,
+
     /// Which form of the schemes.
     #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
     profile: Profile,
@@ -118,6 +122,8 @@ impl GroupArguments {
 
         let (device, controller_device) =
             (Arc::new(self.device.clone()), Arc::new(self.controller_device.clone()));
+        let subgroup_device = self.subgroup_device.clone().map(Arc::new);
+        let subgroup_device = subgroup_device.unwrap_or_else(|| Arc::clone(&controller_device));
         let mut plans = Vec::new();
         for scheme in schemes {
             for &&members in &members {
@@ -134,6 +140,7 @@ impl GroupArguments {
                     plan.max_in_flight = self.max_in_flight.unwrap_or(plan.max_in_flight);
                     plan.device = Arc::clone(&device);
                     plan.controller_device = Arc::clone(&controller_device);
+                    plan.subgroup_device = Arc::clone(&subgroup_device);
                     plan.runs = self.runs;
                     plan.seed = network.seed;
                     plan.validate()
