@@ -360,10 +360,10 @@ impl GroupSimulation {
             }
         }
         let members = self.members();
-        // Where there is no group key, a change concerns one subgroup alone.
+        // Where there is no group key, a change concerns one subgroup alone, which may be empty.
         let complete = match self.settings.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => self.operation.reached == members,
-            Law::OneMessage => self.operation.reached > 0,
+            Law::OneMessage => true,
         };
         if !complete {
             return Err(SimulationError::Incomplete { reached: self.operation.reached, members });

@@ -51,6 +51,8 @@ pub enum Misbehaviour {
     WrongChannel,
     /// A wrapped key did not open under the key that should open it.
     WrongKey,
+    /// It came before, or one that was sent after it did.
+    Replayed,
     /// The message does not carry what this member needs.
     NothingForUs,
     /// A group element that is not canonical, not in the group, or the identity.
@@ -146,6 +148,7 @@ impl fmt::Display for Misbehaviour {
                 write!(f, "epoch {got} does not follow epoch {current}: catch up first")
             }
             Self::WrongChannel => write!(f, "it came over a channel that it must not come over"),
+            Self::Replayed => write!(f, "it came before, or too late"),
             Self::WrongKey => write!(f, "a wrapped key does not open"),
             Self::NothingForUs => write!(f, "it carries no key for this member"),
             Self::InvalidElement => write!(f, "a group element is not valid"),

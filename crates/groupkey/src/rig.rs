@@ -452,7 +452,11 @@ impl Rig {
 
     /// Offers a message again: the key must not change, and nothing that is sent in return counts.
     fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
-        let key = |rig: &Self| rig.key_of(delivery.to).map(|(epoch, key)| (epoch, key.clone()));
+        let key = |rig: &Self| {
+            let party = &rig.seats[&delivery.to].party;
+            let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            (group_key, party.message_key().cloned())
+        };
         let before = key(self);
         let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
         if before != key(self) {

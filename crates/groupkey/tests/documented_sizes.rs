@@ -109,6 +109,7 @@ impl Row {
             "create" => created,
             "add" => rig.add(self.members).expect("a member joins"),
             "remove" => rig.remove(self.members / 2).expect("a member leaves"),
+            "send" => rig.send(self.members / 2).expect("a member begins a message"),
             "rekey" => rig.rekey().expect("a new period begins"),
             "batch" => {
                 let (n, middle) = (self.members, self.members / 2);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use groupkey::catalogue::{Class, Profile, Recovery, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::rig::{Guard, Move, Report, Rig, RigError, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId, Suite};
@@ -55,6 +55,9 @@ fn bad_commands_change_nothing() {
     for scheme in SCHEMES {
         let mut rig = Rig::new(scheme, Settings::default());
         rig.create(5).unwrap();
+        if scheme.law == Law::OneMessage {
+            rig.send(0).unwrap();
+        }
         let before = rig.agreed_key().unwrap().clone();
         let present = MemberId(3);
         let absent = MemberId(77);
@@ -82,6 +85,9 @@ fn bad_batches_change_nothing() {
     for scheme in SCHEMES {
         let mut rig = Rig::new(scheme, Settings::default());
         rig.create(5).unwrap();
+        if scheme.law == Law::OneMessage {
+            rig.send(0).unwrap();
+        }
         let before = rig.agreed_key().unwrap().clone();
         let member = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
         let unsupported = Error::Unsupported(Unsupported::Operation);
@@ -154,6 +160,9 @@ fn change_somehow(rig: &mut Rig, scheme: &Scheme) -> Report {
     }
     if scheme.operations.contains(&Operation::Remove) {
         take(rig.remove(4));
+    }
+    if scheme.operations.contains(&Operation::Send) {
+        take(rig.send(1));
     }
     report
 }
@@ -322,6 +331,17 @@ impl History {
         self.check_new_key()
     }
 
+    /// Without a group key, what all agree on is the key of a message.
+    fn send(&mut self) -> Result<(), String> {
+        if self.scheme.law != Law::OneMessage {
+            return Ok(());
+        }
+        let sender = self.members.difference(&self.asleep).next().expect("somebody is awake");
+        let report = self.rig.send(*sender).map_err(|error| format!("message: {error}"))?;
+        self.listen(&report);
+        Ok(())
+    }
+
     fn can(&self, operation: Operation) -> bool {
         self.scheme.operations.contains(&operation)
     }
@@ -372,6 +392,7 @@ impl History {
                 Err(error) => return Err(format!("member {sleeper} catches up: {error}")),
             }
         }
+        self.send()?;
         self.rig.agreed_key().map(drop).map_err(|error| format!("after catching up: {error}"))
     }
 
@@ -380,6 +401,7 @@ impl History {
     }
 
     fn check_new_key(&mut self) -> Result<(), String> {
+        self.send()?;
         if !self.rig.members().eq(self.members.iter().copied()) {
             return Err("the rig's members are not the model's".into());
         }

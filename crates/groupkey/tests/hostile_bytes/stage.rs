@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use groupkey::catalogue::{Class, Configuration, Profile, Recovery, Scheme};
+use groupkey::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
@@ -135,6 +135,7 @@ impl Transcript {
             Given::Batch(joining, leaving) => {
                 cx.command(party, Command::Batch { joining, leaving })
             }
+            Given::Send => cx.command(party, Command::Send),
             Given::Rekey => cx.command(party, Command::Rekey),
             Given::Add(member) => cx.command(party, Command::Add(*member)),
             Given::Bytes(channel, bytes) => cx.deliver(party, *channel, bytes),
@@ -293,6 +294,7 @@ enum Given {
     Enroll(Vec<MemberId>),
     Rekey,
     Remove(MemberId),
+    Send,
 }
 
 struct Stage {
@@ -324,7 +326,8 @@ impl Stage {
         if self.can(Operation::Add) {
             self.add(MemberId(4));
             self.seat(sleeper).present = !sleeps;
-            self.remove(MemberId(2));
+            // Of the sleeper's own subgroup, where there are two.
+            self.remove(MemberId(3));
         }
         if self.can(Operation::Rekey) {
             self.seat(sleeper).present = !sleeps;
@@ -340,11 +343,19 @@ impl Stage {
             self.remove(MemberId(0));
         }
         if self.can(Operation::Batch) {
-            self.batch(&[MemberId(10), MemberId(11)], MemberId(3));
+            self.batch(&[MemberId(10), MemberId(11)], MemberId(2));
+        }
+        if self.can(Operation::Send) {
+            self.step(sleeper, Given::Send);
+            self.settle();
         }
         let members = self.seats.iter().filter(|(id, _)| matches!(id, PartyId::Member(_)));
         let mut keys: Vec<_> = members.map(|(_, seat)| seat).filter(|seat| seat.present).collect();
-        keys.dedup_by_key(|seat| observe(&*seat.party).0);
+        let law = self.transcript.configuration.scheme().law;
+        keys.dedup_by_key(|seat| match law {
+            Law::OneKey | Law::PlannedPeriods => observe(&*seat.party).0,
+            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key.clone())),
+        });
         assert_eq!(keys.len(), 1, "the recorded group agrees");
     }
 

@@ -241,8 +241,20 @@ impl Domain {
         change: &Change,
         kind: u8,
     ) -> Draft<'d, 'a> {
+        self.draft_in(cx, station, self.epoch, change, kind)
+    }
+
+    /// The same, where subgroups count epochs of their own.
+    pub(crate) fn draft_in<'d, 'a>(
+        &self,
+        cx: &'d mut Context<'a>,
+        station: &Station,
+        epoch: Epoch,
+        change: &Change,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
         let to = Recipient::SubgroupController(station.id);
-        let mut draft = cx.draft(to, self.epoch, change.operation, kind);
+        let mut draft = cx.draft(to, epoch, change.operation, kind);
         draft.array(change.named_in(station.id).count());
         for member in change.named_in(station.id) {
             draft.number(u64::from(member.0));

@@ -2,4 +2,5 @@
 
 pub(crate) mod domain;
 pub mod igkmp;
+pub mod iolus;
 pub(crate) mod subgroup;

@@ -1,0 +1,586 @@
+//! Iolus: subgroups that have nothing in common but their borders. Each has a key of its own, which
+//! its controller changes when its own members do; there is no group key. A message has a key of its
+//! own, and at the border of a subgroup only that is wrapped anew.
+//!
+//! Source: Mittra, "Iolus: a framework for scalable secure multicasting", SIGCOMM 1997. Class: hybrid;
+//! the paper's group security controller is the controller, its agents are the subgroup controllers.
+//! Provenance: reconstructed: keys and flows from descriptions; messages, and numbers against
+//! replay, are ours.
+//!
+//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
+//! or leaves (before it does):
+//!
+//! | operation | messages | controller | subgroup controllers | member |
+//! |---|---|---|---|---|
+//! | create | S + n unicasts | S wraps | m wraps each | 1 unwrap |
+//! | add | 2 unicasts, 1 multicast | 1 wrap | its own: 2 wraps | those of the subgroup: 1 unwrap |
+//! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | those of the subgroup: 1 unwrap |
+//! | send | S + 1 multicasts | | 1 unwrap, 1 wrap each | sender 1 wrap, others 1 unwrap |
+//! | catch up | 1 request, 1 unicast | | its own: 1 wrap | 1 unwrap |
+//!
+//! At a change, the subgroup's own controller opens one wrapped key more. Law: the key of a message
+//! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not
+//! measure Iolus.
+//!
+//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message.
+//!
+//! The subgroup controllers share the top key. A message's key MK goes to the sender's own subgroup
+//! under its key SK, is wrapped under the top key by that subgroup's controller, and by every other
+//! one under its own subgroup's. Each subgroup counts its own epochs. Whoever sends under a key
+//! numbers what it sends; receivers refuse a number that does not grow.
+//!
+//! Bodies, after the list of members that `domain` describes: `{top key}_shared`. Of a rekey:
+//! `{SK'}_individual`; `slot of the newcomer, {SK'}_SK`; or a packed byte string of
+//! `slot, {SK'}_individual`, sorted by slot. Of a message: `id of the member who began it, number,
+//! {MK}` under SK or under the top key.
+//!
+//! Deviations: one level of subgroups; the controller does not listen to messages; a message that is
+//! under way while a subgroup changes its key is lost there. A member that missed rekeys asks.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
+};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "iolus",
+    name: "Iolus, independent subgroups",
+    class: Class::Hybrid,
+    provenance: Provenance::Reconstructed,
+    source: "Mittra 1997",
+    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Send],
+    law: Law::OneMessage,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    published_claims: Claims::ALL,
+    parameters: &[SUBGROUPS],
+    members: MEMBERS,
+    parties: Parties::Hybrid {
+        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        subgroup_controller: |_, id| Box::new(SubgroupController::new(id)),
+        member: |_, _| Box::new(Member::new()),
+    },
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    domain: Domain,
+    top_key: Key,
+    /// Each subgroup's own.
+    epochs: Vec<Epoch>,
+}
+
+/// A subgroup's controller.
+#[derive(Debug)]
+pub struct SubgroupController {
+    /// Its group key is the subgroup's.
+    subgroup: Subgroup,
+    /// Shared by the subgroup controllers.
+    top_key: Key,
+    /// Messages of its own, in the subgroup and among the subgroup controllers.
+    inside: Numbers,
+    across: Numbers,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    /// Its group key is the subgroup's.
+    membership: Membership,
+    message_key: Option<Key>,
+    numbers: Numbers,
+}
+
+/// Carries the top key to a subgroup's controller.
+const TOP_KEY: u8 = 0;
+
+/// Carries the subgroup's key under the member's individual key.
+const KEY: u8 = 0;
+/// Carries the subgroup's key under the one before it, when somebody joins.
+const REFRESH: u8 = 1;
+/// Carries the subgroup's key under the individual key of each member, when somebody leaves.
+const COPIES: u8 = 2;
+/// Asks for the subgroup's key.
+const REQUEST: u8 = 3;
+/// Carries the key of a message, within a subgroup or among the subgroup controllers.
+const MESSAGE: u8 = 4;
+
+/// To the subgroup controllers; subgroups have the numbers from 0.
+const ACROSS: SubsetId = SubsetId(u32::MAX);
+
+/// The top key does not change, so its epoch stays.
+const TOP_EPOCH: Epoch = Epoch(1);
+
+impl Controller {
+    /// A controller without members, for so many subgroups.
+    pub fn new(subgroups: u32) -> Self {
+        Self {
+            domain: Domain::new(subgroups),
+            top_key: Key::default(),
+            epochs: (0..subgroups).map(|_| Epoch(0)).collect(),
+        }
+    }
+}
+
+impl DomainServer for Controller {
+    fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    fn domain_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+        if change.operation == Operation::Create {
+            self.top_key = cx.random_key();
+        }
+        self.domain.enter_next_without_key();
+        for station in self.domain.stations() {
+            let concerned = change.operation == Operation::Create
+                || change.named_in(station.id).next().is_some();
+            if !concerned {
+                continue;
+            }
+            let epoch = &mut self.epochs[station.id.0 as usize];
+            *epoch = epoch.next();
+            self.domain
+                .draft_in(cx, station, *epoch, change, TOP_KEY)
+                .wrapped(&station.key, *epoch, 0, [&self.top_key])
+                .send();
+        }
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        domain::step(self, cx, input)
+    }
+
+    /// There is none.
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        None
+    }
+
+    fn footprint(&self) -> Footprint {
+        let top_key = if self.domain.epoch() > Epoch(0) { Key::BYTES } else { 0 };
+        Footprint { permanent: self.domain.key_bytes() + top_key, temporary: 0 }
+    }
+}
+
+impl SubgroupController {
+    /// A controller of a subgroup without members.
+    pub fn new(id: SubgroupId) -> Self {
+        Self {
+            subgroup: Subgroup::new(id),
+            top_key: Key::default(),
+            inside: Numbers::default(),
+            across: Numbers::default(),
+        }
+    }
+
+    /// To a member, under its individual key, the subgroup's key.
+    fn send_key(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let Some((epoch, key)) = self.subgroup.membership.group_key() else { return };
+        let roster = &self.subgroup.roster;
+        cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEY)
+            .wrapped(roster.key(slot), epoch, 0, [key])
+            .send();
+    }
+
+    /// One message with the subgroup's key for each member that is left.
+    fn send_copies(&self, cx: &mut Context<'_>, operation: Operation) {
+        let Some((epoch, key)) = self.subgroup.membership.group_key() else { return };
+        let roster = &self.subgroup.roster;
+        let length = copy_length(cx) * roster.len();
+        cx.reserve(1, length + 8);
+        let mut draft = cx.draft(self.subgroup.everybody(), epoch, operation, COPIES);
+        draft.packed(length);
+        for slot in self.subgroup.slots() {
+            draft.packed_number(slot).packed_wrapped(roster.key(slot), epoch, 0, [key]);
+        }
+        draft.send();
+    }
+
+    /// Takes the key of a message at the border, and wraps it for the other side.
+    fn relay(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let envelope = Envelope::read(message)?;
+        let Some((epoch, key)) = self.subgroup.membership.group_key() else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let header = message.header();
+        let everybody = self.subgroup.everybody();
+        if self.inside.are_used_up() || self.across.are_used_up() {
+            return Err(Misuse::SessionOver.into());
+        }
+        let (to, message_key) = match (header.to, header.sender) {
+            (to, PartyId::Member(_)) if to == everybody => {
+                (Recipient::Subset(ACROSS), self.inside.open(cx, message, epoch, key, &envelope)?)
+            }
+            (Recipient::Subset(ACROSS), PartyId::SubgroupController(_)) => {
+                (everybody, self.across.open(cx, message, TOP_EPOCH, &self.top_key, &envelope)?)
+            }
+            _ => return Err(Misbehaviour::UnexpectedSender.into()),
+        };
+        if to == everybody {
+            self.inside.send(cx, to, epoch, key, envelope.origin, &message_key)
+        } else {
+            self.across.send(cx, to, TOP_EPOCH, &self.top_key, envelope.origin, &message_key)
+        }
+    }
+}
+
+impl SubgroupServer for SubgroupController {
+    type News = Key;
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<Key, Error> {
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        if message.header().kind != TOP_KEY {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let [top_key] = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
+        Ok(top_key)
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        top_key: Key,
+    ) {
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let old = self.subgroup.membership.group_key().map(|(_, key)| key.clone());
+        if old.is_none() {
+            cx.event(Event::Subscribed(SubsetId(self.subgroup.id.0)));
+            cx.event(Event::Subscribed(ACROSS));
+        }
+        self.top_key = top_key;
+        self.inside = Numbers::default();
+        let key = cx.random_key();
+        self.subgroup.membership.enter(cx, epoch, key.clone());
+        match (change, old) {
+            (LocalChange::Joined(slot), Some(old)) => {
+                self.send_key(cx, slot, operation);
+                cx.draft(self.subgroup.everybody(), epoch, operation, REFRESH)
+                    .number(u64::from(slot))
+                    .wrapped(&old, epoch, 0, [&key])
+                    .send();
+            }
+            (LocalChange::Left(_), _) => self.send_copies(cx, operation),
+            _ => self.subgroup.slots().for_each(|slot| self.send_key(cx, slot, operation)),
+        }
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_key(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Message(message) if message.header().operation == Operation::Send => {
+                self.relay(cx, &message)
+            }
+            _ => subgroup::step(self, cx, input),
+        }
+    }
+
+    /// The subgroup's, in the subgroup's own epochs.
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.subgroup.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let top_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
+        Footprint { permanent: self.subgroup.key_bytes() + top_key, temporary: Key::BYTES }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new() -> Self {
+        Self {
+            membership: Membership::of_a_subgroup(),
+            message_key: None,
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// Begins a message.
+    fn send(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        let (PartyId::SubgroupController(subgroup), PartyId::Member(me)) =
+            (self.membership.server(), cx.me())
+        else {
+            return Err(Misuse::WrongRole.into());
+        };
+        let Some((epoch, key)) = self.membership.group_key() else {
+            return Err(Misuse::NotCreated.into());
+        };
+        let message_key = cx.random_key();
+        let to = Recipient::Subset(SubsetId(subgroup.0));
+        self.numbers.send(cx, to, epoch, key, me, &message_key)?;
+        self.hold(cx, message_key);
+        Ok(())
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if message.header().operation == Operation::Send {
+            return self.take_message(cx, message);
+        }
+        if take_enrolment(&mut self.membership, cx, message)? {
+            return Ok(());
+        }
+        let slot = self.membership.enrolment()?.slot;
+        let header = message.header();
+        let mut body = message.body();
+        let newcomer = if header.kind == REFRESH { Some(body.number32()?) } else { None };
+        let bytes = body.bytes()?;
+        body.finish()?;
+        let key = match (header.operation, header.kind, newcomer) {
+            (_, KEY, _) => {
+                self.membership.admit(message)?;
+                let [key] = unwrap_own(&self.membership, cx, message, 0, bytes)?;
+                key
+            }
+            (Operation::Add, REFRESH, Some(newcomer)) => {
+                if self.membership.is_own_joining(message, newcomer)? {
+                    return Ok(());
+                }
+                let admission = self.membership.admit(message)?;
+                let (Admission::Continues, Some((_, old))) =
+                    (admission, self.membership.group_key())
+                else {
+                    return Err(Misbehaviour::UnexpectedMessage.into());
+                };
+                cx.unwrap_key(old, header.epoch, 0, bytes)?
+            }
+            (Operation::Remove, COPIES, _) => {
+                self.membership.admit(message)?;
+                let own = own_copy(cx, bytes, slot)?;
+                let [key] = unwrap_own(&self.membership, cx, message, 0, own)?;
+                key
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
+        self.numbers = Numbers::default();
+        self.membership.enter(cx, header.epoch, key);
+        Ok(())
+    }
+
+    fn take_message(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let envelope = Envelope::read(message)?;
+        let Some((epoch, key)) = self.membership.group_key() else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let header = message.header();
+        match (self.membership.server(), header.to, header.sender) {
+            (PartyId::SubgroupController(own), Recipient::Subset(to), _) if to.0 != own.0 => {
+                return Err(Misbehaviour::NotForUs.into());
+            }
+            (_, Recipient::Subset(_), PartyId::Member(_)) => {}
+            (server, Recipient::Subset(_), sender) if sender == server => {}
+            _ => return Err(Misbehaviour::UnexpectedSender.into()),
+        }
+        let message_key = self.numbers.open(cx, message, epoch, key, &envelope)?;
+        self.hold(cx, message_key);
+        Ok(())
+    }
+
+    fn hold(&mut self, cx: &mut Context<'_>, message_key: Key) {
+        self.message_key = Some(message_key);
+        cx.event(Event::MessageKey);
+    }
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Send) => self.send(cx),
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    /// The subgroup's, in the subgroup's own epochs.
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn message_key(&self) -> Option<&Key> {
+        self.message_key.as_ref()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let message_key = if self.message_key.is_some() { Key::BYTES } else { 0 };
+        let permanent = self.membership.key_bytes() + message_key;
+        Footprint { permanent, temporary: Key::BYTES }
+    }
+}
+
+/// The body of a message's key on its way.
+struct Envelope<'m> {
+    /// Who began the message.
+    origin: MemberId,
+    number: u32,
+    wrapped: &'m [u8],
+}
+
+impl<'m> Envelope<'m> {
+    fn read(message: &Message<'m>) -> Result<Self, Error> {
+        if message.header().kind != MESSAGE {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let origin = MemberId(body.number32()?);
+        let number = body.number32()?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        Ok(Self { origin, number, wrapped })
+    }
+}
+
+/// The last number that was sent under a key, and the last that came from each sender.
+#[derive(Debug, Default)]
+struct Numbers {
+    sent: u32,
+    received: BTreeMap<PartyId, u32>,
+}
+
+impl Numbers {
+    /// As many as the label of a wrapped key has room for beside its sender.
+    const LIMIT: u32 = 1 << 31;
+
+    /// Opens the key of a message, unless it comes again or late.
+    fn open(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        epoch: Epoch,
+        kek: &Key,
+        envelope: &Envelope<'_>,
+    ) -> Result<Key, Error> {
+        let (got, current) = (message.header().epoch, epoch);
+        if got != current {
+            return Err(match got < current {
+                true => Misbehaviour::StaleEpoch { got, current }.into(),
+                false => Misbehaviour::SkippedEpoch { got, current }.into(),
+            });
+        }
+        let sender = message.header().sender;
+        if sender == cx.me() {
+            // A broker gives back what one publishes where one listens.
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let last = self.received.get(&sender).copied().unwrap_or(0);
+        if envelope.number <= last || envelope.number >= Self::LIMIT {
+            return Err(Misbehaviour::Replayed.into());
+        }
+        let key = cx.unwrap_key(kek, epoch, label(sender, envelope.number), envelope.wrapped)?;
+        self.received.insert(sender, envelope.number);
+        Ok(key)
+    }
+
+    const fn are_used_up(&self) -> bool {
+        self.sent + 1 >= Self::LIMIT
+    }
+
+    /// Sends the key of a message with the next number.
+    fn send(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: Recipient,
+        epoch: Epoch,
+        kek: &Key,
+        origin: MemberId,
+        message_key: &Key,
+    ) -> Result<(), Error> {
+        if self.are_used_up() {
+            return Err(Misuse::SessionOver.into());
+        }
+        self.sent += 1;
+        let number = self.sent;
+        let label = label(cx.me(), number);
+        cx.draft(to, epoch, Operation::Send, MESSAGE)
+            .number(u64::from(origin.0))
+            .number(u64::from(number))
+            .wrapped(kek, epoch, label, [message_key])
+            .send();
+        Ok(())
+    }
+}
+
+/// What tells apart the keys that were wrapped under one key: the sender, and its number.
+fn label(sender: PartyId, number: u32) -> u64 {
+    let sender = match sender {
+        PartyId::Controller => 0,
+        PartyId::Member(member) => u64::from(member.0) + 1,
+        PartyId::SubgroupController(subgroup) => (1 << 32) + 1 + u64::from(subgroup.0),
+    };
+    sender << 31 | u64::from(number)
+}
+
+/// Length of a member's part of the message that a removal takes.
+const fn copy_length(cx: &Context<'_>) -> usize {
+    4 + cx.wrapped_length(1)
+}
+
+/// A member's part, found by its slot.
+fn own_copy<'m>(cx: &Context<'_>, packed: &'m [u8], slot: u32) -> Result<&'m [u8], Error> {
+    let length = copy_length(cx);
+    if packed.len() % length != 0 {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    let (mut low, mut high) = (0, packed.len() / length);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        let copy = &packed[middle * length..][..length];
+        let (number, wrapped) = copy.split_at(4);
+        match number.cmp(&slot.to_be_bytes()) {
+            core::cmp::Ordering::Equal => return Ok(wrapped),
+            core::cmp::Ordering::Less => low = middle + 1,
+            core::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    Err(Misbehaviour::NothingForUs.into())
+}
