@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{igkmp, iolus};
+use crate::schemes::hybrid::{dep, igkmp, iolus};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -21,6 +21,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    dep::SCHEME,
     igkmp::SCHEME,
     iolus::SCHEME,
     gdh1::SCHEME,

@@ -20,6 +20,7 @@ use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::ENROLMENT;
 use crate::schemes::hybrid::subgroup::MEMBERS;
 use crate::secret::Key;
+use crate::wire::Message;
 
 /// The controller's side: what differs between schemes.
 pub(crate) trait DomainServer {
@@ -34,6 +35,14 @@ pub(crate) trait DomainServer {
 
     /// The members are what they are to be: makes the next key, and tells the subgroups' controllers.
     fn change(&mut self, cx: &mut Context<'_>, change: &Change);
+
+    /// These members were enrolled just now: a scheme that shares keys with them hands them over.
+    fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
+
+    /// A message came; where members get everything from their subgroup's controller none is due.
+    fn receive(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
 
     /// A new period begins.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
@@ -57,6 +66,7 @@ pub(crate) trait DomainServer {
 pub(crate) struct Domain {
     stations: Vec<Station>,
     places: HashMap<MemberId, Place>,
+    enrolments: u32,
     joined: usize,
     epoch: Epoch,
     group_key: Option<Key>,
@@ -81,9 +91,12 @@ pub(crate) struct Change {
     named: Vec<(SubgroupId, MemberId)>,
 }
 
+/// Where a member is. Small, because there is one for each.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    subgroup: SubgroupId,
+    /// The number of its enrolment: a member that comes back has another.
+    enrolment: u32,
+    subgroup: u16,
     joined: bool,
 }
 
@@ -96,7 +109,11 @@ pub(crate) fn step<S: DomainServer>(
     match input {
         Input::Command(Command::Add(member)) => add(server, cx, member),
         Input::Command(Command::Create(members)) => create(server, cx, members),
-        Input::Command(Command::Enroll(members)) => server.domain_mut().enroll(cx, members),
+        Input::Command(Command::Enroll(members)) => {
+            server.domain_mut().enroll(cx, members)?;
+            server.enrolled(cx, members);
+            Ok(())
+        }
         Input::Command(Command::Grant { member, first, last }) => {
             server.grant(cx, member, first, last)
         }
@@ -107,7 +124,7 @@ pub(crate) fn step<S: DomainServer>(
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Command(Command::CatchUp | Command::Send) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Batch { .. }) => Err(Unsupported::Operation.into()),
-        Input::Message(_) => Err(Misbehaviour::UnexpectedMessage.into()),
+        Input::Message(message) => server.receive(cx, &message),
     }
 }
 
@@ -189,6 +206,7 @@ impl Domain {
         Self {
             stations: stations.collect(),
             places: HashMap::new(),
+            enrolments: 0,
             joined: 0,
             epoch: Epoch(0),
             group_key: None,
@@ -213,7 +231,22 @@ impl Domain {
     /// The subgroup of an enrolled member.
     pub(crate) fn subgroup_of(&self, member: MemberId) -> Result<SubgroupId, Error> {
         let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
-        Ok(place.subgroup)
+        Ok(place.subgroup())
+    }
+
+    /// The number of a member's enrolment; no other enrolment has or had the same.
+    pub(crate) fn enrolment_of(&self, member: MemberId) -> Result<u32, Error> {
+        let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
+        Ok(place.enrolment)
+    }
+
+    /// The current members of a subgroup, in the order of their ids.
+    pub(crate) fn members_of(&self, subgroup: SubgroupId) -> Vec<MemberId> {
+        let here = |place: &Place| place.joined && place.subgroup() == subgroup;
+        let members = self.places.iter().filter(|(_, place)| here(place));
+        let mut members: Vec<_> = members.map(|(&member, _)| member).collect();
+        members.sort_unstable();
+        members
     }
 
     /// A subgroup.
@@ -284,7 +317,10 @@ impl Domain {
             let station = emptiest.expect("a domain has a subgroup");
             station.enrolled += 1;
             let subgroup = station.id;
-            self.places.insert(member, Place { subgroup, joined: false });
+            let enrolment = self.enrolments;
+            self.enrolments += 1;
+            let place = Place { enrolment, subgroup: subgroup.0 as u16, joined: false };
+            self.places.insert(member, place);
             named.push((subgroup, member));
         }
         named.sort_by_key(|&(subgroup, _)| subgroup);
@@ -339,20 +375,21 @@ impl Domain {
         }
         place.joined = true;
         self.joined += 1;
-        self.stations[place.subgroup.0 as usize].active = true;
-        Ok(place.subgroup)
+        self.stations[usize::from(place.subgroup)].active = true;
+        Ok(place.subgroup())
     }
 
-    fn current(&self, member: MemberId) -> Result<SubgroupId, Error> {
+    /// The subgroup of a current member.
+    pub(crate) fn current(&self, member: MemberId) -> Result<SubgroupId, Error> {
         match self.places.get(&member) {
-            Some(place) if place.joined => Ok(place.subgroup),
+            Some(place) if place.joined => Ok(place.subgroup()),
             _ => Err(Misuse::NotMember(member).into()),
         }
     }
 
     fn forget(&mut self, member: MemberId) {
         if let Some(place) = self.places.remove(&member) {
-            self.stations[place.subgroup.0 as usize].enrolled -= 1;
+            self.stations[usize::from(place.subgroup)].enrolled -= 1;
             self.joined -= usize::from(place.joined);
         }
     }
@@ -360,7 +397,8 @@ impl Domain {
     /// Who is enrolled but did not join, by subgroup.
     fn absent(&self) -> Vec<(SubgroupId, MemberId)> {
         let absent = self.places.iter().filter(|(_, place)| !place.joined);
-        let mut absent: Vec<_> = absent.map(|(&member, place)| (place.subgroup, member)).collect();
+        let mut absent: Vec<_> =
+            absent.map(|(&member, place)| (place.subgroup(), member)).collect();
         absent.sort_unstable();
         absent
     }
@@ -371,5 +409,11 @@ impl Domain {
 
     fn require_created(&self) -> Result<(), Error> {
         if self.is_created() { Ok(()) } else { Err(Misuse::NotCreated.into()) }
+    }
+}
+
+impl Place {
+    const fn subgroup(self) -> SubgroupId {
+        SubgroupId(self.subgroup as u32)
     }
 }

@@ -568,7 +568,7 @@ const fn copy_length(cx: &Context<'_>) -> usize {
 /// A member's part, found by its slot.
 fn own_copy<'m>(cx: &Context<'_>, packed: &'m [u8], slot: u32) -> Result<&'m [u8], Error> {
     let length = copy_length(cx);
-    if packed.len() % length != 0 {
+    if !packed.len().is_multiple_of(length) {
         return Err(Misbehaviour::Malformed.into());
     }
     let (mut low, mut high) = (0, packed.len() / length);

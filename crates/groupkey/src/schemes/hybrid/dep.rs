@@ -1,0 +1,584 @@
+//! DEP, the dual encryption protocol: the group key is encrypted twice, and a subgroup's controller can
+//! take off one of the two layers only. It serves its members without being trusted with their data.
+//!
+//! Source: Dondeti, Mukherjee, Samal, "A dual encryption protocol for scalable secure multicasting",
+//! ISCC 1999, and US 6,263,435; how it was measured: S002. Class: hybrid; the paper's subgroup managers
+//! are the subgroup controllers, all of them participants, not members. Provenance: reconstructed: the
+//! keys and who has them from descriptions; messages, and how KEK_2 travels, are ours.
+//!
+//! For subgroup i: KEK_1 is shared by its controller and its members, KEK_2 by the controller and its
+//! members, KEK_3 by the controller and its controller. The group key goes as
+//! `{{GK}KEK_2}KEK_3` to the subgroup's controller and as `{{GK}KEK_2}KEK_1` on to the members.
+//!
+//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
+//! or leaves (before it does). A layer is a wrap of 1 key inside, of 2 keys outside:
+//!
+//! | operation | messages | controller | its subgroup controller | every other | member |
+//! |---|---|---|---|---|---|
+//! | create | S + n unicasts | 2S + n wraps, n derivations | m wraps of 3 keys | m wraps of 3 keys | 3 unwraps |
+//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
+//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m - 1 wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
+//! | rekey | S unicasts, S multicasts | 2S wraps | | 1 wrap of 2 keys | 2 unwraps |
+//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 1 wrap of 3 keys | | 3 unwraps |
+//!
+//! A subgroup controller opens one layer more. Enrolment takes a derivation for each member.
+//! Profiles: `published` is what S002 measured: KEK_2 is handed out in the deployment phase and
+//! stays, a member opens 2; and every subgroup controller sends to each of its members singly at
+//! every change: S + n messages, 2S wraps at the controller; two unicasts catch a member up.
+//! `sound`, above, renews KEK_2 of a subgroup whenever somebody joins or leaves it, and hands it from
+//! the controller to the members under end-to-end keys, through the subgroup's controller, which
+//! cannot open it.
+//!
+//! Keys held: controller 2S + 2; subgroup controller m + 2; member 5.
+//!
+//! What breaks `published`: an evicted member has KEK_2, its subgroup's controller has what comes under
+//! it. Together they get the group key of every later epoch. The tests show it, and that neither of
+//! them can alone.
+//!
+//! Bodies: enrolment `end-to-end key, KEK_2 or nothing` from the controller to the member. To a subgroup
+//! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
+//! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
+//! `{KEK_1, layer}_individual, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
+//! `{GK}KEK_2`, padded to 32 bytes.
+//!
+//! Deviations: every change renews the group key; KEK_1 goes out together with the layer; KEK_2 is drawn
+//! at the creation in `sound`. A member that missed rekeys asks.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "dep",
+    name: "DEP, dual encryption protocol",
+    class: Class::Hybrid,
+    provenance: Provenance::Reconstructed,
+    source: "Dondeti, Mukherjee and Samal 1999 and 2000; S002",
+    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    // An evicted member and its subgroup's controller get back in.
+    published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
+    parameters: &[SUBGROUPS],
+    members: MEMBERS,
+    parties: Parties::Hybrid {
+        controller: |configuration| {
+            Box::new(Controller::new(configuration.profile(), configuration.value(SUBGROUPS.name)))
+        },
+        subgroup_controller: |configuration, id| {
+            Box::new(SubgroupController::new(configuration.profile(), id))
+        },
+        member: |_, _| Box::new(Member::new()),
+    },
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    profile: Profile,
+    domain: Domain,
+    /// The end-to-end keys follow from it.
+    master: Key,
+    /// KEK_2 of each subgroup.
+    inner_keys: Vec<Key>,
+}
+
+/// A subgroup's controller.
+#[derive(Debug)]
+pub struct SubgroupController {
+    profile: Profile,
+    /// Has KEK_3, and no group key.
+    subgroup: Subgroup,
+    /// KEK_1.
+    outer_key: Key,
+    layer: Layer,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    membership: Membership,
+    end_to_end: Option<Key>,
+    /// KEK_1.
+    outer_key: Key,
+    /// KEK_2.
+    inner_key: Option<Key>,
+}
+
+/// Hands a member its end-to-end key; a kind beside those of every enrolment.
+const END_TO_END: u8 = 2;
+
+/// Carries the group key to a subgroup's controller, in two layers.
+const LAYERS: u8 = 0;
+/// Carries one member's KEK_2 to its subgroup's controller, which passes it on.
+const PIECE: u8 = 1;
+/// Asks the controller for it.
+const FETCH: u8 = 2;
+
+/// Carries all that a member needs under its individual key.
+const KEYS: u8 = 0;
+/// Carries the group key under the subgroup's KEK_1.
+const REKEY: u8 = 1;
+/// Asks for the current keys.
+const REQUEST: u8 = 3;
+
+impl Controller {
+    /// A controller without members, for so many subgroups.
+    pub fn new(profile: Profile, subgroups: u32) -> Self {
+        Self {
+            profile,
+            domain: Domain::new(subgroups),
+            master: Key::default(),
+            inner_keys: (0..subgroups).map(|_| Key::default()).collect(),
+        }
+    }
+
+    /// The end-to-end key of a member; one that comes back gets another.
+    fn end_to_end(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+        let enrolment = self.domain.enrolment_of(member).unwrap_or_default();
+        cx.derive(&self.master, "groupkey dep end to end", &enrolment.to_be_bytes())
+    }
+
+    /// KEK_2 under end-to-end keys.
+    fn pieces(&self, cx: &mut Context<'_>, subgroup: SubgroupId, members: &[MemberId]) -> Vec<u8> {
+        let epoch = self.domain.epoch();
+        let inner_key = &self.inner_keys[subgroup.0 as usize];
+        let mut pieces = Vec::with_capacity(piece_length(cx) * members.len());
+        for &member in members {
+            let end_to_end = self.end_to_end(cx, member);
+            pieces.extend_from_slice(&member.0.to_be_bytes());
+            cx.wrap_keys(&end_to_end, epoch, 0, [inner_key], &mut pieces);
+        }
+        pieces
+    }
+}
+
+impl DomainServer for Controller {
+    fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    fn domain_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+
+    fn enrolled(&mut self, cx: &mut Context<'_>, members: &[MemberId]) {
+        if self.master == Key::default() {
+            self.master = cx.random_key();
+        }
+        let epoch = self.domain.epoch();
+        for &member in members {
+            let Ok(subgroup) = self.domain.subgroup_of(member) else { continue };
+            let end_to_end = self.end_to_end(cx, member);
+            let inner_key = &mut self.inner_keys[subgroup.0 as usize];
+            if self.profile == Profile::Published && *inner_key == Key::default() {
+                *inner_key = cx.random_key();
+            }
+            let to = Recipient::Member(member);
+            let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, END_TO_END);
+            draft.secret(&end_to_end);
+            match self.profile {
+                Profile::Published => draft.secret(&self.inner_keys[subgroup.0 as usize]),
+                Profile::Sound => draft.bytes(&[]),
+            };
+            draft.send();
+        }
+    }
+
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+        let group_key = cx.random_key();
+        self.domain.enter_next(cx, group_key.clone());
+        let epoch = self.domain.epoch();
+        for station in self.domain.stations() {
+            let place = station.id.0 as usize;
+            let renewed = self.profile == Profile::Sound
+                && (change.operation == Operation::Create
+                    || change.named_in(station.id).next().is_some());
+            let mut members = Vec::new();
+            if renewed {
+                self.inner_keys[place] = cx.random_key();
+                members = self.domain.members_of(station.id);
+            }
+            let pieces = self.pieces(cx, station.id, &members);
+            let layer = Layer::new(cx, &self.inner_keys[place], epoch, &group_key);
+            self.domain
+                .draft(cx, station, change, LAYERS)
+                .wrapped(&station.key, epoch, 0, &layer.0)
+                .bytes(&pieces)
+                .send();
+        }
+    }
+
+    /// A subgroup's controller asks for the KEK_2 of a member that has to catch up.
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let PartyId::SubgroupController(subgroup) = header.sender else {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        };
+        let expected = (Operation::CatchUp, FETCH);
+        if (header.operation, header.kind) != expected || self.profile == Profile::Published {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let member = MemberId(body.number32()?);
+        body.finish()?;
+        if self.domain.current(member) != Ok(subgroup) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        let piece = self.pieces(cx, subgroup, &[member]);
+        cx.draft(subgroup_controller(subgroup), self.domain.epoch(), Operation::CatchUp, PIECE)
+            .bytes(&piece)
+            .send();
+        Ok(())
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        self.change(cx, &Change::period());
+        Ok(())
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        domain::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.domain.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let zero = Key::default();
+        let inner_keys = self.inner_keys.iter().filter(|&key| *key != zero).count();
+        let own = usize::from(self.master != zero) + inner_keys;
+        Footprint { permanent: self.domain.key_bytes() + own * Key::BYTES, temporary: Key::BYTES }
+    }
+}
+
+impl SubgroupController {
+    /// A controller of a subgroup without members.
+    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+        Self {
+            profile,
+            subgroup: Subgroup::new(id),
+            outer_key: Key::default(),
+            layer: Layer::default(),
+        }
+    }
+
+    /// To a member, under its individual key, all that it needs; `piece` is what it alone can open.
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, piece: &[u8]) {
+        let roster = &self.subgroup.roster;
+        let epoch = self.subgroup.membership.epoch();
+        let [first, second] = &self.layer.0;
+        cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
+            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key, first, second])
+            .bytes(piece)
+            .send();
+    }
+
+    /// Takes the piece of one member, which it had asked for, and passes it on.
+    fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let (got, current) = (header.epoch, self.subgroup.membership.epoch());
+        if header.kind != PIECE {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if got != current {
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        let mut body = message.body();
+        let piece = body.bytes()?;
+        body.finish()?;
+        if piece.len() != piece_length(cx) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let member = MemberId(leading_number(piece));
+        let slot = self.subgroup.roster.current(member);
+        let slot = slot.map_err(|_| Misbehaviour::InvalidRoster)?;
+        self.send_keys(cx, slot, Operation::CatchUp, &piece[4..]);
+        Ok(())
+    }
+}
+
+/// What the controller tells a subgroup's controller.
+pub(crate) struct News {
+    layer: Layer,
+    /// Empty where KEK_2 stays.
+    pieces: Vec<u8>,
+}
+
+impl SubgroupServer for SubgroupController {
+    type News = News;
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<News, Error> {
+        let wrapped = body.bytes()?;
+        let pieces = body.bytes()?;
+        body.finish()?;
+        if message.header().kind != LAYERS {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let ids = || pieces.chunks(piece_length(cx)).map(leading_number);
+        if !pieces.len().is_multiple_of(piece_length(cx)) || !ids().is_sorted_by(|a, b| a < b) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let layer = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
+        Ok(News { layer: Layer(layer), pieces: pieces.into() })
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        News { layer, pieces }: News,
+    ) {
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        self.subgroup.membership.enter_without_key(epoch);
+        self.layer = layer;
+        if change != LocalChange::Nobody {
+            self.outer_key = cx.random_key();
+        }
+        if change == LocalChange::Nobody && self.profile == Profile::Sound {
+            cx.draft(self.subgroup.everybody(), epoch, operation, REKEY)
+                .wrapped(&self.outer_key, epoch, 0, &self.layer.0)
+                .send();
+            return;
+        }
+        let piece_length = piece_length(cx);
+        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(3) + piece_length + 4);
+        for slot in self.subgroup.slots() {
+            let member = self.subgroup.roster.member(slot);
+            self.send_keys(cx, slot, operation, piece_of(&pieces, piece_length, member));
+        }
+    }
+
+    /// The member's KEK_2 is with the controller, if it changes.
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        match self.profile {
+            Profile::Published => self.send_keys(cx, slot, Operation::CatchUp, &[]),
+            Profile::Sound => {
+                let member = self.subgroup.roster.member(slot);
+                let epoch = self.subgroup.membership.epoch();
+                cx.draft(Recipient::Controller, epoch, Operation::CatchUp, FETCH)
+                    .number(u64::from(member.0))
+                    .send();
+            }
+        }
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Message(message)
+                if message.header().operation == Operation::CatchUp
+                    && message.header().sender == PartyId::Controller =>
+            {
+                self.pass_on(cx, &message)
+            }
+            _ => subgroup::step(self, cx, input),
+        }
+    }
+
+    /// It is not to know it.
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        None
+    }
+
+    fn footprint(&self) -> Footprint {
+        let outer_key = if self.subgroup.membership.has_joined() { Key::BYTES } else { 0 };
+        Footprint { permanent: self.subgroup.key_bytes() + outer_key, temporary: 0 }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new() -> Self {
+        Self {
+            membership: Membership::of_a_subgroup(),
+            end_to_end: None,
+            outer_key: Key::default(),
+            inner_key: None,
+        }
+    }
+
+    /// Takes what it shares with the controller of the group.
+    fn take_end_to_end(&mut self, message: &Message<'_>) -> Result<(), Error> {
+        let mut body = message.body();
+        let end_to_end = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let inner_key = match body.bytes()? {
+            [] => None,
+            bytes => Some(bytes.try_into().map_err(|_| Misbehaviour::Malformed)?),
+        };
+        body.finish()?;
+        if message.header().kind != END_TO_END || self.end_to_end.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.end_to_end = Some(Key::from_bytes(end_to_end));
+        self.inner_key = inner_key.map(Key::from_bytes);
+        Ok(())
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        if (header.operation, header.sender) == (Operation::Enroll, PartyId::Controller) {
+            return self.take_end_to_end(message);
+        }
+        if take_enrolment(&mut self.membership, cx, message)? {
+            return Ok(());
+        }
+        self.membership.enrolment()?;
+        let mut body = message.body();
+        let wrapped = body.bytes()?;
+        let piece = if header.kind == KEYS { body.bytes()? } else { &[] };
+        body.finish()?;
+        let admission = self.membership.admit(message)?;
+        match (header.kind, admission) {
+            (KEYS, _) => {
+                let [outer_key, first, second] =
+                    unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+                let inner_key = match piece {
+                    [] => self.inner_key.clone().ok_or(Misbehaviour::NothingForUs)?,
+                    _ => {
+                        let end_to_end = self.end_to_end.as_ref();
+                        let end_to_end = end_to_end.ok_or(Misbehaviour::UnexpectedMessage)?;
+                        cx.unwrap_key(end_to_end, header.epoch, 0, piece)?
+                    }
+                };
+                let layer = Layer([first, second]);
+                let group_key = layer.open(cx, &inner_key, header.epoch)?;
+                self.outer_key = outer_key;
+                self.inner_key = Some(inner_key);
+                self.membership.enter(cx, header.epoch, group_key);
+            }
+            (REKEY, Admission::Continues) => {
+                let mut layer = Layer::default();
+                cx.unwrap_keys(&self.outer_key, header.epoch, 0, wrapped, &mut layer.0)?;
+                let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
+                let group_key = layer.open(cx, inner_key, header.epoch)?;
+                self.membership.enter(cx, header.epoch, group_key);
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+        Ok(())
+    }
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let outer_key = usize::from(self.membership.has_joined());
+        let shared = usize::from(self.end_to_end.is_some()) + usize::from(self.inner_key.is_some());
+        let permanent = self.membership.key_bytes() + (outer_key + shared) * Key::BYTES;
+        Footprint { permanent, temporary: 2 * Key::BYTES }
+    }
+}
+
+/// The group key wrapped under KEK_2, padded so that it can be wrapped again as if it were two keys.
+#[derive(Clone, Debug, Default)]
+struct Layer([Key; 2]);
+
+impl Layer {
+    fn new(cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch, group_key: &Key) -> Self {
+        let mut wrapped = Vec::with_capacity(2 * Key::BYTES);
+        cx.wrap_keys(inner_key, epoch, 0, [group_key], &mut wrapped);
+        wrapped.resize(2 * Key::BYTES, 0);
+        let mut halves = wrapped.chunks_exact(Key::BYTES).map(|half| {
+            let mut bytes = [0; Key::BYTES];
+            bytes.copy_from_slice(half);
+            Key::from_bytes(bytes)
+        });
+        Self(core::array::from_fn(|_| halves.next().unwrap_or_default()))
+    }
+
+    fn open(&self, cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch) -> Result<Key, Error> {
+        let [first, second] = &self.0;
+        let bytes = [*first.as_bytes(), *second.as_bytes()];
+        let (wrapped, padding) = bytes.as_flattened().split_at(cx.wrapped_length(1));
+        if padding.iter().any(|&byte| byte != 0) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        cx.unwrap_key(inner_key, epoch, 0, wrapped)
+    }
+}
+
+/// Length of a member's id and its KEK_2.
+const fn piece_length(cx: &Context<'_>) -> usize {
+    4 + cx.wrapped_length(1)
+}
+
+/// The member id that a piece begins with.
+fn leading_number(piece: &[u8]) -> u32 {
+    piece.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+/// A member's KEK_2 among the pieces, which are sorted by id; empty if there is none.
+fn piece_of(pieces: &[u8], length: usize, member: MemberId) -> &[u8] {
+    let piece = |index: usize| &pieces[index * length..][..length];
+    let (mut low, mut high) = (0, pieces.len() / length);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        match leading_number(piece(middle)).cmp(&member.0) {
+            core::cmp::Ordering::Equal => return &piece(middle)[4..],
+            core::cmp::Ordering::Less => low = middle + 1,
+            core::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    &[]
+}
+
+const fn subgroup_controller(subgroup: SubgroupId) -> Recipient {
+    Recipient::SubgroupController(subgroup)
+}
+
+#[cfg(test)]
+mod tests;
