@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{dep, igkmp, iolus};
+use crate::schemes::hybrid::{dep, igkmp, iolus, segcom};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -23,6 +23,7 @@ pub static SCHEMES: &[Scheme] = &[
     cfkm::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
+    segcom::SCHEME,
     iolus::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,

@@ -76,24 +76,24 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
-    domain: Domain,
+    pub(super) domain: Domain,
 }
 
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
-    profile: Profile,
-    subgroup: Subgroup,
+    pub(super) profile: Profile,
+    pub(super) subgroup: Subgroup,
     /// Shared by the subgroup; wraps what nobody outside needs.
-    area_key: Key,
+    pub(super) area_key: Key,
 }
 
 /// A member.
 #[derive(Debug)]
 pub struct Member {
-    profile: Profile,
-    membership: Membership,
-    area_key: Key,
+    pub(super) profile: Profile,
+    pub(super) membership: Membership,
+    pub(super) area_key: Key,
 }
 
 /// Carries the group key to a subgroup's controller.

@@ -4,4 +4,5 @@ pub mod dep;
 pub(crate) mod domain;
 pub mod igkmp;
 pub mod iolus;
+pub mod segcom;
 pub(crate) mod subgroup;

@@ -1,0 +1,288 @@
+//! SeGCom, secure group communication in a cluster tree: the keys and changes of IGKMP, with clusters
+//! for areas. What differs is how a node that missed something gets in: its request climbs the tree to
+//! the coordinator with a nonce, and what comes down the same path proves that it is fresh.
+//!
+//! Source: Gaddour, Koubâa, Abid, "SeGCom: a secure group communication mechanism in cluster-tree
+//! wireless sensor networks", COMNET 2009. Class: hybrid; the coordinator of the ZigBee-like tree is
+//! the controller, cluster heads are the subgroup controllers. Provenance: reconstructed: that there is
+//! group management beside key distribution from the abstract; keys, messages and changes are ours.
+//!
+//! | operation | messages | primitives |
+//! |---|---|---|
+//! | create, add, remove, rekey | as `igkmp` | as `igkmp` |
+//! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap |
+//!
+//! A cluster without members of the group hears nothing. Profiles: those of `igkmp`; S002 did not
+//! measure SeGCom, so that `published` only tells what a cluster without a key of its own costs.
+//!
+//! Keys held: as in `igkmp`, and a member one more while its request is under way.
+//!
+//! Bodies: those of `igkmp`; the request `nonce`; the same on to the controller, `member id, nonce`; the
+//! answer `member id, {GK, nonce + 1}shared`; and down `{CK, GK, nonce + 1}_individual` (`published`
+//! without CK).
+//!
+//! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
+//! command at the controller, as in all schemes here; the nonces serve those who come back.
+
+use alloc::boxed::Box;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Parties, Profile, SUBGROUPS, Scheme};
+use crate::schemes::hybrid::igkmp;
+use crate::schemes::hybrid::subgroup::unwrap_own;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "segcom",
+    name: "SeGCom, secure group communication in cluster trees",
+    source: "Gaddour, Koubaa and Abid 2009",
+    parties: Parties::Hybrid {
+        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        subgroup_controller: |configuration, id| {
+            Box::new(SubgroupController::new(configuration.profile(), id))
+        },
+        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+    },
+    ..igkmp::SCHEME
+};
+
+/// The controller: the coordinator.
+#[derive(Debug)]
+pub struct Controller {
+    igkmp: igkmp::Controller,
+}
+
+/// A subgroup's controller: a cluster head.
+#[derive(Debug)]
+pub struct SubgroupController {
+    igkmp: igkmp::SubgroupController,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    igkmp: igkmp::Member,
+    /// What it sent with the request that is under way.
+    nonce: Option<Key>,
+}
+
+/// A request, on its way up; IGKMP has the kinds below.
+const REQUEST: u8 = 4;
+/// The answer, on its way down.
+const ANSWER: u8 = 5;
+
+/// Tells what is wrapped in an answer from what IGKMP wraps under the same key.
+const ANSWER_LABEL: u64 = 2;
+
+impl Controller {
+    /// A controller without members, for so many clusters.
+    pub fn new(subgroups: u32) -> Self {
+        Self { igkmp: igkmp::Controller::new(subgroups) }
+    }
+
+    /// Answers the request of a member that a cluster head handed on.
+    fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let PartyId::SubgroupController(cluster) = message.header().sender else {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        };
+        if (message.header().operation, message.header().kind) != (Operation::CatchUp, REQUEST) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let member = MemberId(body.number32()?);
+        let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        let domain = &self.igkmp.domain;
+        let here = domain.current(member) == Ok(cluster);
+        let (Some((epoch, group_key)), true) = (domain.group_key(), here) else {
+            return Err(Misbehaviour::InvalidRoster.into());
+        };
+        cx.draft(message.header().sender.into(), epoch, Operation::CatchUp, ANSWER)
+            .number(u64::from(member.0))
+            .wrapped(
+                &domain.station(cluster).key,
+                epoch,
+                ANSWER_LABEL,
+                [group_key, &successor(&Key::from_bytes(nonce))],
+            )
+            .send();
+        Ok(())
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Message(message) => self.answer(cx, &message),
+            Input::Command(_) => self.igkmp.step(cx, input),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.igkmp.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.igkmp.footprint()
+    }
+}
+
+impl SubgroupController {
+    /// The head of a cluster without members.
+    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+        Self { igkmp: igkmp::SubgroupController::new(profile, id) }
+    }
+
+    /// Hands a member's request on to the controller.
+    fn hand_up(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let member = message.from_member()?;
+        let mut body = message.body();
+        let nonce: &[u8; Key::BYTES] =
+            body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        let subgroup = &self.igkmp.subgroup;
+        subgroup.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
+        let epoch = subgroup.membership.epoch();
+        cx.draft(Recipient::Controller, epoch, Operation::CatchUp, REQUEST)
+            .number(u64::from(member.0))
+            .bytes(nonce)
+            .send();
+        Ok(())
+    }
+
+    /// Hands the controller's answer on to the member.
+    fn hand_down(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let subgroup = &self.igkmp.subgroup;
+        let mut body = message.body();
+        let member = MemberId(body.number32()?);
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let (got, current) = (message.header().epoch, subgroup.membership.epoch());
+        if got != current {
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        let slot = subgroup.roster.current(member).map_err(|_| Misbehaviour::InvalidRoster)?;
+        let [group_key, nonce] =
+            unwrap_own(&subgroup.membership, cx, message, ANSWER_LABEL, wrapped)?;
+        let individual = subgroup.roster.key(slot);
+        let mut draft = cx.draft(Recipient::Member(member), current, Operation::CatchUp, ANSWER);
+        match self.igkmp.profile {
+            Profile::Published => {
+                draft.wrapped(individual, current, ANSWER_LABEL, [&group_key, &nonce])
+            }
+            Profile::Sound => draft.wrapped(
+                individual,
+                current,
+                ANSWER_LABEL,
+                [&self.igkmp.area_key, &group_key, &nonce],
+            ),
+        };
+        draft.send();
+        Ok(())
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        let Input::Message(message) = &input else { return self.igkmp.step(cx, input) };
+        match (message.header().operation, message.header().sender, message.header().kind) {
+            (Operation::CatchUp, PartyId::Member(_), REQUEST) => self.hand_up(cx, message),
+            (Operation::CatchUp, PartyId::Controller, ANSWER) => self.hand_down(cx, message),
+            (Operation::CatchUp, ..) => Err(Misbehaviour::UnexpectedMessage.into()),
+            _ => self.igkmp.step(cx, input),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.igkmp.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.igkmp.footprint()
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile) -> Self {
+        Self { igkmp: igkmp::Member::new(profile), nonce: None }
+    }
+
+    /// Asks for what it missed. A later request replaces an earlier one.
+    fn ask(&mut self, cx: &mut Context<'_>) {
+        let nonce = cx.random_key();
+        let Self { igkmp, .. } = &*self;
+        let server = igkmp.membership.server();
+        cx.draft(server.into(), igkmp.membership.epoch(), Operation::CatchUp, REQUEST)
+            .bytes(nonce.as_bytes())
+            .send();
+        self.nonce = Some(nonce);
+    }
+
+    /// Takes the answer to its own request.
+    fn take_answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let igkmp = &mut self.igkmp;
+        message.must_come_from(igkmp.membership.server())?;
+        igkmp.membership.admit(message)?;
+        let expected = self.nonce.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let mut body = message.body();
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let (area_key, group_key, nonce) = match igkmp.profile {
+            Profile::Published => {
+                let [group_key, nonce] =
+                    unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
+                (Key::default(), group_key, nonce)
+            }
+            Profile::Sound => {
+                let [area_key, group_key, nonce] =
+                    unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
+                (area_key, group_key, nonce)
+            }
+        };
+        if nonce != successor(expected) {
+            return Err(Misbehaviour::Replayed.into());
+        }
+        igkmp.area_key = area_key;
+        igkmp.membership.enter(cx, message.header().epoch, group_key);
+        self.nonce = None;
+        Ok(())
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match &input {
+            Input::Command(Command::CatchUp) => {
+                self.ask(cx);
+                Ok(())
+            }
+            Input::Message(message) if message.header().operation == Operation::CatchUp => {
+                if message.header().kind != ANSWER {
+                    return Err(Misbehaviour::UnexpectedMessage.into());
+                }
+                self.take_answer(cx, message)
+            }
+            _ => self.igkmp.step(cx, input),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.igkmp.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.igkmp.footprint()
+    }
+}
+
+/// The nonce of an answer.
+fn successor(nonce: &Key) -> Key {
+    Key::from_bytes(u128::from_be_bytes(*nonce.as_bytes()).wrapping_add(1).to_be_bytes())
+}
