@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{dep, igkmp, iolus, segcom};
+use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -24,6 +24,7 @@ pub static SCHEMES: &[Scheme] = &[
     dep::SCHEME,
     igkmp::SCHEME,
     segcom::SCHEME,
+    tkh::SCHEME,
     iolus::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,

@@ -6,3 +6,4 @@ pub mod igkmp;
 pub mod iolus;
 pub mod segcom;
 pub(crate) mod subgroup;
+pub mod tkh;

@@ -1,0 +1,383 @@
+//! TKH, the topological key hierarchy: a key tree that has the shape of the network. Neighbours under
+//! one parent, a sibling set, share a key, and so do all below one child of the sink, a subtree: what
+//! one transmission reaches is what one key opens.
+//!
+//! Source: Son, Lee, Seo, "Topological key hierarchy for energy-efficient group key management in
+//! wireless sensor networks", Wireless Personal Communications 52, 2010. Class: hybrid; the sink is the
+//! controller, the heads of its subtrees are the subgroup controllers. Provenance: reconstructed: the
+//! kinds of keys and an eviction's wraps from descriptions; messages, and a join, are ours.
+//!
+//! S subtrees with members; n members, m of them in the subtree and b in the sibling set in which one
+//! joins (after it did) or leaves (before it does); r other sibling sets of that subtree with members:
+//!
+//! | operation | messages | controller | its subgroup controller | every other | member |
+//! |---|---|---|---|---|---|
+//! | create | S + n unicasts | S wraps | m wraps of 3 keys | m wraps of 3 keys | 1 unwrap |
+//! | add | S + 1 unicasts, S multicasts | S wraps | 1 wrap each of 3, 2 and, if b > 1, 1 keys | 1 wrap | siblings 2 unwraps, others 1 |
+//! | remove | S + b - 1 unicasts, S - 1 + r multicasts | S wraps | b - 1 wraps of 3 keys, r of 2 | 1 wrap | 1 unwrap |
+//! | rekey | S unicasts, S multicasts | S wraps | | 1 wrap | 1 unwrap |
+//! | catch up | 1 request, 1 unicast | | 1 wrap of 3 keys | | 1 unwrap |
+//!
+//! A subgroup controller opens one wrapped key more. Profiles: `sound` and `published` are the same;
+//! S002 did not measure TKH. Keys held: controller S + 1; subgroup controller m + 3 and one for each
+//! of its sibling sets; member 4: SK of its siblings, TK of its subtree, GK, and its individual key.
+//!
+//! Bodies, after the list of members that `domain` describes: `{GK'}shared`. To members: `{SK, TK,
+//! GK}_individual`; to a subtree in which one joins `its slot, {TK', GK'}TK, {SK'}SK or nothing`; to a
+//! sibling set that loses nobody `{TK', GK'}SK`; to other subtrees `{GK'}TK`.
+//!
+//! Deviations: the source has the sink hold all keys and the nodes forward; here the head of a subtree
+//! holds those of its subtree. A sibling set is a stretch of slots, because the routing tree is the
+//! network's matter. New keys that the same members need go in one message. A leaver's children, which
+//! the source attaches elsewhere first, join elsewhere. A member that missed rekeys asks.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, PartyId, SubgroupId};
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::igkmp;
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "tkh",
+    name: "TKH, topological key hierarchy",
+    source: "Son, Lee and Seo 2010",
+    parameters: &[SUBGROUPS, SIBLINGS],
+    parties: Parties::Hybrid {
+        controller: |configuration| {
+            // The sink does what IGKMP's controller does: it draws the group key for the subtrees.
+            Box::new(igkmp::Controller::new(configuration.value(SUBGROUPS.name)))
+        },
+        subgroup_controller: |configuration, id| {
+            Box::new(SubgroupController::new(id, configuration.value(SIBLINGS.name)))
+        },
+        member: |configuration, _| Box::new(Member::new(configuration.value(SIBLINGS.name))),
+    },
+    ..igkmp::SCHEME
+};
+
+const SIBLINGS: Parameter = Parameter {
+    name: "siblings",
+    meaning: "members of a sibling set, at most",
+    sound: 8,
+    published: 8,
+    range: (2, 256),
+};
+
+/// A subgroup's controller: the head of a subtree.
+#[derive(Debug)]
+pub struct SubgroupController {
+    subgroup: Subgroup,
+    siblings: u32,
+    /// TK.
+    subtree_key: Key,
+    /// SK of each sibling set that has or had members.
+    sibling_keys: Vec<Key>,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    membership: Membership,
+    siblings: u32,
+    /// SK.
+    sibling_key: Key,
+    /// TK.
+    subtree_key: Key,
+}
+
+/// Carries the group key to a subgroup's controller, as in IGKMP.
+const GROUP_KEY: u8 = 0;
+
+/// Carries all that a member needs under its individual key.
+const KEYS: u8 = 0;
+/// Tells a subtree that somebody joins.
+const REFRESH: u8 = 1;
+/// Carries the group key under the subtree's key.
+const REKEY: u8 = 2;
+/// Asks for the current keys.
+const REQUEST: u8 = 3;
+/// Carries what an eviction changes under the key of a sibling set that lost nobody.
+const REPLACE: u8 = 4;
+
+/// The topic of a sibling set; those of subgroups have lower numbers.
+const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
+    SubsetId(1 << 31 | subgroup.0 << 16 | set)
+}
+
+impl SubgroupController {
+    /// A controller of a subgroup without members, with so many to a sibling set.
+    pub fn new(id: SubgroupId, siblings: u32) -> Self {
+        Self {
+            subgroup: Subgroup::new(id),
+            siblings,
+            subtree_key: Key::default(),
+            sibling_keys: Vec::new(),
+        }
+    }
+
+    /// To a member, under its individual key, all that it needs.
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
+        let roster = &self.subgroup.roster;
+        let sibling_key = &self.sibling_keys[(slot / self.siblings) as usize];
+        cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
+            .wrapped(roster.key(slot), epoch, 0, [sibling_key, &self.subtree_key, group_key])
+            .send();
+    }
+
+    /// The slots of a sibling set that have members.
+    fn occupied(&self, set: u32) -> impl Iterator<Item = u32> {
+        let slots = set * self.siblings..(set + 1) * self.siblings;
+        slots.filter(|&slot| self.subgroup.roster.is_joined(slot))
+    }
+
+    fn draw_sibling_key(&mut self, cx: &mut Context<'_>, set: u32) -> Key {
+        let place = set as usize;
+        if place >= self.sibling_keys.len() {
+            self.sibling_keys.resize(place + 1, Key::default());
+        }
+        core::mem::replace(&mut self.sibling_keys[place], cx.random_key())
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>, operation: Operation) {
+        self.subtree_key = cx.random_key();
+        let sets = (self.subgroup.roster.slots() as u32).div_ceil(self.siblings);
+        for set in 0..sets {
+            if self.occupied(set).next().is_some() {
+                self.draw_sibling_key(cx, set);
+            }
+        }
+        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(3) + 2);
+        self.subgroup.slots().for_each(|slot| self.send_keys(cx, slot, operation));
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32, epoch: Epoch, group_key: &Key) {
+        let set = slot / self.siblings;
+        let old_sibling_key = self.draw_sibling_key(cx, set);
+        let old_subtree_key = core::mem::replace(&mut self.subtree_key, cx.random_key());
+        self.send_keys(cx, slot, Operation::Add);
+        if self.subgroup.roster.len() == 1 {
+            return;
+        }
+        let has_siblings = self.occupied(set).count() > 1;
+        let mut draft = cx.draft(self.subgroup.everybody(), epoch, Operation::Add, REFRESH);
+        draft.number(u64::from(slot)).wrapped(
+            &old_subtree_key,
+            epoch,
+            0,
+            [&self.subtree_key, group_key],
+        );
+        if has_siblings {
+            let sibling_key = &self.sibling_keys[set as usize];
+            draft.wrapped(&old_sibling_key, epoch, 0, [sibling_key]);
+        } else {
+            draft.bytes(&[]);
+        }
+        draft.send();
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32, epoch: Epoch, group_key: &Key) {
+        let bereaved = slot / self.siblings;
+        self.subtree_key = cx.random_key();
+        self.draw_sibling_key(cx, bereaved);
+        for slot in self.occupied(bereaved) {
+            self.send_keys(cx, slot, Operation::Remove);
+        }
+        for (set, sibling_key) in (0..).zip(&self.sibling_keys) {
+            if set == bereaved || self.occupied(set).next().is_none() {
+                continue;
+            }
+            let to = Recipient::Subset(siblings_topic(self.subgroup.id, set));
+            cx.draft(to, epoch, Operation::Remove, REPLACE)
+                .wrapped(sibling_key, epoch, 0, [&self.subtree_key, group_key])
+                .send();
+        }
+    }
+}
+
+impl SubgroupServer for SubgroupController {
+    type News = Key;
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<Key, Error> {
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        if message.header().kind != GROUP_KEY {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let [group_key] = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
+        Ok(group_key)
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        group_key: Key,
+    ) {
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        self.subgroup.membership.enter(cx, epoch, group_key.clone());
+        match change {
+            LocalChange::Created => self.create(cx, operation),
+            LocalChange::Joined(slot) => self.add(cx, slot, epoch, &group_key),
+            LocalChange::Left(slot) => self.remove(cx, slot, epoch, &group_key),
+            LocalChange::Nobody => cx
+                .draft(self.subgroup.everybody(), epoch, operation, REKEY)
+                .wrapped(&self.subtree_key, epoch, 1, [&group_key])
+                .send(),
+        }
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_keys(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        subgroup::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.subgroup.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let zero = Key::default();
+        let sibling_keys = self.sibling_keys.iter().filter(|&key| *key != zero).count();
+        let own = sibling_keys + usize::from(self.group_key().is_some());
+        let permanent = self.subgroup.key_bytes() + own * Key::BYTES;
+        Footprint { permanent, temporary: 2 * Key::BYTES }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet, with so many to a sibling set.
+    pub fn new(siblings: u32) -> Self {
+        Self {
+            membership: Membership::of_a_subgroup(),
+            siblings,
+            sibling_key: Key::default(),
+            subtree_key: Key::default(),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if take_enrolment(&mut self.membership, cx, message)? {
+            self.listen(cx);
+            return Ok(());
+        }
+        let slot = self.membership.enrolment()?.slot;
+        let header = message.header();
+        let mut body = message.body();
+        let newcomer = if header.kind == REFRESH { Some(body.number32()?) } else { None };
+        let wrapped = body.bytes()?;
+        let for_siblings = if header.kind == REFRESH { body.bytes()? } else { &[] };
+        body.finish()?;
+        if let Some(newcomer) = newcomer
+            && self.membership.is_own_joining(message, newcomer)?
+        {
+            return Ok(());
+        }
+        let epoch = header.epoch;
+        let admission = self.membership.admit(message)?;
+        if header.kind == KEYS {
+            let [sibling_key, subtree_key, group_key] =
+                unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+            self.enter(cx, epoch, sibling_key, subtree_key, group_key);
+            return Ok(());
+        }
+        if admission == Admission::StartsAnew {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut sibling_key = self.sibling_key.clone();
+        let mut new = [self.subtree_key.clone(), Key::default()];
+        match (header.operation, header.kind, newcomer) {
+            (Operation::Add, REFRESH, Some(newcomer)) => {
+                cx.unwrap_keys(&self.subtree_key, epoch, 0, wrapped, &mut new)?;
+                if newcomer / self.siblings == slot / self.siblings {
+                    sibling_key = cx.unwrap_key(&self.sibling_key, epoch, 0, for_siblings)?;
+                }
+            }
+            (Operation::Remove, REPLACE, _) => {
+                cx.unwrap_keys(&self.sibling_key, epoch, 0, wrapped, &mut new)?;
+            }
+            (Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
+                new[1] = cx.unwrap_key(&self.subtree_key, epoch, 1, wrapped)?;
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+        let [subtree_key, group_key] = new;
+        self.enter(cx, epoch, sibling_key, subtree_key, group_key);
+        Ok(())
+    }
+
+    /// Begins to listen to its sibling set, as it does to its subgroup.
+    fn listen(&self, cx: &mut Context<'_>) {
+        if let (PartyId::SubgroupController(subgroup), Ok(enrolment)) =
+            (self.membership.server(), self.membership.enrolment())
+        {
+            let topic = siblings_topic(subgroup, enrolment.slot / self.siblings);
+            cx.event(Event::Subscribed(topic));
+        }
+    }
+
+    fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        sibling_key: Key,
+        subtree_key: Key,
+        group_key: Key,
+    ) {
+        self.sibling_key = sibling_key;
+        self.subtree_key = subtree_key;
+        self.membership.enter(cx, epoch, group_key);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let shared = if self.group_key().is_some() { 2 } else { 0 };
+        let permanent = self.membership.key_bytes() + shared * Key::BYTES;
+        Footprint { permanent, temporary: 3 * Key::BYTES }
+    }
+}
