@@ -6,7 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, s2rp, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
@@ -19,6 +19,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    s2rp::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,
