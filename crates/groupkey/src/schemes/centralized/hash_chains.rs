@@ -118,3 +118,65 @@ pub(crate) fn leads_to(cx: &mut Context<'_>, key: &Key, held: &Key, steps: u16) 
     }
     reached == *held
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::context::Setting;
+    use crate::identity::PartyId;
+    use crate::outbox::Outbox;
+    use crate::protection::Protection;
+
+    fn with_context(act: impl FnOnce(&mut Context<'_>)) {
+        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
+        let (setting, me) = (Setting::default(), PartyId::Controller);
+        act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut ()));
+    }
+
+    /// All keys of the chains at places 2 and 0, in turns.
+    fn keys(length: u16, stored: bool) -> Vec<Key> {
+        let mut keys = Vec::new();
+        with_context(|cx| {
+            let mut chains = Chains::new(length, stored);
+            keys.push(chains.anchor(cx, 2, Epoch(1)));
+            keys.push(chains.anchor(cx, 0, Epoch(5)));
+            assert_eq!((chains.anchored(2), chains.anchored(0)), (Epoch(1), Epoch(5)));
+            for _ in 0..length {
+                assert!(!chains.is_used_up(0));
+                keys.extend(chains.next(cx, 2));
+                keys.extend(chains.next(cx, 0));
+            }
+            assert!(chains.is_used_up(0) && chains.next(cx, 0).is_none());
+            assert!(chains.keys.iter().all(|key| !stored || *key == Key::default()), "wiped");
+        });
+        keys
+    }
+
+    #[test]
+    fn every_key_hashes_to_the_one_before_stored_or_not() {
+        for length in [1, 2, 14] {
+            let stored = keys(length, true);
+            assert_eq!(stored, keys(length, false));
+            assert_eq!(stored.len(), 2 * (usize::from(length) + 1));
+            with_context(|cx| {
+                for place in 2..stored.len() {
+                    assert_eq!(step(cx, &stored[place]), stored[place - 2]);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_chain_is_followed_so_far_and_no_farther() {
+        let keys = keys(14, true);
+        with_context(|cx| {
+            let (anchor, tenth) = (&keys[0], &keys[20]);
+            assert!(leads_to(cx, tenth, anchor, 10) && leads_to(cx, tenth, anchor, 14));
+            assert!(!leads_to(cx, tenth, anchor, 9) && !leads_to(cx, anchor, tenth, 14));
+            assert!(leads_to(cx, anchor, anchor, 0));
+        });
+    }
+}

@@ -388,27 +388,18 @@ impl Controller {
 
     /// Every key, wrapped under each child's: one broadcast for the whole tree.
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
-        let length = self.tree_length(cx);
+        let key_nodes = self.tree.key_count();
+        // Everybody but the root is some key node's child.
+        let length = record_length(cx) * (self.group.roster.len() + key_nodes - 1);
         cx.reserve(1, length + 16);
         let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
-        self.packed_tree(&mut draft, length);
-        draft.send();
-    }
-
-    /// Length of the records of all keys.
-    pub(super) fn tree_length(&self, cx: &Context<'_>) -> usize {
-        // Everybody but the root is some key node's child.
-        record_length(cx) * (self.group.roster.len() + self.tree.key_count() - 1)
-    }
-
-    /// Appends the records of all keys, which have this length.
-    pub(super) fn packed_tree(&self, draft: &mut Draft<'_, '_>, length: usize) {
         draft.packed(length);
         for under in self.joined_slots().map(Node::leaf).chain(self.key_nodes()) {
             if let Some(target) = self.tree.key_node_above(under) {
-                self.packed_record(draft, under, target);
+                self.packed_record(&mut draft, under, target);
             }
         }
+        draft.send();
     }
 
     /// To every member the keys of its path, all wrapped in one call.

@@ -17,7 +17,7 @@
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
-//! | create, n members | 1 broadcast | n + k + 1 wraps in n + k calls, (k + 1)L hashes | at most h + 2 unwraps in h + 1 calls |
+//! | create, n members | 1 broadcast | 2n + k wraps in n + k calls, (k + 1)L hashes | at most h + 2 unwraps in h + 1 calls |
 //! | add, published | 1 unicast, 1 broadcast | h + 2 wraps in 1 call, 1 hash | newcomer h + 2 unwraps in 1 call, others 2 hashes |
 //! | add, sound | 1 unicast, 1 broadcast | 2h + 2 wraps in h + 1 calls, hL + 1 hashes | the same; others at most h unwraps, 2 hashes |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps and as many hashes |
@@ -41,7 +41,8 @@
 //! `sound` has degree 4, stores tops, derives the group key from both, and gives a newcomer's path
 //! new chains, each anchor wrapped under what the node's members hold.
 //!
-//! Bodies: creation: `{J, command}_root, records`, both as in LKH. Update: the slot that changed, the
+//! Bodies: creation: `{command}_root`, records as in LKH but of two keys, `{node's key, J}_individual`,
+//! records of the nodes or nothing. Update: the slot that changed, the
 //! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records or
 //! nothing. Keys: levels, for an answer the epochs of their anchors, `{keys of the path, J,
 //! command}_individual`.
@@ -75,7 +76,7 @@ use crate::schemes::centralized::key_server::{
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{
-    LEVELS, NewKeys, RECORDS, Update, label, record_length,
+    LEVELS, NewKeys, RECORDS, Records, Update, label, record_length,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -169,7 +170,7 @@ struct Change<'a> {
     records: Option<NewKeys<'a>>,
 }
 
-/// Carries all keys of the tree, and J and the command under the root key.
+/// Carries all keys of the tree, J, and the command.
 const CREATION: u8 = 0;
 /// Carries what a join or a removal changes.
 const UPDATE: u8 = 1;
@@ -178,8 +179,8 @@ const KEYS: u8 = 2;
 /// Asks for the current keys.
 const REQUEST: u8 = 3;
 
-/// What is wrapped under a root key that is no key of a node.
-const SECRETS: u64 = u64::MAX;
+/// What is wrapped under a root key that is no key of a node: the anchor of a chain of commands.
+const COMMANDS: u64 = u64::MAX;
 
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on. Chains have `length` keys
@@ -315,6 +316,33 @@ impl Controller {
         self.lkh.key(self.lkh.tree.root(&self.lkh.group.roster))
     }
 
+    /// To all members of a new group their keys. J comes under individual keys: whoever joins later
+    /// can hash the keys of nodes back to those of this message.
+    fn send_tree(&self, cx: &mut Context<'_>) {
+        let (lkh, epoch) = (&self.lkh, self.lkh.group.epoch);
+        let (roster, tree) = (&lkh.group.roster, &lkh.tree);
+        let leaves_length = roster.len() * (8 + cx.wrapped_length(2));
+        let nodes_length = (tree.key_count() - 1) * record_length(cx);
+        cx.reserve(1, leaves_length + nodes_length + 64);
+        let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, CREATION);
+        draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]).packed(leaves_length);
+        let slots = (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
+        for leaf in slots.map(Node::leaf) {
+            if let Some(target) = tree.key_node_above(leaf) {
+                let keys = [lkh.key(target), &self.join_key];
+                draft.packed_number(leaf.id()).packed_number(target.id());
+                draft.packed_wrapped(lkh.key(leaf), epoch, label(leaf, target), keys);
+            }
+        }
+        draft.packed(nodes_length);
+        for under in (1..=tree.height()).flat_map(|level| tree.key_nodes(level)) {
+            if let Some(target) = tree.key_node_above(under) {
+                lkh.packed_record(&mut draft, under, target);
+            }
+        }
+        draft.send();
+    }
+
     /// Tells all members of a change.
     fn send_update(
         &self,
@@ -333,7 +361,7 @@ impl Controller {
             None => draft.bytes(&[]),
         };
         match command {
-            Some((_, true)) => draft.wrapped(self.root_key(), epoch, SECRETS, [&self.command]),
+            Some((_, true)) => draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]),
             _ => draft.bytes(&[]),
         };
         draft.bytes(&records).send();
@@ -394,12 +422,7 @@ impl KeyServer for Controller {
         self.command = self.commands.anchor(cx, 0, self.lkh.group.epoch.next());
         self.join_key = cx.random_key();
         self.begin_epoch(cx);
-        let (epoch, length) = (self.lkh.group.epoch, self.lkh.tree_length(cx));
-        cx.reserve(1, length + 64);
-        let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, CREATION);
-        draft.wrapped(self.root_key(), epoch, SECRETS, [&self.join_key, &self.command]);
-        self.lkh.packed_tree(&mut draft, length);
-        draft.send();
+        self.send_tree(cx);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -478,16 +501,27 @@ impl Member {
     ) -> Result<(), Error> {
         let epoch = message.header().epoch;
         let mut body = message.body();
-        let wrapped = body.bytes()?;
-        let records = NewKeys::parse(cx, RECORDS, body)?;
+        let command = body.bytes()?;
+        let leaves = Records::parse(cx, 2, body.bytes()?)?;
+        let records = read_records(cx, body)?;
         self.membership.admit(message)?;
         let enrolment = self.membership.enrolment()?;
-        let update = Update { degree: self.degree, enrolment, kept: &[], epoch };
-        let path = update.open(cx, &records)?;
+        let leaf = Node::leaf(enrolment.slot);
+        let (lowest, wrapped) = leaves.find(leaf).ok_or(Misbehaviour::NothingForUs)?;
+        if lowest <= leaf || !lowest.is_above(enrolment.slot, self.degree) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let mut keys = [Key::default(), Key::default()];
+        cx.unwrap_keys(&enrolment.key, epoch, label(leaf, lowest), wrapped, &mut keys)?;
+        let [key, join_key] = keys;
+        let mut path = vec![(lowest, key)];
+        if let Some(records) = records {
+            let update = Update { degree: self.degree, enrolment, kept: &path, epoch };
+            let above = update.open(cx, &records)?;
+            path.extend(above);
+        }
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
-        let mut secrets = [Key::default(), Key::default()];
-        cx.unwrap_keys(root_key, epoch, SECRETS, wrapped, &mut secrets)?;
-        let [join_key, command] = secrets;
+        let command = cx.unwrap_key(root_key, epoch, COMMANDS, command)?;
         self.enter(cx, epoch, path, join_key, command)
     }
 
@@ -538,7 +572,7 @@ impl Member {
         let path = update.merge(operation, change.slot, new);
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         if !change.commands.is_empty() {
-            command = cx.unwrap_key(root_key, epoch, SECRETS, change.commands)?;
+            command = cx.unwrap_key(root_key, epoch, COMMANDS, change.commands)?;
         }
         let join_key =
             if joins { next_join_key(cx, &self.join_key) } else { self.join_key.clone() };
@@ -637,15 +671,7 @@ impl<'a> Change<'a> {
         if command.is_some() != due || command.is_none() && !commands.is_empty() {
             return Err(Misbehaviour::Malformed.into());
         }
-        // A join need not bring a key.
-        let records = if body.clone().bytes()?.is_empty() {
-            body.bytes()?;
-            body.finish()?;
-            None
-        } else {
-            Some(NewKeys::parse(cx, RECORDS, body)?)
-        };
-        Ok(Self { slot, anchored, command, commands, records })
+        Ok(Self { slot, anchored, command, commands, records: read_records(cx, body)? })
     }
 }
 
@@ -661,6 +687,16 @@ fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
         _ if ascending => Ok(levels),
         _ => Err(Misbehaviour::Malformed.into()),
     }
+}
+
+/// The records that end a body; there may be none.
+fn read_records<'a>(cx: &Context<'_>, mut body: Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
+    if !body.clone().bytes()?.is_empty() {
+        return NewKeys::parse(cx, RECORDS, body).map(Some);
+    }
+    body.bytes()?;
+    body.finish()?;
+    Ok(None)
 }
 
 /// Appends the record of a node's key, under a key of a node.
