@@ -78,8 +78,13 @@ impl Chains {
         self.keys[place * room..][..room].fill(Key::default());
     }
 
+    /// Keys held of each chain, besides the one given out last.
+    pub(crate) fn room(&self) -> usize {
+        if self.stored { usize::from(self.length) } else { 1 }
+    }
+
     /// Makes room for the chains up to a place.
-    pub(crate) fn extend_to(&mut self, place: usize) {
+    fn extend_to(&mut self, place: usize) {
         let count = place + 1;
         if count <= self.used.len() {
             return;
@@ -94,11 +99,6 @@ impl Chains {
         self.keys.resize(count * room, Key::default());
         self.used.resize(count, 0);
         self.anchored.resize(count, Epoch::default());
-    }
-
-    /// Keys held of each chain, besides the one given out last.
-    pub(crate) fn room(&self) -> usize {
-        if self.stored { usize::from(self.length) } else { 1 }
     }
 }
 

@@ -41,15 +41,15 @@
 //! `sound` has degree 4, stores tops, derives the group key from both, and gives a newcomer's path
 //! new chains, each anchor wrapped under what the node's members hold.
 //!
-//! Bodies: creation: `{command}_root`, records as in LKH but of two keys, `{node's key, J}_individual`,
-//! records of the nodes or nothing. Update: the slot that changed, the
-//! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records or
-//! nothing. Keys: levels, for an answer the epochs of their anchors, `{keys of the path, J,
-//! command}_individual`.
+//! Bodies: creation: `{command}_root`, LKH's records of leaves but with `{node's key, J}_individual`,
+//! records of nodes or nothing. Update: the slot that changed, the levels of new anchors, the command
+//! or nothing, `{anchor of commands}_root` or nothing, records or nothing. Keys: levels, for an answer
+//! the epochs of their anchors, `{keys of the path, J, command}_individual`.
 //!
 //! What breaks `published`: hashes lead from a key of the root back to all before it, and from J on
 //! to all after it. An evicted member has the old J, a later newcomer the later root key. The tests
-//! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining.
+//! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining. J
+//! never comes under a key of a node, for then any newcomer could open an old one.
 //!
 //! Deviations: the tree contracts as LKH's does; anchors come in the message of the operation, where
 //! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
@@ -91,28 +91,25 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &Operation::MEASURED,
     law: Law::OneKey,
     recovery: Recovery::Request,
-    // Until a chain's anchor, the keys of one epoch give those of the epochs before it.
-    claims: Claims { key_independence: false, ..Claims::ALL },
-    published_claims: Claims {
-        collusion_resistance: false,
-        key_independence: false,
-        ..Claims::ALL
-    },
+    claims: CLAIMS,
+    published_claims: Claims { collusion_resistance: false, ..CLAIMS },
     parameters: &[CHAIN, DEGREE, STORED],
     members: MEMBERS,
     parties: Parties::KeyServer {
         controller: |configuration| {
-            let [chain, degree, stored] =
-                [CHAIN, DEGREE, STORED].map(|parameter| configuration.value(parameter.name));
+            let value = |parameter: Parameter| configuration.value(parameter.name);
+            let [chain, degree, stored] = [CHAIN, DEGREE, STORED].map(value);
             Box::new(Controller::new(configuration.profile(), degree, chain as u16, stored))
         },
         member: |configuration, _| {
-            let [chain, degree] =
-                [CHAIN, DEGREE].map(|parameter| configuration.value(parameter.name));
+            let [chain, degree] = [CHAIN, DEGREE].map(|it| configuration.value(it.name));
             Box::new(Member::new(configuration.profile(), degree, chain as u16))
         },
     },
 };
+
+/// The keys of one epoch give the group keys of those before it, back to the last join.
+const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
 /// With the anchor 15 keys, which is what S002's storage amounts to.
 const CHAIN: Parameter = Parameter {
@@ -183,9 +180,8 @@ const REQUEST: u8 = 3;
 const COMMANDS: u64 = u64::MAX;
 
 impl Controller {
-    /// A controller without members, for trees of a degree from 2 on. Chains have `length` keys
-    /// above their anchors, at least one; of none, of all nodes' (`stored` 1), or of all and the
-    /// leaves' too (2), they are stored whole.
+    /// A controller without members, for trees of a degree from 2 on and chains of at least one key;
+    /// `stored` is as in the catalogue.
     pub fn new(profile: Profile, degree: u32, length: u16, stored: u32) -> Self {
         Self {
             profile,
@@ -215,18 +211,15 @@ impl Controller {
         self.lkh.tree.set_key(node, key)
     }
 
-    /// Gives a node its chain's next key, or a new anchor if there is none; returns whether it did.
+    /// Gives a node its chain's next key. Where there is none it begins a new chain, and says so.
     fn advance(&mut self, cx: &mut Context<'_>, node: Node) -> bool {
-        match self.chains(node.level).next(cx, node.index as usize) {
-            Some(key) => {
-                self.lkh.tree.set_key(node, key);
-                false
-            }
-            None => {
-                self.anchor(cx, node);
-                true
-            }
-        }
+        let next = self.chains(node.level).next(cx, node.index as usize);
+        let used_up = next.is_none();
+        match next {
+            Some(key) => self.lkh.tree.set_key(node, key),
+            None => self.anchor(cx, node),
+        };
+        used_up
     }
 
     fn anchor_leaf(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -268,31 +261,27 @@ impl Controller {
         if self.stored > 1 {
             self.chains(0).clear(slot as usize);
         }
-        let roster = &self.lkh.group.roster;
-        let root = self.lkh.tree.root(roster);
+        let root = self.lkh.tree.root(&self.lkh.group.roster);
         let old_root = self.lkh.key(root).clone();
-        let alone = path.is_empty();
-        if alone {
+        let mut wraps = Vec::new();
+        if path.is_empty() {
             // The evicted member shared nothing but the old root, which is gone.
             path.push(root);
+            wraps.push((root, root));
+        } else {
+            let (tree, roster) = (&self.lkh.tree, &self.lkh.group.roster);
+            let children = |&target| tree.children(target, roster).map(move |c| (c, target));
+            wraps.extend(path.iter().flat_map(children));
+            wraps.sort_unstable();
         }
-        let mut anchored = path.clone();
-        anchored.retain(|&node| self.advance(cx, node));
-        let (epoch, mut records) = (self.lkh.group.epoch.next(), Vec::new());
-        if alone {
-            record(cx, epoch, (root, &old_root), (root, self.lkh.key(root)), &mut records);
-            return (anchored, records);
-        }
-        let roster = &self.lkh.group.roster;
-        let children = |&target| self.lkh.tree.children(target, roster).map(move |c| (c, target));
-        let mut wraps: Vec<_> = path.iter().flat_map(children).collect();
-        wraps.sort_unstable();
-        records.reserve_exact(wraps.len() * record_length(cx));
+        path.retain(|&node| self.advance(cx, node));
+        let epoch = self.lkh.group.epoch.next();
+        let mut records = Vec::with_capacity(wraps.len() * record_length(cx));
         for (under, target) in wraps {
-            let (kek, key) = (self.lkh.key(under), self.lkh.key(target));
-            record(cx, epoch, (under, kek), (target, key), &mut records);
+            let kek = if under == target { &old_root } else { self.lkh.key(under) };
+            record(cx, epoch, (under, kek), (target, self.lkh.key(target)), &mut records);
         }
-        (anchored, records)
+        (path, records)
     }
 
     /// Reveals the next command. Returns it, and whether it was the last of its chain: then there is
@@ -354,12 +343,9 @@ impl Controller {
     ) {
         let epoch = self.lkh.group.epoch;
         let levels: Vec<_> = anchored.iter().map(|node| node.level).collect();
+        let revealed = command.as_ref().map_or(&[][..], |(command, _)| command.as_bytes());
         let mut draft = cx.draft(Recipient::Group, epoch, operation, UPDATE);
-        draft.number(u64::from(slot)).bytes(&levels);
-        match &command {
-            Some((revealed, _)) => draft.bytes(revealed.as_bytes()),
-            None => draft.bytes(&[]),
-        };
+        draft.number(u64::from(slot)).bytes(&levels).bytes(revealed);
         match command {
             Some((_, true)) => draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]),
             _ => draft.bytes(&[]),
@@ -401,20 +387,12 @@ impl KeyServer for Controller {
 
     fn create(&mut self, cx: &mut Context<'_>) {
         self.lkh.tree.fill(&self.lkh.group.roster);
+        // From the last on, so that room is made once.
         for level in 1..=self.lkh.tree.height() {
             let nodes: Vec<_> = self.lkh.tree.key_nodes(level).collect();
-            if let Some(last) = nodes.last() {
-                self.chains(level).extend_to(last.index as usize);
-            }
-            for node in nodes {
-                self.anchor(cx, node);
-            }
+            nodes.into_iter().rev().for_each(|node| drop(self.anchor(cx, node)));
         }
-        let slots = self.lkh.group.roster.slots() as u32;
-        if self.stored > 1 {
-            self.chains(0).extend_to(slots as usize - 1);
-        }
-        for slot in 0..slots {
+        for slot in (0..self.lkh.group.roster.slots() as u32).rev() {
             if self.lkh.group.roster.is_joined(slot) {
                 self.anchor_leaf(cx, slot);
             }
@@ -458,12 +436,9 @@ impl Party for Controller {
 
     fn footprint(&self) -> Footprint {
         let lkh = self.lkh.footprint();
-        if self.group_key().is_none() {
-            return lkh;
-        }
         let leaves = if self.stored > 1 { self.lkh.group.roster.len() } else { 0 };
         let chains = self.lkh.tree.key_count() + leaves + 1;
-        let keys = chains * self.commands.room() + 2;
+        let keys = if self.group_key().is_some() { chains * self.commands.room() + 2 } else { 0 };
         Footprint { permanent: lkh.permanent + keys * Key::BYTES, ..lkh }
     }
 }
@@ -487,18 +462,14 @@ impl Member {
             return Ok(());
         }
         match (message.header().operation, message.header().kind) {
-            (Operation::Create, CREATION) => self.follow_creation(cx, message),
+            (Operation::Create, CREATION) => self.take_tree(cx, message),
             (Operation::Add | Operation::Remove, UPDATE) => self.follow_update(cx, message),
             (Operation::Add | Operation::CatchUp, KEYS) => self.take_keys(cx, message),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 
-    fn follow_creation(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
+    fn take_tree(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let epoch = message.header().epoch;
         let mut body = message.body();
         let command = body.bytes()?;
@@ -529,8 +500,8 @@ impl Member {
     fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let enrolment = self.membership.enrolment()?;
-        let change = Change::parse(cx, operation, message.body())?;
         let joins = operation == Operation::Add;
+        let change = Change::parse(cx, joins, message.body())?;
         if joins && self.membership.is_own_joining(message, change.slot)? {
             return Ok(());
         }
@@ -540,9 +511,7 @@ impl Member {
         // The command comes first: it is cheap, and whoever forges a join does not have it.
         let mut command = self.command.clone();
         if let Some(revealed) = change.command {
-            if step(cx, &revealed) != command {
-                return Err(Misbehaviour::Forged.into());
-            }
+            require(step(cx, &revealed) == command)?;
             command = revealed;
         }
         let update = Update { degree: self.degree, enrolment, kept: &self.path, epoch };
@@ -552,17 +521,12 @@ impl Member {
         };
         for (node, key) in new.iter().filter(|(node, _)| !change.anchored.contains(&node.level)) {
             let held = self.held(*node).ok_or(Misbehaviour::Forged)?;
-            if step(cx, key) != *held {
-                return Err(Misbehaviour::Forged.into());
-            }
+            require(step(cx, key) == *held)?;
         }
         if joins {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
-            let shared = self
-                .path
-                .iter()
-                .filter(|(node, _)| node.is_above(change.slot, self.degree) && !is_new(*node));
-            let shared: Vec<_> = shared.cloned().collect();
+            let mut shared = self.path.clone();
+            shared.retain(|&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
             // What the newcomer now holds too is new, or stays as published.
             if self.profile == Profile::Sound && !shared.is_empty() {
                 return Err(Misbehaviour::NothingForUs.into());
@@ -603,12 +567,8 @@ impl Member {
         let current = self.membership.group_key().map(|(epoch, _)| epoch);
         for ((node, key), anchored) in path.iter().zip(anchored) {
             // A chain that is as old as what the member holds must lead to it.
-            let Some(held) = self.held(*node).filter(|_| Some(anchored) <= current) else {
-                continue;
-            };
-            if !leads_to(cx, key, held, self.length) {
-                return Err(Misbehaviour::Forged.into());
-            }
+            let held = self.held(*node).filter(|_| Some(anchored) <= current);
+            require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
         self.enter(cx, epoch, path, join_key, command)
     }
@@ -655,19 +615,17 @@ impl Party for Member {
 }
 
 impl<'a> Change<'a> {
-    fn parse(cx: &Context<'_>, operation: Operation, mut body: Reader<'a>) -> Result<Self, Error> {
+    fn parse(cx: &Context<'_>, joins: bool, mut body: Reader<'a>) -> Result<Self, Error> {
         let slot = body.number32()?;
         let anchored = read_levels(&mut body)?;
-        let command = match body.bytes()? {
-            [] => None,
-            bytes => {
-                let bytes = bytes.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                Some(Key::from_bytes(bytes))
-            }
+        let (command, commands) = (body.bytes()?, body.bytes()?);
+        let command = match command.try_into() {
+            Ok(command) => Some(Key::from_bytes(command)),
+            Err(_) if command.is_empty() => None,
+            Err(_) => return Err(Misbehaviour::Malformed.into()),
         };
-        let commands = body.bytes()?;
         // Whatever no chain of a node vouches for, a command must.
-        let due = operation == Operation::Add || !anchored.is_empty();
+        let due = joins || !anchored.is_empty();
         if command.is_some() != due || command.is_none() && !commands.is_empty() {
             return Err(Misbehaviour::Malformed.into());
         }
@@ -675,18 +633,19 @@ impl<'a> Change<'a> {
     }
 }
 
+/// Refuses what no chain vouches for.
+fn require(vouched_for: bool) -> Result<(), Error> {
+    if vouched_for { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+}
+
 /// Levels above the slots, ascending.
 fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     let levels = body.bytes()?;
-    let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
-    match (levels.first(), levels.last()) {
-        (Some(0), _) => Err(Misbehaviour::Malformed.into()),
-        (_, Some(&highest)) if usize::from(highest) >= LEVELS => {
-            Err(Misbehaviour::Malformed.into())
-        }
-        _ if ascending => Ok(levels),
-        _ => Err(Misbehaviour::Malformed.into()),
+    let possible = levels.iter().all(|&level| (1..LEVELS).contains(&usize::from(level)));
+    if !possible || levels.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Misbehaviour::Malformed.into());
     }
+    Ok(levels)
 }
 
 /// The records that end a body; there may be none.
@@ -725,16 +684,14 @@ fn group_key(
     root_key: &Key,
     join_key: &Key,
 ) -> Key {
-    match profile {
-        Profile::Published => cx.xor(root_key, join_key),
-        Profile::Sound => {
-            let mut context = Zeroizing::new([0; 32]);
-            context[..16].copy_from_slice(join_key.as_bytes());
-            context[16..24].copy_from_slice(&cx.group().0.to_be_bytes());
-            context[24..].copy_from_slice(&epoch.0.to_be_bytes());
-            cx.derive(root_key, "groupkey s2rp group key", &*context)
-        }
+    if profile == Profile::Published {
+        return cx.xor(root_key, join_key);
     }
+    let mut context = Zeroizing::new([0; 32]);
+    context[..16].copy_from_slice(join_key.as_bytes());
+    context[16..24].copy_from_slice(&cx.group().0.to_be_bytes());
+    context[24..].copy_from_slice(&epoch.0.to_be_bytes());
+    cx.derive(root_key, "groupkey s2rp group key", &*context)
 }
 
 #[cfg(test)]
