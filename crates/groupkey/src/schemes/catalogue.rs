@@ -7,7 +7,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, s2rp, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
@@ -21,6 +21,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    s2rp::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
     segcom::SCHEME,

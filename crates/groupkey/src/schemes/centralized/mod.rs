@@ -3,10 +3,12 @@
 pub mod cfkm;
 pub(crate) mod enrolment;
 pub mod gkmp;
+pub(crate) mod hash_chains;
 pub(crate) mod key_server;
 pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
 pub mod ofct;
 pub(crate) mod path_update;
+pub mod s2rp;
 pub mod skdc;

@@ -92,7 +92,7 @@ impl<'a> NewKeys<'a> {
                 let bundles = (0..count).map(|_| Bundle::parse(&mut body));
                 Self::Bundles(bundles.collect::<Result<_, _>>()?)
             }
-            RECORDS => Self::Records(Records::parse(cx, body.bytes()?)?),
+            RECORDS => Self::Records(Records::parse(cx, 1, body.bytes()?)?),
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         body.finish()?;
@@ -201,16 +201,17 @@ impl Update<'_> {
 }
 
 impl<'a> Records<'a> {
-    fn parse(cx: &Context<'_>, packed: &'a [u8]) -> Result<Self, Error> {
-        let length = record_length(cx);
+    /// Reads records of so many keys each.
+    pub(crate) fn parse(cx: &Context<'_>, keys: usize, packed: &'a [u8]) -> Result<Self, Error> {
+        let length = 8 + cx.wrapped_length(keys);
         if packed.is_empty() || !packed.len().is_multiple_of(length) {
             return Err(Misbehaviour::Malformed.into());
         }
         Ok(Self { packed, length })
     }
 
-    /// The target and the wrapped key of the record under a node, found by bisection.
-    fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
+    /// The target and the wrapped keys of the record under a node, found by bisection.
+    pub(crate) fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
         let (mut low, mut high) = (0, self.packed.len() / self.length);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -1,0 +1,182 @@
+//! Reverse hash chains, many of one length, in flat arrays.
+//!
+//! A chain's top is random, and each key below it is the hash of the one above. Keys are given out
+//! upwards from the bottom, the anchor: each is a pre-image of the one before, so that whoever holds
+//! one recognises the next, and cannot make it. From a key, all those below it can be computed.
+//!
+//! Either all keys of a chain are stored, or its top alone; then each is computed from there.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::identity::Epoch;
+use crate::secret::Key;
+
+/// Chains side by side, by their places.
+#[derive(Debug)]
+pub(crate) struct Chains {
+    length: u16,
+    stored: bool,
+    /// Of each chain the keys above the anchor, lowest first, or its top.
+    keys: Vec<Key>,
+    /// How many keys above the anchor were given out.
+    used: Vec<u16>,
+    /// The epoch for which the anchor was made.
+    anchored: Vec<Epoch>,
+}
+
+impl Chains {
+    /// No chains yet; each will have `length` keys above its anchor.
+    pub(crate) const fn new(length: u16, stored: bool) -> Self {
+        Self { length, stored, keys: Vec::new(), used: Vec::new(), anchored: Vec::new() }
+    }
+
+    /// Begins a new chain; returns its anchor.
+    pub(crate) fn anchor(&mut self, cx: &mut Context<'_>, place: usize, epoch: Epoch) -> Key {
+        self.extend_to(place);
+        self.used[place] = 0;
+        self.anchored[place] = epoch;
+        let room = self.room();
+        let own = &mut self.keys[place * room..][..room];
+        let mut key = cx.random_key();
+        for kept in own.iter_mut().rev() {
+            let below = step(cx, &key);
+            *kept = core::mem::replace(&mut key, below);
+        }
+        // What is not stored is computed all the same, down to the anchor.
+        (room..usize::from(self.length)).fold(key, |key, _| step(cx, &key))
+    }
+
+    /// The next key of a chain, unless it is used up.
+    pub(crate) fn next(&mut self, cx: &mut Context<'_>, place: usize) -> Option<Key> {
+        if self.is_used_up(place) {
+            return None;
+        }
+        self.used[place] += 1;
+        let used = self.used[place];
+        if self.stored {
+            let start = place * self.room();
+            return Some(core::mem::take(&mut self.keys[start + usize::from(used) - 1]));
+        }
+        let top = self.keys[place].clone();
+        Some((used..self.length).fold(top, |key, _| step(cx, &key)))
+    }
+
+    /// Whether no key of a chain is left.
+    pub(crate) fn is_used_up(&self, place: usize) -> bool {
+        self.used[place] == self.length
+    }
+
+    /// The epoch for which a chain was begun.
+    pub(crate) fn anchored(&self, place: usize) -> Epoch {
+        self.anchored[place]
+    }
+
+    /// Wipes a chain.
+    pub(crate) fn clear(&mut self, place: usize) {
+        let room = self.room();
+        self.keys[place * room..][..room].fill(Key::default());
+    }
+
+    /// Keys held of each chain, besides the one given out last.
+    pub(crate) fn room(&self) -> usize {
+        if self.stored { usize::from(self.length) } else { 1 }
+    }
+
+    /// Makes room for the chains up to a place.
+    fn extend_to(&mut self, place: usize) {
+        let count = place + 1;
+        if count <= self.used.len() {
+            return;
+        }
+        // By an eighth at most: a controller's memory may be mostly this.
+        let spare = if count > self.used.capacity() { self.used.len() / 8 } else { 0 };
+        let more = count - self.used.len() + spare;
+        let room = self.room();
+        self.keys.reserve_exact(more * room);
+        self.used.reserve_exact(more);
+        self.anchored.reserve_exact(more);
+        self.keys.resize(count * room, Key::default());
+        self.used.resize(count, 0);
+        self.anchored.resize(count, Epoch::default());
+    }
+}
+
+/// The key below another in its chain.
+pub(crate) fn step(cx: &mut Context<'_>, key: &Key) -> Key {
+    cx.hash(key, "groupkey chain")
+}
+
+/// Whether a chain leads from a key down to one held, in at most so many steps.
+pub(crate) fn leads_to(cx: &mut Context<'_>, key: &Key, held: &Key, steps: u16) -> bool {
+    let mut reached = key.clone();
+    for _ in 0..steps {
+        if reached == *held {
+            return true;
+        }
+        reached = step(cx, &reached);
+    }
+    reached == *held
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::context::Setting;
+    use crate::identity::PartyId;
+    use crate::outbox::Outbox;
+    use crate::protection::Protection;
+
+    fn with_context(act: impl FnOnce(&mut Context<'_>)) {
+        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
+        let (setting, me) = (Setting::default(), PartyId::Controller);
+        act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut ()));
+    }
+
+    /// All keys of the chains at places 2 and 0, in turns.
+    fn keys(length: u16, stored: bool) -> Vec<Key> {
+        let mut keys = Vec::new();
+        with_context(|cx| {
+            let mut chains = Chains::new(length, stored);
+            keys.push(chains.anchor(cx, 2, Epoch(1)));
+            keys.push(chains.anchor(cx, 0, Epoch(5)));
+            assert_eq!((chains.anchored(2), chains.anchored(0)), (Epoch(1), Epoch(5)));
+            for _ in 0..length {
+                assert!(!chains.is_used_up(0));
+                keys.extend(chains.next(cx, 2));
+                keys.extend(chains.next(cx, 0));
+            }
+            assert!(chains.is_used_up(0) && chains.next(cx, 0).is_none());
+            assert!(chains.keys.iter().all(|key| !stored || *key == Key::default()), "wiped");
+        });
+        keys
+    }
+
+    #[test]
+    fn every_key_hashes_to_the_one_before_stored_or_not() {
+        for length in [1, 2, 14] {
+            let stored = keys(length, true);
+            assert_eq!(stored, keys(length, false));
+            assert_eq!(stored.len(), 2 * (usize::from(length) + 1));
+            with_context(|cx| {
+                for place in 2..stored.len() {
+                    assert_eq!(step(cx, &stored[place]), stored[place - 2]);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_chain_is_followed_so_far_and_no_farther() {
+        let keys = keys(14, true);
+        with_context(|cx| {
+            let (anchor, tenth) = (&keys[0], &keys[20]);
+            assert!(leads_to(cx, tenth, anchor, 10) && leads_to(cx, tenth, anchor, 14));
+            assert!(!leads_to(cx, tenth, anchor, 9) && !leads_to(cx, anchor, tenth, 14));
+            assert!(leads_to(cx, anchor, anchor, 0));
+        });
+    }
+}

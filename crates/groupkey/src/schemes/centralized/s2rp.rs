@@ -1,0 +1,698 @@
+//! S2RP, the secure and scalable rekeying protocol: LKH's tree, in which the keys of a node are a
+//! reverse hash chain. A removal reveals the next one, which hashes to the one before, so that
+//! members recognise a genuine key by a hash. **As published, a member that was evicted and one that
+//! came later get, together, what lies between.**
+//!
+//! Source: Dini and Savino, "S2RP: a secure and scalable rekeying protocol for wireless sensor
+//! networks", IEEE MASS 2006. Class: centralized. Provenance: reconstructed, for the paper was not at
+//! hand: from its title and abstract, and from facts on an independent implementation (ABE-SGC,
+//! M. Lauer, 2024): the join key J, the command chain, and the group key as XOR.
+//!
+//! A chain has L keys above its anchor (parameter `chain`). The group key is made of the root's
+//! present key and of J, which every join hashes, for a newcomer can hash the root's key back but
+//! not J. A join is a command: it reveals the next key of a chain of commands, which all hold.
+//!
+//! In wrapped keys: d is the degree, h the key nodes above the member (after an add, before a
+//! remove; log_d n in a complete tree), k those of the whole tree:
+//!
+//! | operation | messages | controller | member |
+//! |---|---|---|---|
+//! | create, n members | 1 broadcast | 2n + k wraps in n + k calls, (k + 1)L hashes | at most h + 2 unwraps in h + 1 calls |
+//! | add, published | 1 unicast, 1 broadcast | h + 2 wraps in 1 call, 1 hash | newcomer h + 2 unwraps in 1 call, others 2 hashes |
+//! | add, sound | 1 unicast, 1 broadcast | 2h + 2 wraps in h + 1 calls, hL + 1 hashes | the same; others at most h unwraps, 2 hashes |
+//! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps and as many hashes |
+//! | catch up | 1 request, 1 unicast | h + 2 wraps in 1 call | h + 2 unwraps in 1 call, at most hL hashes |
+//!
+//! To that comes, at the controller: L hashes and a wrap for a node that a published add gives its
+//! first chain; L - i for the i-th key of a chain of which only the top is stored, at every removal
+//! for each key node above, and for the command. `sound` derives the group key.
+//!
+//! A chain that is used up gets a new anchor when its next key is due: L hashes instead, no message
+//! more. The message names the node's level and reveals a command, 1 hash for the member. Where that
+//! was the last command, the message brings the anchor of a new chain of commands: L hashes, 1 wrap
+//! and 1 unwrap.
+//!
+//! Keys held: controller n individual keys, the group key, J, the command; L more for the commands
+//! and L + 1 for a key node, or 1 and 2 where only tops are stored (parameter `stored`); member h + 4.
+//! With `stored` 2 the leaves have chains too, L keys each and L hashes. Nothing uses them, but 2n - 1
+//! chains of 15 words are the 25 MB that S002 reports for 55,000 members, and its slowest creation.
+//!
+//! Profiles: `published` has degree 2, stores all chains, and takes K_root XOR J as group key;
+//! `sound` has degree 4, stores tops, derives the group key from both, and gives a newcomer's path
+//! new chains, each anchor wrapped under what the node's members hold.
+//!
+//! Bodies: creation: `{command}_root`, LKH's records of leaves but with `{node's key, J}_individual`,
+//! records of nodes or nothing. Update: the slot that changed, the levels of new anchors, the command
+//! or nothing, `{anchor of commands}_root` or nothing, records or nothing. Keys: levels, for an answer
+//! the epochs of their anchors, `{keys of the path, J, command}_individual`.
+//!
+//! What breaks `published`: hashes lead from a key of the root back to all before it, and from J on
+//! to all after it. An evicted member has the old J, a later newcomer the later root key. The tests
+//! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining. J
+//! never comes under a key of a node, for then any newcomer could open an old one.
+//!
+//! Deviations: the tree contracts as LKH's does; anchors come in the message of the operation, where
+//! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
+//! all suites but `published` have integrity; a member that missed rekeys asks for its path.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use zeroize::Zeroizing;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+};
+use crate::schemes::centralized::hash_chains::{Chains, leads_to, step};
+use crate::schemes::centralized::key_server::{
+    self, Admission, KeyServer, Membership, ServedGroup,
+};
+use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::path_update::{
+    LEVELS, NewKeys, RECORDS, Records, Update, label, record_length,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "s2rp",
+    name: "S2RP, secure and scalable rekeying protocol",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Dini and Savino 2006",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: CLAIMS,
+    published_claims: Claims { collusion_resistance: false, ..CLAIMS },
+    parameters: &[CHAIN, DEGREE, STORED],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |configuration| {
+            let value = |parameter: Parameter| configuration.value(parameter.name);
+            let [chain, degree, stored] = [CHAIN, DEGREE, STORED].map(value);
+            Box::new(Controller::new(configuration.profile(), degree, chain as u16, stored))
+        },
+        member: |configuration, _| {
+            let [chain, degree] = [CHAIN, DEGREE].map(|it| configuration.value(it.name));
+            Box::new(Member::new(configuration.profile(), degree, chain as u16))
+        },
+    },
+};
+
+/// The keys of one epoch give the group keys of those before it, back to the last join.
+const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
+
+/// With the anchor 15 keys, which is what S002's storage amounts to.
+const CHAIN: Parameter = Parameter {
+    name: "chain",
+    meaning: "keys of a hash chain above its anchor",
+    sound: 14,
+    published: 14,
+    range: (2, 4096),
+};
+
+const STORED: Parameter = Parameter {
+    name: "stored",
+    meaning: "chains that the controller stores whole: 0 none but their tops, 1 all, 2 leaves' too",
+    sound: 0,
+    published: 2,
+    range: (0, 2),
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    profile: Profile,
+    lkh: lkh::Controller,
+    length: u16,
+    stored: u32,
+    /// The chains of each level's nodes; a node's present key is in the tree.
+    chains: Vec<Chains>,
+    commands: Chains,
+    /// What was revealed last of the chain of commands.
+    command: Key,
+    join_key: Key,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    profile: Profile,
+    degree: u32,
+    length: u16,
+    membership: Membership,
+    /// The keys above the member's slot, lowest first.
+    path: Vec<(Node, Key)>,
+    command: Key,
+    join_key: Key,
+}
+
+/// What a join or a removal tells all members, parsed and not yet opened.
+struct Change<'a> {
+    slot: u32,
+    /// The levels at which a new key is an anchor, and no hash leads from it to the one before.
+    anchored: &'a [u8],
+    command: Option<Key>,
+    /// The wrapped anchor of a new chain of commands, or nothing.
+    commands: &'a [u8],
+    records: Option<NewKeys<'a>>,
+}
+
+/// Carries all keys of the tree, J, and the command.
+const CREATION: u8 = 0;
+/// Carries what a join or a removal changes.
+const UPDATE: u8 = 1;
+/// Carries one member's keys under its individual key.
+const KEYS: u8 = 2;
+/// Asks for the current keys.
+const REQUEST: u8 = 3;
+
+/// What is wrapped under a root key that is no key of a node: the anchor of a chain of commands.
+const COMMANDS: u64 = u64::MAX;
+
+impl Controller {
+    /// A controller without members, for trees of a degree from 2 on and chains of at least one key;
+    /// `stored` is as in the catalogue.
+    pub fn new(profile: Profile, degree: u32, length: u16, stored: u32) -> Self {
+        Self {
+            profile,
+            lkh: lkh::Controller::new(Strategy::Group, profile, degree),
+            length,
+            stored,
+            chains: Vec::new(),
+            commands: Chains::new(length, stored > 0),
+            command: Key::default(),
+            join_key: Key::default(),
+        }
+    }
+
+    /// The chains of a level, of leaves if it is 0.
+    fn chains(&mut self, level: u8) -> &mut Chains {
+        let (length, stored) = (self.length, self.stored > 0);
+        while self.chains.len() <= usize::from(level) {
+            self.chains.push(Chains::new(length, stored));
+        }
+        &mut self.chains[usize::from(level)]
+    }
+
+    /// Begins a node's chain; returns the key that the node had.
+    fn anchor(&mut self, cx: &mut Context<'_>, node: Node) -> Key {
+        let epoch = self.lkh.group.epoch.next();
+        let key = self.chains(node.level).anchor(cx, node.index as usize, epoch);
+        self.lkh.tree.set_key(node, key)
+    }
+
+    /// Gives a node its chain's next key. Where there is none it begins a new chain, and says so.
+    fn advance(&mut self, cx: &mut Context<'_>, node: Node) -> bool {
+        let next = self.chains(node.level).next(cx, node.index as usize);
+        let used_up = next.is_none();
+        match next {
+            Some(key) => self.lkh.tree.set_key(node, key),
+            None => self.anchor(cx, node),
+        };
+        used_up
+    }
+
+    fn anchor_leaf(&mut self, cx: &mut Context<'_>, slot: u32) {
+        if self.stored > 1 {
+            let epoch = self.lkh.group.epoch.next();
+            self.chains(0).anchor(cx, slot as usize, epoch);
+        }
+    }
+
+    /// Gives a newcomer's path what it needs; returns the nodes with new anchors, and their records.
+    fn open_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
+        let mut only_child = self.lkh.occupy(slot);
+        let mut path: Vec<_> = self.lkh.tree.path(slot).collect();
+        if self.profile == Profile::Published {
+            // The chains go on, but a node that has no key yet needs one.
+            path.truncate(usize::from(only_child.is_some()));
+        }
+        let epoch = self.lkh.group.epoch.next();
+        let mut records = Vec::with_capacity(path.len() * record_length(cx));
+        for &node in &path {
+            let old = self.anchor(cx, node);
+            let (under, kek) = match only_child.take() {
+                Some(child) => (child, self.lkh.key(child)),
+                None => (node, &old),
+            };
+            record(cx, epoch, (under, kek), (node, self.lkh.key(node)), &mut records);
+        }
+        (path, records)
+    }
+
+    /// Gives the nodes above an evicted member new keys; returns those with new anchors, and the
+    /// records of all.
+    fn close_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
+        let before: Vec<_> = self.lkh.tree.path(slot).collect();
+        let mut path = self.lkh.vacate(slot);
+        for node in before.iter().filter(|node| !path.contains(node)) {
+            self.chains(node.level).clear(node.index as usize);
+        }
+        if self.stored > 1 {
+            self.chains(0).clear(slot as usize);
+        }
+        let root = self.lkh.tree.root(&self.lkh.group.roster);
+        let old_root = self.lkh.key(root).clone();
+        let mut wraps = Vec::new();
+        if path.is_empty() {
+            // The evicted member shared nothing but the old root, which is gone.
+            path.push(root);
+            wraps.push((root, root));
+        } else {
+            let (tree, roster) = (&self.lkh.tree, &self.lkh.group.roster);
+            let children = |&target| tree.children(target, roster).map(move |c| (c, target));
+            wraps.extend(path.iter().flat_map(children));
+            wraps.sort_unstable();
+        }
+        path.retain(|&node| self.advance(cx, node));
+        let epoch = self.lkh.group.epoch.next();
+        let mut records = Vec::with_capacity(wraps.len() * record_length(cx));
+        for (under, target) in wraps {
+            let kek = if under == target { &old_root } else { self.lkh.key(under) };
+            record(cx, epoch, (under, kek), (target, self.lkh.key(target)), &mut records);
+        }
+        (path, records)
+    }
+
+    /// Reveals the next command. Returns it, and whether it was the last of its chain: then there is
+    /// a new chain, whose anchor is now what was revealed last.
+    fn reveal(&mut self, cx: &mut Context<'_>) -> (Key, bool) {
+        let epoch = self.lkh.group.epoch.next();
+        // A chain is replaced as soon as it is used up, so there is a next one.
+        let revealed = self.commands.next(cx, 0).unwrap_or_default();
+        let last = self.commands.is_used_up(0);
+        self.command = if last { self.commands.anchor(cx, 0, epoch) } else { revealed.clone() };
+        (revealed, last)
+    }
+
+    fn begin_epoch(&mut self, cx: &mut Context<'_>) {
+        let epoch = self.lkh.group.epoch.next();
+        let group_key = group_key(cx, self.profile, epoch, self.root_key(), &self.join_key);
+        self.lkh.group.enter_next(cx, group_key);
+    }
+
+    fn root_key(&self) -> &Key {
+        self.lkh.key(self.lkh.tree.root(&self.lkh.group.roster))
+    }
+
+    /// To all members of a new group their keys. J comes under individual keys: whoever joins later
+    /// can hash the keys of nodes back to those of this message.
+    fn send_tree(&self, cx: &mut Context<'_>) {
+        let (lkh, epoch) = (&self.lkh, self.lkh.group.epoch);
+        let (roster, tree) = (&lkh.group.roster, &lkh.tree);
+        let leaves_length = roster.len() * (8 + cx.wrapped_length(2));
+        let nodes_length = (tree.key_count() - 1) * record_length(cx);
+        cx.reserve(1, leaves_length + nodes_length + 64);
+        let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, CREATION);
+        draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]).packed(leaves_length);
+        let slots = (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
+        for leaf in slots.map(Node::leaf) {
+            if let Some(target) = tree.key_node_above(leaf) {
+                let keys = [lkh.key(target), &self.join_key];
+                draft.packed_number(leaf.id()).packed_number(target.id());
+                draft.packed_wrapped(lkh.key(leaf), epoch, label(leaf, target), keys);
+            }
+        }
+        draft.packed(nodes_length);
+        for under in (1..=tree.height()).flat_map(|level| tree.key_nodes(level)) {
+            if let Some(target) = tree.key_node_above(under) {
+                lkh.packed_record(&mut draft, under, target);
+            }
+        }
+        draft.send();
+    }
+
+    /// Tells all members of a change.
+    fn send_update(
+        &self,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        slot: u32,
+        (anchored, records): (Vec<Node>, Vec<u8>),
+        command: Option<(Key, bool)>,
+    ) {
+        let epoch = self.lkh.group.epoch;
+        let levels: Vec<_> = anchored.iter().map(|node| node.level).collect();
+        let revealed = command.as_ref().map_or(&[][..], |(command, _)| command.as_bytes());
+        let mut draft = cx.draft(Recipient::Group, epoch, operation, UPDATE);
+        draft.number(u64::from(slot)).bytes(&levels).bytes(revealed);
+        match command {
+            Some((_, true)) => draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]),
+            _ => draft.bytes(&[]),
+        };
+        draft.bytes(&records).send();
+    }
+
+    /// To one member all that it needs, under its individual key.
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let lkh = &self.lkh;
+        let path: Vec<_> = lkh.tree.path(slot).collect();
+        let levels: Vec<_> = path.iter().map(|node| node.level).collect();
+        let to = Recipient::Member(lkh.group.roster.member(slot));
+        let mut draft = cx.draft(to, lkh.group.epoch, operation, KEYS);
+        draft.bytes(&levels);
+        // A newcomer holds no keys that these could follow.
+        let known = if operation == Operation::CatchUp { &path[..] } else { &[] };
+        draft.array(known.len());
+        for node in known {
+            let chains = &self.chains[usize::from(node.level)];
+            draft.number(chains.anchored(node.index as usize).0);
+        }
+        let mut keys: Vec<_> = path.iter().map(|&node| lkh.key(node)).collect();
+        keys.extend([&self.join_key, &self.command]);
+        draft.wrapped(lkh.group.roster.key(slot), lkh.group.epoch, 0, keys).send();
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        self.lkh.group()
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        self.lkh.group_mut()
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.lkh.tree.fill(&self.lkh.group.roster);
+        // From the last on, so that room is made once.
+        for level in 1..=self.lkh.tree.height() {
+            let nodes: Vec<_> = self.lkh.tree.key_nodes(level).collect();
+            nodes.into_iter().rev().for_each(|node| drop(self.anchor(cx, node)));
+        }
+        for slot in (0..self.lkh.group.roster.slots() as u32).rev() {
+            if self.lkh.group.roster.is_joined(slot) {
+                self.anchor_leaf(cx, slot);
+            }
+        }
+        self.command = self.commands.anchor(cx, 0, self.lkh.group.epoch.next());
+        self.join_key = cx.random_key();
+        self.begin_epoch(cx);
+        self.send_tree(cx);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let changes = self.open_path(cx, slot);
+        self.anchor_leaf(cx, slot);
+        self.join_key = next_join_key(cx, &self.join_key);
+        let command = Some(self.reveal(cx));
+        self.begin_epoch(cx);
+        self.send_keys(cx, slot, Operation::Add);
+        self.send_update(cx, Operation::Add, slot, changes, command);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let changes = self.close_path(cx, slot);
+        let command = if changes.0.is_empty() { None } else { Some(self.reveal(cx)) };
+        self.begin_epoch(cx);
+        self.send_update(cx, Operation::Remove, slot, changes, command);
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_keys(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.lkh.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let lkh = self.lkh.footprint();
+        let leaves = if self.stored > 1 { self.lkh.group.roster.len() } else { 0 };
+        let chains = self.lkh.tree.key_count() + leaves + 1;
+        let keys = if self.group_key().is_some() { chains * self.commands.room() + 2 } else { 0 };
+        Footprint { permanent: lkh.permanent + keys * Key::BYTES, ..lkh }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile, degree: u32, length: u16) -> Self {
+        Self {
+            profile,
+            degree,
+            length,
+            membership: Membership::default(),
+            path: Vec::new(),
+            command: Key::default(),
+            join_key: Key::default(),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        match (message.header().operation, message.header().kind) {
+            (Operation::Create, CREATION) => self.take_tree(cx, message),
+            (Operation::Add | Operation::Remove, UPDATE) => self.follow_update(cx, message),
+            (Operation::Add | Operation::CatchUp, KEYS) => self.take_keys(cx, message),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn take_tree(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let command = body.bytes()?;
+        let leaves = Records::parse(cx, 2, body.bytes()?)?;
+        let records = read_records(cx, body)?;
+        self.membership.admit(message)?;
+        let enrolment = self.membership.enrolment()?;
+        let leaf = Node::leaf(enrolment.slot);
+        let (lowest, wrapped) = leaves.find(leaf).ok_or(Misbehaviour::NothingForUs)?;
+        if lowest <= leaf || !lowest.is_above(enrolment.slot, self.degree) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let mut keys = [Key::default(), Key::default()];
+        cx.unwrap_keys(&enrolment.key, epoch, label(leaf, lowest), wrapped, &mut keys)?;
+        let [key, join_key] = keys;
+        let mut path = vec![(lowest, key)];
+        if let Some(records) = records {
+            let update = Update { degree: self.degree, enrolment, kept: &path, epoch };
+            let above = update.open(cx, &records)?;
+            path.extend(above);
+        }
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        let command = cx.unwrap_key(root_key, epoch, COMMANDS, command)?;
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    /// Somebody joined or was evicted.
+    fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let (operation, epoch) = (message.header().operation, message.header().epoch);
+        let enrolment = self.membership.enrolment()?;
+        let joins = operation == Operation::Add;
+        let change = Change::parse(cx, joins, message.body())?;
+        if joins && self.membership.is_own_joining(message, change.slot)? {
+            return Ok(());
+        }
+        if self.membership.admit(message)? == Admission::StartsAnew {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        // The command comes first: it is cheap, and whoever forges a join does not have it.
+        let mut command = self.command.clone();
+        if let Some(revealed) = change.command {
+            require(step(cx, &revealed) == command)?;
+            command = revealed;
+        }
+        let update = Update { degree: self.degree, enrolment, kept: &self.path, epoch };
+        let mut new = match &change.records {
+            None => Vec::new(),
+            Some(records) => update.open(cx, records)?,
+        };
+        for (node, key) in new.iter().filter(|(node, _)| !change.anchored.contains(&node.level)) {
+            let held = self.held(*node).ok_or(Misbehaviour::Forged)?;
+            require(step(cx, key) == *held)?;
+        }
+        if joins {
+            let is_new = |node| new.iter().any(|&(other, _)| other == node);
+            let mut shared = self.path.clone();
+            shared.retain(|&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
+            // What the newcomer now holds too is new, or stays as published.
+            if self.profile == Profile::Sound && !shared.is_empty() {
+                return Err(Misbehaviour::NothingForUs.into());
+            }
+            new.extend(shared);
+        }
+        let path = update.merge(operation, change.slot, new);
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        if !change.commands.is_empty() {
+            command = cx.unwrap_key(root_key, epoch, COMMANDS, change.commands)?;
+        }
+        let join_key =
+            if joins { next_join_key(cx, &self.join_key) } else { self.join_key.clone() };
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    /// All at once, for a newcomer or for a member that missed changes.
+    fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let (operation, epoch) = (message.header().operation, message.header().epoch);
+        let mut body = message.body();
+        let levels = read_levels(&mut body)?;
+        let anchored = (0..body.array()?).map(|_| body.number().map(Epoch));
+        let anchored = anchored.collect::<Result<Vec<_>, _>>()?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        if anchored.len() != if operation == Operation::CatchUp { levels.len() } else { 0 } {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        self.membership.admit(message)?;
+        let enrolment = self.membership.enrolment()?;
+        let mut keys = vec![Key::default(); levels.len() + 2];
+        cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
+        let (Some(command), Some(join_key)) = (keys.pop(), keys.pop()) else {
+            return Err(Misbehaviour::Malformed.into());
+        };
+        let nodes = levels.iter().map(|&level| Node::above(enrolment.slot, level, self.degree));
+        let path: Vec<_> = nodes.zip(keys).collect();
+        let current = self.membership.group_key().map(|(epoch, _)| epoch);
+        for ((node, key), anchored) in path.iter().zip(anchored) {
+            // A chain that is as old as what the member holds must lead to it.
+            let held = self.held(*node).filter(|_| Some(anchored) <= current);
+            require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
+        }
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        path: Vec<(Node, Key)>,
+        join_key: Key,
+        command: Key,
+    ) -> Result<(), Error> {
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        let group_key = group_key(cx, self.profile, epoch, root_key, &join_key);
+        self.path = path;
+        self.join_key = join_key;
+        self.command = command;
+        self.membership.enter(cx, epoch, group_key);
+        Ok(())
+    }
+
+    fn held(&self, node: Node) -> Option<&Key> {
+        self.path.iter().find(|(held, _)| *held == node).map(|(_, key)| key)
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let keys = if self.group_key().is_some() { self.path.len() + 2 } else { 0 };
+        let permanent = self.membership.key_bytes() + keys * Key::BYTES;
+        Footprint { permanent, temporary: keys * Key::BYTES }
+    }
+}
+
+impl<'a> Change<'a> {
+    fn parse(cx: &Context<'_>, joins: bool, mut body: Reader<'a>) -> Result<Self, Error> {
+        let slot = body.number32()?;
+        let anchored = read_levels(&mut body)?;
+        let (command, commands) = (body.bytes()?, body.bytes()?);
+        let command = match command.try_into() {
+            Ok(command) => Some(Key::from_bytes(command)),
+            Err(_) if command.is_empty() => None,
+            Err(_) => return Err(Misbehaviour::Malformed.into()),
+        };
+        // Whatever no chain of a node vouches for, a command must.
+        let due = joins || !anchored.is_empty();
+        if command.is_some() != due || command.is_none() && !commands.is_empty() {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        Ok(Self { slot, anchored, command, commands, records: read_records(cx, body)? })
+    }
+}
+
+/// Refuses what no chain vouches for.
+fn require(vouched_for: bool) -> Result<(), Error> {
+    if vouched_for { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+}
+
+/// Levels above the slots, ascending.
+fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
+    let levels = body.bytes()?;
+    let possible = levels.iter().all(|&level| (1..LEVELS).contains(&usize::from(level)));
+    if !possible || levels.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    Ok(levels)
+}
+
+/// The records that end a body; there may be none.
+fn read_records<'a>(cx: &Context<'_>, mut body: Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
+    if !body.clone().bytes()?.is_empty() {
+        return NewKeys::parse(cx, RECORDS, body).map(Some);
+    }
+    body.bytes()?;
+    body.finish()?;
+    Ok(None)
+}
+
+/// Appends the record of a node's key, under a key of a node.
+fn record(
+    cx: &mut Context<'_>,
+    epoch: Epoch,
+    (under, kek): (Node, &Key),
+    (target, key): (Node, &Key),
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(&under.id().to_be_bytes());
+    out.extend_from_slice(&target.id().to_be_bytes());
+    cx.wrap_keys(kek, epoch, label(under, target), [key], out);
+}
+
+/// What J becomes when a member joins.
+fn next_join_key(cx: &mut Context<'_>, join_key: &Key) -> Key {
+    cx.hash(join_key, "groupkey s2rp join")
+}
+
+/// The group key that belongs to a root key and J.
+fn group_key(
+    cx: &mut Context<'_>,
+    profile: Profile,
+    epoch: Epoch,
+    root_key: &Key,
+    join_key: &Key,
+) -> Key {
+    if profile == Profile::Published {
+        return cx.xor(root_key, join_key);
+    }
+    let mut context = Zeroizing::new([0; 32]);
+    context[..16].copy_from_slice(join_key.as_bytes());
+    context[16..24].copy_from_slice(&cx.group().0.to_be_bytes());
+    context[24..].copy_from_slice(&epoch.0.to_be_bytes());
+    cx.derive(root_key, "groupkey s2rp group key", &*context)
+}
+
+#[cfg(test)]
+mod tests;
