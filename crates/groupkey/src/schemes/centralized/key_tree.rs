@@ -6,7 +6,9 @@
 //!
 //! Only a node with at least two occupied children has a key: where evictions leave a node with one,
 //! its key is dropped and the child takes its place (contraction); where a join gives it a second
-//! one, it gets a key again. Trees with holes therefore cost no more than trees without.
+//! one, it gets a key again. Trees with holes therefore cost no more than trees without, and nobody
+//! has to be moved to keep a tree low: a path has a key node only where it forks, and the lowest free
+//! slot is taken first, so that the tree is never higher than its largest group needed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +27,8 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) struct KeyTree {
     degree: u32,
+    /// Whether the keys are kept here, or somewhere else and the tree is but a shape.
+    stores_keys: bool,
     /// Level `l` of the tree is `levels[l - 1]`; level 0 is the roster.
     levels: Vec<Level>,
 }
@@ -43,7 +47,7 @@ struct Level {
     occupancy: Vec<u32>,
     /// Whether a node has two occupied children at least, and so a key.
     keyed: Vec<bool>,
-    /// The keys of those nodes; the others are zero.
+    /// The keys of those nodes; the others are zero. Empty if the tree is but a shape.
     keys: Vec<Key>,
 }
 
@@ -85,7 +89,12 @@ impl Node {
 impl KeyTree {
     /// An empty tree.
     pub(crate) const fn new(degree: u32) -> Self {
-        Self { degree, levels: Vec::new() }
+        Self { degree, stores_keys: true, levels: Vec::new() }
+    }
+
+    /// An empty tree that knows which nodes have keys, and no key.
+    pub(crate) const fn shape(degree: u32) -> Self {
+        Self { degree, stores_keys: false, levels: Vec::new() }
     }
 
     /// The number of children a node has at most.
@@ -102,10 +111,11 @@ impl KeyTree {
             let children = || below.chunks(degree);
             let occupied =
                 |children: &[u32]| children.iter().filter(|&&members| members > 0).count();
+            let keys = if self.stores_keys { below.len().div_ceil(degree) } else { 0 };
             let level = Level {
                 occupancy: children().map(|children| children.iter().sum()).collect(),
                 keyed: children().map(|children| occupied(children) >= 2).collect(),
-                keys: vec![Key::default(); below.len().div_ceil(degree)],
+                keys: vec![Key::default(); keys],
             };
             below.clone_from(&level.occupancy);
             self.levels.push(level);
@@ -113,40 +123,50 @@ impl KeyTree {
     }
 
     /// Takes in the member of a slot; the tree grows on top where it must.
-    pub(crate) fn occupy(&mut self, slot: u32, roster: &Roster) {
+    pub(crate) fn occupy(&mut self, slot: u32) {
         while self.degree.saturating_pow(self.levels.len() as u32) <= slot {
             let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
             let mut level = Level::default();
-            level.extend_to(0);
+            level.extend_to(0, self.stores_keys);
             level.occupancy[0] = total;
             self.levels.push(level);
         }
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
-            level.extend_to(index);
+            level.extend_to(index, self.stores_keys);
             level.occupancy[index] += 1;
         }
-        self.decide_keys_above(slot, roster);
+        self.decide_keys_above(slot);
     }
 
-    /// Drops the member of a slot, which has left the roster already.
-    pub(crate) fn vacate(&mut self, slot: u32, roster: &Roster) {
+    /// Drops the member of a slot.
+    pub(crate) fn vacate(&mut self, slot: u32) {
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
             level.occupancy[index] -= 1;
         }
-        self.decide_keys_above(slot, roster);
+        self.decide_keys_above(slot);
     }
 
     /// Decides anew which nodes above a slot have a key.
-    fn decide_keys_above(&mut self, slot: u32, roster: &Roster) {
-        for level in 1..=self.height() {
-            let node = Node::above(slot, level, self.degree);
-            let places = node.child_places(self.degree);
-            let occupied = places.filter(|&child| self.is_occupied(child, roster)).take(2).count();
-            self.levels[usize::from(level) - 1].keyed[node.index as usize] = occupied == 2;
+    fn decide_keys_above(&mut self, slot: u32) {
+        let degree = self.degree as usize;
+        let mut below: Option<&Level> = None;
+        let mut index = slot as usize;
+        for level in &mut self.levels {
+            index /= degree;
+            level.keyed[index] = match below {
+                // Each child is one member's.
+                None => level.occupancy[index] >= 2,
+                Some(below) => {
+                    let first = (index * degree).min(below.occupancy.len());
+                    let children = below.occupancy[first..].iter().take(degree);
+                    children.filter(|&&members| members > 0).take(2).count() == 2
+                }
+            };
+            below = Some(level);
         }
     }
 
@@ -185,6 +205,14 @@ impl KeyTree {
         indices.map(move |index| Node { level, index })
     }
 
+    /// All nodes above slots, each once, by level and index; the slots must be ascending.
+    pub(crate) fn nodes_above(&self, slots: &[u32]) -> Vec<Node> {
+        let above = |level| slots.iter().map(move |&slot| Node::above(slot, level, self.degree));
+        let mut nodes: Vec<_> = (1..=self.height()).flat_map(above).collect();
+        nodes.dedup();
+        nodes
+    }
+
     /// Number of levels above the slots.
     pub(crate) const fn height(&self) -> u8 {
         self.levels.len() as u8
@@ -198,7 +226,22 @@ impl KeyTree {
             .map(move |child| self.standing_for(child, roster))
     }
 
-    /// The key of a key node, or of a member in its slot.
+    /// The slots below a node, or the slot that it is.
+    pub(crate) fn slots_below(&self, node: Node) -> core::ops::Range<u32> {
+        let width = self.degree.saturating_pow(u32::from(node.level));
+        let first = node.index * width;
+        first..first.saturating_add(width)
+    }
+
+    /// Number of members below an occupied node.
+    pub(crate) fn population(&self, node: Node) -> u32 {
+        match node.level {
+            0 => 1,
+            level => self.levels[usize::from(level) - 1].occupancy[node.index as usize],
+        }
+    }
+
+    /// The key of a key node, or of a member in its slot; not in a tree that is but a shape.
     pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a Roster) -> &'a Key {
         match node.level {
             0 => roster.key(node.index),
@@ -222,10 +265,9 @@ impl KeyTree {
 
     /// The slots below a node in which members sit.
     pub(crate) fn members_below(&self, node: Node, roster: &Roster) -> impl Iterator<Item = u32> {
-        let width = self.degree.saturating_pow(u32::from(node.level));
-        let first = node.index * width;
-        let end = first.saturating_add(width).min(roster.slots() as u32);
-        (first..end).filter(move |&slot| roster.is_joined(slot))
+        let slots = self.slots_below(node);
+        let end = slots.end.min(roster.slots() as u32);
+        (slots.start..end).filter(move |&slot| roster.is_joined(slot))
     }
 
     /// Number of keys in the tree, those of the members not counted.
@@ -234,7 +276,7 @@ impl KeyTree {
     }
 
     /// Whether a node above the slots has a key.
-    fn is_key_node(&self, node: Node) -> bool {
+    pub(crate) fn is_key_node(&self, node: Node) -> bool {
         self.levels[usize::from(node.level) - 1].keyed[node.index as usize]
     }
 
@@ -287,11 +329,13 @@ impl FromIterator<Node> for NodeIndex {
 }
 
 impl Level {
-    fn extend_to(&mut self, index: usize) {
+    fn extend_to(&mut self, index: usize, with_key: bool) {
         if index >= self.occupancy.len() {
             self.occupancy.resize(index + 1, 0);
             self.keyed.resize(index + 1, false);
-            self.keys.resize(index + 1, Key::default());
+            if with_key {
+                self.keys.resize(index + 1, Key::default());
+            }
         }
     }
 }

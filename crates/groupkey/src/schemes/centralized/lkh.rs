@@ -41,27 +41,29 @@
 //! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
 //! those whose lowest new key it is, which is here one message to each sibling subtree.
 
+mod creation;
+mod member;
+
+pub use member::Member;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};
-use crate::error::{Error, Misbehaviour};
+use crate::error::Error;
 use crate::identity::Epoch;
-use crate::outbox::{Event, Recipient, SubsetId};
+use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
-use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
+use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::{
-    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, group_key, label, record_length,
+    BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
 };
 use crate::secret::Key;
-use crate::wire::Message;
 
 /// The user-oriented strategy in the catalogue.
 pub(crate) const USER: Scheme = entry(
@@ -134,19 +136,6 @@ pub struct Controller {
     pub(super) tree: KeyTree,
 }
 
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    strategy: Strategy,
-    profile: Profile,
-    pub(super) degree: u32,
-    pub(super) membership: Membership,
-    /// The keys above the member's slot, lowest first.
-    pub(super) path: Vec<(Node, Key)>,
-    /// The level up to which the member listens to its subtrees' topics.
-    listening: u8,
-}
-
 /// Asks for the current keys of the path.
 const REQUEST: u8 = 2;
 
@@ -176,11 +165,7 @@ impl KeyServer for Controller {
         self.tree.fill(&self.group.roster);
         self.tree.draw_keys(|| cx.random_key());
         self.begin_epoch(cx);
-        match self.strategy {
-            Strategy::Group => self.broadcast_tree(cx),
-            Strategy::Key => self.send_chains(cx),
-            Strategy::User => self.send_paths(cx),
-        }
+        self.send_created(cx);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -232,7 +217,7 @@ impl Controller {
     /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
     /// and so had no key before, returns its first one.
     pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
-        self.tree.occupy(slot, &self.group.roster);
+        self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
         let mut siblings = self.siblings(lowest, slot);
         siblings.next().filter(|_| siblings.next().is_none())
@@ -258,7 +243,7 @@ impl Controller {
     /// lowest first: they need new ones.
     pub(super) fn vacate(&mut self, slot: u32) -> Vec<Node> {
         let before: Vec<_> = self.tree.path(slot).collect();
-        self.tree.vacate(slot, &self.group.roster);
+        self.tree.vacate(slot);
         let path: Vec<_> = self.tree.path(slot).collect();
         for node in before.into_iter().filter(|node| !path.contains(node)) {
             self.tree.set_key(node, Key::default());
@@ -384,81 +369,6 @@ impl Controller {
                 });
             }
         }
-    }
-
-    /// Every key, wrapped under each child's: one broadcast for the whole tree.
-    fn broadcast_tree(&self, cx: &mut Context<'_>) {
-        let key_nodes = self.tree.key_count();
-        // Everybody but the root is some key node's child.
-        let length = record_length(cx) * (self.group.roster.len() + key_nodes - 1);
-        cx.reserve(1, length + 16);
-        let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
-        draft.packed(length);
-        for under in self.joined_slots().map(Node::leaf).chain(self.key_nodes()) {
-            if let Some(target) = self.tree.key_node_above(under) {
-                self.packed_record(&mut draft, under, target);
-            }
-        }
-        draft.send();
-    }
-
-    /// To every member the keys of its path, all wrapped in one call.
-    fn send_paths(&self, cx: &mut Context<'_>) {
-        let height = usize::from(self.tree.height());
-        cx.reserve(self.group.roster.len(), cx.wrapped_length(height) + height + 12);
-        for slot in self.joined_slots() {
-            self.welcome(cx, slot, Operation::Create);
-        }
-    }
-
-    /// To every member the records that lead from its own key to the root.
-    fn send_chains(&self, cx: &mut Context<'_>) {
-        let record_length = record_length(cx);
-        let height = usize::from(self.tree.height());
-        cx.reserve(self.group.roster.len(), record_length * height + 6);
-        let shared = match self.profile {
-            Profile::Published => None,
-            Profile::Sound => Some(self.shared_records(cx)),
-        };
-        let mut chain = Vec::with_capacity(record_length * height);
-        let mut chain_from = None;
-        for slot in self.joined_slots() {
-            let leaf = Node::leaf(slot);
-            let Some(target) = self.tree.key_node_above(leaf) else { continue };
-            // Neighbours below one node need the same records from there on.
-            if chain_from != Some(target) || shared.is_none() {
-                chain_from = Some(target);
-                chain.clear();
-                let mut under = target;
-                while let Some(above) = self.tree.key_node_above(under) {
-                    match &shared {
-                        None => self.record(cx, under, above, &mut chain),
-                        Some((index, records)) => {
-                            let start = index.place(under) * record_length;
-                            chain.extend_from_slice(&records[start..][..record_length]);
-                        }
-                    }
-                    under = above;
-                }
-            }
-            let to = Recipient::Member(self.group.roster.member(slot));
-            let mut draft = self.draft(cx, to, Operation::Create, RECORDS, 0);
-            draft.packed(record_length + chain.len());
-            self.packed_record(&mut draft, leaf, target);
-            draft.packed_bytes(&chain).send();
-        }
-    }
-
-    /// The records of all key nodes but the root, each wrapped once however many members need it.
-    fn shared_records(&self, cx: &mut Context<'_>) -> (NodeIndex, Vec<u8>) {
-        let index: NodeIndex = self.key_nodes().collect();
-        let mut records = Vec::with_capacity(index.nodes().len() * record_length(cx));
-        for &under in index.nodes() {
-            if let Some(target) = self.tree.key_node_above(under) {
-                self.record(cx, under, target, &mut records);
-            }
-        }
-        (index, records)
     }
 
     /// To one member all keys of its path, under its individual key.
@@ -614,96 +524,6 @@ impl Controller {
         let root_key = self.key(self.tree.root(&self.group.roster));
         let group_key = group_key(cx, self.profile, self.group.epoch.next(), root_key);
         self.group.enter_next(cx, group_key);
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        Self {
-            strategy,
-            profile,
-            degree,
-            membership: Membership::default(),
-            path: Vec::new(),
-            listening: 0,
-        }
-    }
-
-    fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.membership.take_enrolment(message)? {
-            return Ok(());
-        }
-        let header = message.header();
-        let enrolment = self.membership.enrolment()?;
-        let mut body = message.body();
-        let changed = body.number32()?;
-        let keys = NewKeys::parse(cx, header.kind, body)?;
-        let is_broadcast = header.operation == Operation::Add && header.to == Recipient::Group;
-        if is_broadcast && self.membership.is_own_joining(message, changed)? {
-            return Ok(());
-        }
-        let kept = match self.membership.admit(message)? {
-            Admission::Continues => &self.path[..],
-            Admission::StartsAnew => &[],
-        };
-        let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
-        let new = update.open(cx, &keys)?;
-        let path = update.merge(header.operation, changed, new);
-        self.enter(cx, header.epoch, path)
-    }
-
-    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
-    pub(super) fn enter(
-        &mut self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        path: Vec<(Node, Key)>,
-    ) -> Result<(), Error> {
-        let Some((root, root_key)) = path.last() else {
-            return Err(Misbehaviour::NothingForUs.into());
-        };
-        let slot = self.membership.enrolment()?.slot;
-        let top = root.level;
-        let group_key = group_key(cx, self.profile, epoch, root_key);
-        self.path = path;
-        self.listen(cx, slot, top);
-        self.membership.enter(cx, epoch, group_key);
-        Ok(())
-    }
-
-    /// Subscribes to the topics of the member's subtrees, as far as they are used.
-    fn listen(&mut self, cx: &mut Context<'_>, slot: u32, top: u8) {
-        if self.strategy == Strategy::Group || self.profile == Profile::Published {
-            return;
-        }
-        for level in self.listening + 1..=top {
-            let node = Node::above(slot, level, self.degree);
-            cx.event(Event::Subscribed(SubsetId(node.id())));
-        }
-        self.listening = self.listening.max(top);
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        let path = self.path.len() * Key::BYTES;
-        Footprint { permanent: self.membership.key_bytes() + path, temporary: path }
     }
 }
 
