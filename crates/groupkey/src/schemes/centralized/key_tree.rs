@@ -124,7 +124,9 @@ impl KeyTree {
 
     /// Takes in the member of a slot; the tree grows on top where it must.
     pub(crate) fn occupy(&mut self, slot: u32) {
-        while self.degree.saturating_pow(self.levels.len() as u32) <= slot {
+        // One level at least: the first member is counted nowhere else.
+        while self.levels.is_empty() || self.degree.saturating_pow(self.levels.len() as u32) <= slot
+        {
             let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
             let mut level = Level::default();
             level.extend_to(0, self.stores_keys);
@@ -152,21 +154,10 @@ impl KeyTree {
 
     /// Decides anew which nodes above a slot have a key.
     fn decide_keys_above(&mut self, slot: u32) {
-        let degree = self.degree as usize;
-        let mut below: Option<&Level> = None;
-        let mut index = slot as usize;
-        for level in &mut self.levels {
-            index /= degree;
-            level.keyed[index] = match below {
-                // Each child is one member's.
-                None => level.occupancy[index] >= 2,
-                Some(below) => {
-                    let first = (index * degree).min(below.occupancy.len());
-                    let children = below.occupancy[first..].iter().take(degree);
-                    children.filter(|&&members| members > 0).take(2).count() == 2
-                }
-            };
-            below = Some(level);
+        for level in 1..=self.height() {
+            let node = Node::above(slot, level, self.degree);
+            let has_key = self.occupied_children(node) >= 2;
+            self.levels[usize::from(level) - 1].keyed[node.index as usize] = has_key;
         }
     }
 
@@ -224,6 +215,16 @@ impl KeyTree {
         node.child_places(self.degree)
             .filter(move |&child| self.is_occupied(child, roster))
             .map(move |child| self.standing_for(child, roster))
+    }
+
+    /// Number of a node's children with somebody below.
+    pub(crate) fn occupied_children(&self, node: Node) -> usize {
+        if node.level == 1 {
+            return self.population(node) as usize;
+        }
+        let below = &self.levels[usize::from(node.level) - 2].occupancy;
+        let first = (node.index * self.degree) as usize;
+        below.iter().skip(first).take(self.degree as usize).filter(|&&members| members > 0).count()
     }
 
     /// The slots below a node, or the slot that it is.

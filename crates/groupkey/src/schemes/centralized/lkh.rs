@@ -41,13 +41,18 @@
 //! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
 //! those whose lowest new key it is, which is here one message to each sibling subtree.
 
+mod batch;
 mod creation;
+mod key_store;
 mod member;
 
 pub use member::Member;
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+use key_store::KeyStore;
 
 use crate::context::{Context, Draft};
 use crate::error::Error;
@@ -55,8 +60,8 @@ use crate::identity::Epoch;
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery,
-    Scheme,
+    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance,
+    Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
@@ -105,16 +110,30 @@ const fn entry(id: &'static str, name: &'static str, parties: Parties) -> Scheme
         class: Class::Centralized,
         provenance: Provenance::Specified,
         source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
-        operations: &Operation::MEASURED,
+        operations: &OPERATIONS,
         law: Law::OneKey,
         recovery: Recovery::Request,
         claims: Claims::ALL,
         published_claims: Claims::ALL,
-        parameters: &[DEGREE],
+        parameters: &[DEGREE, DERIVED],
         members: MEMBERS,
         parties,
     }
 }
+
+/// What LKH and its kin can do.
+pub(super) const OPERATIONS: [Operation; 4] =
+    [Operation::Create, Operation::Add, Operation::Remove, Operation::Batch];
+
+/// Where the controller has the keys of its tree from. Stored is the faster; that S002's controller
+/// derived them is but the likeliest explanation of its figures.
+const DERIVED: Parameter = Parameter {
+    name: "derived",
+    meaning: "0: the controller stores the tree's keys, 1: it derives them from a master key",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,24 +153,36 @@ pub struct Controller {
     profile: Profile,
     pub(super) group: ServedGroup,
     pub(super) tree: KeyTree,
+    keys: KeyStore,
 }
 
 /// Asks for the current keys of the path.
 const REQUEST: u8 = 2;
 
+/// Stands where there is no key yet.
+const NO_KEY: &Key = &Key::from_bytes([0; Key::BYTES]);
+
 impl Controller {
-    /// A controller without members, for trees of a degree from 2 on.
+    /// A controller without members that stores its keys, for trees of a degree from 2 on.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        Self { strategy, profile, group: ServedGroup::default(), tree: KeyTree::new(degree) }
+        Self::with_keys(KeyStore::new(false), strategy, profile, degree)
+    }
+
+    fn with_keys(keys: KeyStore, strategy: Strategy, profile: Profile, degree: u32) -> Self {
+        let (group, tree) = (ServedGroup::default(), keys.tree(degree));
+        Self { strategy, profile, group, tree, keys }
     }
 
     fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
+        let keys = KeyStore::new(configuration.value(DERIVED.name) == 1);
+        let (profile, degree) = (configuration.profile(), configuration.value(DEGREE.name));
+        Self::with_keys(keys, strategy, profile, degree)
     }
 }
 
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         &self.group
@@ -163,7 +194,7 @@ impl KeyServer for Controller {
 
     fn create(&mut self, cx: &mut Context<'_>) {
         self.tree.fill(&self.group.roster);
-        self.tree.draw_keys(|| cx.random_key());
+        self.keys.draw_all(cx, &mut self.tree);
         self.begin_epoch(cx);
         self.send_created(cx);
     }
@@ -178,11 +209,11 @@ impl KeyServer for Controller {
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         let path = self.vacate(slot);
         if path.is_empty() {
-            self.replace_root(cx, slot);
+            self.replace_root(cx, Operation::Remove, slot);
             return;
         }
         for &node in &path {
-            self.tree.set_key(node, cx.random_key());
+            self.renew(cx, node);
         }
         self.begin_epoch(cx);
         match self.strategy {
@@ -190,6 +221,10 @@ impl KeyServer for Controller {
             Strategy::Key => self.remove_by_key(cx, slot, &path),
             Strategy::User => self.remove_by_user(cx, slot, &path),
         }
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.exchange(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
@@ -207,7 +242,7 @@ impl Party for Controller {
     }
 
     fn footprint(&self) -> Footprint {
-        let tree = self.tree.key_count() * Key::BYTES;
+        let tree = self.keys.held(&self.tree) * Key::BYTES;
         let path = usize::from(self.tree.height()) * Key::BYTES;
         Footprint { permanent: self.group.key_bytes() + tree, temporary: 2 * path }
     }
@@ -216,11 +251,11 @@ impl Party for Controller {
 impl Controller {
     /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
     /// and so had no key before, returns its first one.
-    pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
+    fn occupy(&mut self, slot: u32) -> Option<Node> {
         self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
-        let mut siblings = self.siblings(lowest, slot);
-        siblings.next().filter(|_| siblings.next().is_none())
+        let is_first_key = self.tree.occupied_children(lowest) == 2;
+        self.siblings(lowest, slot).next().filter(|_| is_first_key)
     }
 
     /// Gives the nodes above a newcomer new keys.
@@ -229,11 +264,9 @@ impl Controller {
         let path: Vec<_> = self.tree.path(slot).collect();
         let mut changes = Vec::with_capacity(path.len());
         for node in path {
-            let old = self.tree.set_key(node, cx.random_key());
-            let (from, old) = match only_child.take() {
-                Some(child) => (child, self.key(child).clone()),
-                None => (node, old),
-            };
+            let from = only_child.take().unwrap_or(node);
+            let old = self.key(cx, from).into_owned();
+            self.renew(cx, node);
             changes.push(Change { node, from, old });
         }
         changes
@@ -246,7 +279,7 @@ impl Controller {
         self.tree.vacate(slot);
         let path: Vec<_> = self.tree.path(slot).collect();
         for node in before.into_iter().filter(|node| !path.contains(node)) {
-            self.tree.set_key(node, Key::default());
+            self.keys.drop_key(&mut self.tree, node);
         }
         path
     }
@@ -276,17 +309,16 @@ impl Controller {
 
     /// The evicted member shared nothing but the old root, which is gone. The node below it becomes
     /// the root, and because its key may have been the group key before, it gets a new one.
-    fn replace_root(&mut self, cx: &mut Context<'_>, slot: u32) {
+    fn replace_root(&mut self, cx: &mut Context<'_>, operation: Operation, slot: u32) {
         let node = self.tree.root(&self.group.roster);
-        let old = self.tree.set_key(node, cx.random_key());
+        let old = self.key(cx, node).into_owned();
+        self.renew(cx, node);
         self.begin_epoch(cx);
         let records = self.refresh_records(cx, &[Change { node, from: node, old }]);
-        if self.strategy == Strategy::Group {
-            self.draft(cx, Recipient::Group, Operation::Remove, RECORDS, slot)
-                .bytes(&records)
-                .send();
+        if self.strategy == Strategy::Group || operation == Operation::Batch {
+            self.draft(cx, Recipient::Group, operation, RECORDS, slot).bytes(&records).send();
         } else {
-            self.to_all_below(node, cx, Operation::Remove, RECORDS, slot, |draft| {
+            self.to_all_below(node, cx, operation, RECORDS, slot, |draft| {
                 draft.bytes(&records);
             });
         }
@@ -365,7 +397,8 @@ impl Controller {
             for sibling in self.siblings(target, slot) {
                 self.to_all_below(sibling, cx, Operation::Remove, BUNDLES, slot, |draft| {
                     draft.array(1);
-                    self.bundle(draft, sibling, self.key(sibling), path[place..].iter().copied());
+                    let kek = self.draft_key(draft, sibling);
+                    self.bundle(draft, sibling, &kek, path[place..].iter().copied());
                 });
             }
         }
@@ -469,21 +502,26 @@ impl Controller {
             count += 1;
         }
         let nodes = &nodes[..count];
+        let mut keys = [const { Cow::Borrowed(NO_KEY) }; LEVELS];
+        for (key, &node) in keys.iter_mut().zip(nodes) {
+            *key = self.draft_key(draft, node);
+        }
         draft.array(3).number(u64::from(under.id())).bytes(&levels[..count]).wrapped(
             kek,
             self.group.epoch,
             bundle_label(under, nodes[0]),
-            nodes.iter().map(|&node| self.key(node)),
+            keys[..count].iter().map(|key| &**key),
         );
     }
 
     /// Appends a record to a packed byte string.
     pub(super) fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+        let (kek, key) = (self.draft_key(draft, under), self.draft_key(draft, target));
         draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
-            self.key(under),
+            &kek,
             self.group.epoch,
             label(under, target),
-            [self.key(target)],
+            [&*key],
         );
     }
 
@@ -491,8 +529,8 @@ impl Controller {
     fn record(&self, cx: &mut Context<'_>, under: Node, target: Node, out: &mut Vec<u8>) {
         out.extend_from_slice(&under.id().to_be_bytes());
         out.extend_from_slice(&target.id().to_be_bytes());
-        let label = label(under, target);
-        cx.wrap_keys(self.key(under), self.group.epoch, label, [self.key(target)], out);
+        let (kek, key) = (self.key(cx, under), self.key(cx, target));
+        cx.wrap_keys(&kek, self.group.epoch, label(under, target), [&*key], out);
     }
 
     /// Records of nodes' new keys for those who hold what the nodes, or their only child, had before.
@@ -501,7 +539,8 @@ impl Controller {
         for Change { node, from, old } in changes {
             out.extend_from_slice(&from.id().to_be_bytes());
             out.extend_from_slice(&node.id().to_be_bytes());
-            cx.wrap_keys(old, self.group.epoch, label(*from, *node), [self.key(*node)], &mut out);
+            let key = self.key(cx, *node);
+            cx.wrap_keys(old, self.group.epoch, label(*from, *node), [&*key], &mut out);
         }
         out
     }
@@ -516,13 +555,27 @@ impl Controller {
         (0..self.group.roster.slots() as u32).filter(|&slot| self.group.roster.is_joined(slot))
     }
 
-    pub(super) fn key(&self, node: Node) -> &Key {
-        self.tree.key(node, &self.group.roster)
+    /// Gives a key node a new key.
+    fn renew(&mut self, cx: &mut Context<'_>, node: Node) {
+        self.keys.renew(cx, &mut self.tree, node);
+    }
+
+    /// The key of a key node, or of a member in its slot.
+    pub(super) fn key(&self, cx: &mut Context<'_>, node: Node) -> Cow<'_, Key> {
+        let derive = |master: &Key, label, context: &[u8]| cx.derive(master, label, context);
+        self.keys.key(&self.tree, &self.group.roster, node, derive)
+    }
+
+    /// The same, while a message is being written.
+    fn draft_key(&self, draft: &mut Draft<'_, '_>, node: Node) -> Cow<'_, Key> {
+        let derive = |master: &Key, label, context: &[u8]| draft.derive(master, label, context);
+        self.keys.key(&self.tree, &self.group.roster, node, derive)
     }
 
     pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
-        let root_key = self.key(self.tree.root(&self.group.roster));
-        let group_key = group_key(cx, self.profile, self.group.epoch.next(), root_key);
+        let root_key = self.key(cx, self.tree.root(&self.group.roster));
+        let group_key = group_key(cx, self.profile, self.group.epoch.next(), &root_key);
+        drop(root_key);
         self.group.enter_next(cx, group_key);
     }
 }

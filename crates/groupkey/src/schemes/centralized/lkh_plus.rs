@@ -47,7 +47,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{self, Admission, KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
@@ -63,17 +63,21 @@ pub(crate) const SCHEME: Scheme = Scheme {
     class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-    operations: &Operation::MEASURED,
+    operations: &lkh::OPERATIONS,
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: CLAIMS,
     published_claims: CLAIMS,
-    parameters: &[DEGREE],
+    parameters: &[DEGREE, CREATION],
     members: MEMBERS,
     parties: Parties::KeyServer {
         controller: |configuration| {
             let degree = configuration.value(DEGREE.name);
-            Box::new(Controller::new(configuration.profile(), degree))
+            let creation = match configuration.value(CREATION.name) {
+                0 => Creation::Bulk,
+                _ => Creation::Incremental,
+            };
+            Box::new(Controller::new(configuration.profile(), degree, creation))
         },
         member: |configuration, _| {
             let degree = configuration.value(DEGREE.name);
@@ -85,10 +89,31 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
 const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
+/// How a group comes about. That S002 made its groups by single joins is but the likeliest explanation
+/// of how long that took.
+const CREATION: Parameter = Parameter {
+    name: "creation",
+    meaning: "0: all keys are drawn at once, 1: as if the members joined one after the other",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
+
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
+    creation: Creation,
     lkh: lkh::Controller,
+}
+
+/// How a group comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// All keys are drawn at once, and broadcast.
+    Bulk,
+    /// Its members join one after the other, each of which replaces the keys on its path; they are
+    /// sent them in the end.
+    Incremental,
 }
 
 /// A member.
@@ -102,13 +127,33 @@ const NOTICE: u8 = 3;
 
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on.
-    pub fn new(profile: Profile, degree: u32) -> Self {
-        Self { lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
+    pub fn new(profile: Profile, degree: u32, creation: Creation) -> Self {
+        Self { creation, lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
+    }
+
+    /// Puts a newcomer into the tree and replaces the keys above it. Returns their nodes, lowest
+    /// first, and whether the lowest had no key before.
+    fn take_in(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, bool) {
+        let lkh = &mut self.lkh;
+        lkh.tree.occupy(slot);
+        let path: Vec<_> = lkh.tree.path(slot).collect();
+        let newly_keyed = path.first().is_some_and(|&node| lkh.tree.occupied_children(node) == 2);
+        for (place, &node) in path.iter().enumerate() {
+            let key = if place == 0 && newly_keyed {
+                cx.random_key()
+            } else {
+                let old = lkh.key(cx, node);
+                next(cx, &old)
+            };
+            lkh.tree.set_key(node, key);
+        }
+        (path, newly_keyed)
     }
 }
 
 impl KeyServer for Controller {
     const REQUEST: u8 = lkh::Controller::REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         self.lkh.group()
@@ -119,31 +164,41 @@ impl KeyServer for Controller {
     }
 
     fn create(&mut self, cx: &mut Context<'_>) {
-        self.lkh.create(cx);
+        if self.creation == Creation::Bulk {
+            self.lkh.create(cx);
+            return;
+        }
+        for slot in 0..self.lkh.group.roster.slots() as u32 {
+            if self.lkh.group.roster.is_joined(slot) {
+                self.take_in(cx, slot);
+            }
+        }
+        self.lkh.begin_epoch(cx);
+        self.lkh.send_paths(cx);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let (path, newly_keyed) = self.take_in(cx, slot);
         let lkh = &mut self.lkh;
-        let only_child = lkh.occupy(slot);
-        let path: Vec<_> = lkh.tree.path(slot).collect();
-        let newly_keyed = usize::from(only_child.is_some());
-        for (place, &node) in path.iter().enumerate() {
-            let key = if place < newly_keyed { cx.random_key() } else { next(cx, lkh.key(node)) };
-            lkh.tree.set_key(node, key);
-        }
         lkh.begin_epoch(cx);
         lkh.welcome(cx, slot, Operation::Add);
-        let length = newly_keyed * record_length(cx);
+        let length = usize::from(newly_keyed) * record_length(cx);
         let mut draft = lkh.draft(cx, Recipient::Group, Operation::Add, NOTICE, slot);
         draft.packed(length);
-        for (child, &node) in only_child.into_iter().zip(&path) {
-            lkh.packed_record(&mut draft, child, node);
+        if newly_keyed {
+            for only_child in lkh.siblings(path[0], slot) {
+                lkh.packed_record(&mut draft, only_child, path[0]);
+            }
         }
         draft.send();
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.lkh.remove(cx, slot);
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.lkh.batch(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

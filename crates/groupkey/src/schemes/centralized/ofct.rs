@@ -59,7 +59,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
-    operations: &Operation::MEASURED,
+    operations: &lkh::OPERATIONS,
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
@@ -113,6 +113,7 @@ impl Controller {
 
 impl KeyServer for Controller {
     const REQUEST: u8 = lkh::Controller::REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         self.lkh.group()
@@ -141,15 +142,19 @@ impl KeyServer for Controller {
             let target = path[place];
             records.extend_from_slice(&under.id().to_be_bytes());
             records.extend_from_slice(&target.id().to_be_bytes());
-            let (kek, label) = (self.lkh.key(under), label(under, target));
+            let (kek, label) = (self.lkh.key(cx, under), label(under, target));
             let epoch = self.lkh.group.epoch.next();
-            cx.wrap_keys(kek, epoch, label, [&chain.seeds[place]], &mut records);
+            cx.wrap_keys(&kek, epoch, label, [&chain.seeds[place]], &mut records);
         }
         for (&node, key) in path.iter().zip(chain.keys) {
             self.lkh.tree.set_key(node, key);
         }
         self.lkh.begin_epoch(cx);
         self.lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.lkh.batch(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

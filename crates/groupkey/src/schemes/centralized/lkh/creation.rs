@@ -37,7 +37,7 @@ impl Controller {
     }
 
     /// To every member the keys of its path, all wrapped in one call.
-    fn send_paths(&self, cx: &mut Context<'_>) {
+    pub(crate) fn send_paths(&self, cx: &mut Context<'_>) {
         let height = usize::from(self.tree.height());
         cx.reserve(self.group.roster.len(), cx.wrapped_length(height) + height + 12);
         for slot in self.joined_slots() {

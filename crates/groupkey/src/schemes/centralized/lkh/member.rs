@@ -24,6 +24,8 @@ pub struct Member {
     pub(crate) membership: Membership,
     /// The keys above the member's slot, lowest first.
     pub(crate) path: Vec<(Node, Key)>,
+    /// The epoch in which the member was given its whole path.
+    came: Epoch,
     /// The level up to which the member listens to its subtrees' topics.
     listening: u8,
 }
@@ -37,6 +39,7 @@ impl Member {
             degree,
             membership: Membership::default(),
             path: Vec::new(),
+            came: Epoch(0),
             listening: 0,
         }
     }
@@ -54,18 +57,43 @@ impl Member {
         let mut body = message.body();
         let changed = body.number32()?;
         let keys = NewKeys::parse(cx, header.kind, body)?;
-        let is_broadcast = header.operation == Operation::Add && header.to == Recipient::Group;
-        if is_broadcast && self.membership.is_own_joining(message, changed)? {
+        let is_broadcast = header.to == Recipient::Group;
+        let is_own_joining = match header.operation {
+            Operation::Add if is_broadcast => self.membership.is_own_joining(message, changed)?,
+            Operation::Batch if is_broadcast => self.has_come_in(header.epoch),
+            _ => false,
+        };
+        if is_own_joining {
             return Ok(());
         }
-        let kept = match self.membership.admit(message)? {
+        let admission = self.membership.admit(message)?;
+        let kept = match admission {
             Admission::Continues => &self.path[..],
             Admission::StartsAnew => &[],
         };
         let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
-        let new = update.open(cx, &keys)?;
-        let path = update.merge(header.operation, changed, new);
-        self.enter(cx, header.epoch, path)
+        let path = match &keys {
+            NewKeys::Records(records) if header.operation == Operation::Batch => {
+                update.follow_batch(cx, records)?
+            }
+            _ => {
+                let new = update.open(cx, &keys)?;
+                update.merge(header.operation, changed, new)
+            }
+        };
+        self.enter(cx, header.epoch, path)?;
+        if admission == Admission::StartsAnew {
+            self.came = header.epoch;
+        }
+        Ok(())
+    }
+
+    /// Whether the broadcast of a batch that leads to an epoch has nothing for this member because it
+    /// came with that batch, or has not come yet.
+    fn has_come_in(&self, epoch: Epoch) -> bool {
+        self.membership
+            .group_key()
+            .is_none_or(|(current, _)| epoch == current && epoch == self.came)
     }
 
     /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
