@@ -258,6 +258,25 @@ impl KeyTree {
         }
     }
 
+    /// Makes room for keys in a tree that is but a shape.
+    pub(crate) fn begin_to_store_keys(&mut self) {
+        self.stores_keys = true;
+        for level in &mut self.levels {
+            level.keys = vec![Key::default(); level.keyed.len()];
+        }
+    }
+
+    /// Drops all keys: the tree is but a shape from here on.
+    pub(crate) fn cease_to_store_keys(&mut self) {
+        self.stores_keys = false;
+        self.levels.iter_mut().for_each(|level| level.keys = Vec::new());
+    }
+
+    /// Whether the keys are kept here.
+    pub(crate) const fn stores_keys(&self) -> bool {
+        self.stores_keys
+    }
+
     /// Gives a node a key; returns the one it had.
     pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
         let keys = &mut self.levels[usize::from(node.level) - 1].keys;
@@ -337,6 +356,66 @@ impl Level {
             if with_key {
                 self.keys.resize(index + 1, Key::default());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// Whoever comes takes the lowest free slot, whoever goes is anybody, and nobody is moved: still no
+    /// path is longer than in a complete tree of the largest group there was, nor has it more key
+    /// nodes than there are others.
+    #[test]
+    fn trees_stay_low_through_thousands_of_changes() {
+        for degree in [2, 3, 4, 16] {
+            let mut rng = ChaCha20Rng::seed_from_u64(u64::from(degree));
+            let mut tree = KeyTree::new(degree);
+            let mut taken: BTreeSet<u32> = (0..2).collect();
+            taken.iter().for_each(|&slot| tree.occupy(slot));
+            let mut largest = 2;
+            for round in 0..6_000 {
+                // Groups that grow, shrink and grow again.
+                let grows = rng.next_u32() % 100 < if round / 1_000 % 2 == 0 { 60 } else { 40 };
+                if grows || taken.len() <= 2 {
+                    let slot = (0..).find(|slot| !taken.contains(slot)).unwrap();
+                    taken.insert(slot);
+                    tree.occupy(slot);
+                    largest = largest.max(taken.len());
+                } else {
+                    let place = rng.next_u32() as usize % taken.len();
+                    let slot = *taken.iter().nth(place).unwrap();
+                    taken.remove(&slot);
+                    tree.vacate(slot);
+                }
+                if round % 50 == 0 {
+                    check(&tree, &taken, largest);
+                }
+            }
+        }
+    }
+
+    fn check(tree: &KeyTree, taken: &BTreeSet<u32>, largest: usize) {
+        let needed = (0..).find(|&height| tree.degree.pow(height) as usize >= largest).unwrap();
+        assert_eq!(u32::from(tree.height()), needed);
+        let longest = taken.iter().map(|&slot| tree.path(slot).count()).max().unwrap();
+        assert!(longest <= (needed as usize).min(taken.len() - 1));
+        assert!(tree.key_count() < taken.len());
+        for &slot in taken {
+            let meet = |&other: &u32| {
+                (1..=tree.height()).find(|&level| {
+                    Node::above(slot, level, tree.degree).is_above(other, tree.degree)
+                })
+            };
+            let forks: BTreeSet<_> =
+                taken.iter().filter(|&&other| other != slot).map(meet).collect();
+            assert_eq!(tree.path(slot).count(), forks.len());
         }
     }
 }

@@ -197,6 +197,7 @@ impl KeyServer for Controller {
         self.keys.draw_all(cx, &mut self.tree);
         self.begin_epoch(cx);
         self.send_created(cx);
+        self.keys.rest(&mut self.tree);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -242,9 +243,12 @@ impl Party for Controller {
     }
 
     fn footprint(&self) -> Footprint {
-        let tree = self.keys.held(&self.tree) * Key::BYTES;
-        let path = usize::from(self.tree.height()) * Key::BYTES;
-        Footprint { permanent: self.group.key_bytes() + tree, temporary: 2 * path }
+        let (tree, creation) = self.keys.held(&self.tree);
+        let path = usize::from(self.tree.height());
+        Footprint {
+            permanent: self.group.key_bytes() + tree * Key::BYTES,
+            temporary: creation.max(2 * path) * Key::BYTES,
+        }
     }
 }
 

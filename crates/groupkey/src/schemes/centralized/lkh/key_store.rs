@@ -2,7 +2,9 @@
 //! made of a master key whenever they are used.
 //!
 //! Derived, the key of node v is `F(master, v, version)`, and a new key is one version more, also
-//! where the node was without a key in between. Members cannot tell the difference.
+//! where the node was without a key in between. Members cannot tell the difference. No key of the tree
+//! is kept between operations. A creation uses every key many times, so there each is derived once
+//! and kept until all is sent; that takes less than the messages themselves.
 //!
 //! Versions are no secrets. They stand in flat arrays, four bytes a node, as far on each level as a
 //! key ever changed: the tree counts the members below each node in as much, and a map of the changed
@@ -50,8 +52,25 @@ impl KeyStore {
     /// Gives every key node its first key.
     pub(super) fn draw_all(&mut self, cx: &mut Context<'_>, tree: &mut KeyTree) {
         match self {
-            Self::Derived { master, .. } => *master = cx.random_key(),
+            Self::Derived { master, .. } => {
+                *master = cx.random_key();
+                tree.begin_to_store_keys();
+                for level in 1..=tree.height() {
+                    let nodes: Vec<_> = tree.key_nodes(level).collect();
+                    for node in nodes {
+                        let derive = |label, context: &[u8]| cx.derive(master, label, context);
+                        tree.set_key(node, node_key(node, 0, derive));
+                    }
+                }
+            }
             Self::Stored => tree.draw_keys(|| cx.random_key()),
+        }
+    }
+
+    /// The first keys were sent.
+    pub(super) fn rest(&self, tree: &mut KeyTree) {
+        if matches!(self, Self::Derived { .. }) {
+            tree.cease_to_store_keys();
         }
     }
 
@@ -92,23 +111,29 @@ impl KeyStore {
         derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
     ) -> Cow<'a, Key> {
         match self {
-            Self::Derived { master, versions } if node.level > 0 => {
+            Self::Derived { master, versions } if node.level > 0 && !tree.stores_keys() => {
                 let version = versions.get(usize::from(node.level) - 1);
                 let version = version.and_then(|level| level.get(node.index as usize));
-                let mut context = [0; 8];
-                context[..4].copy_from_slice(&node.id().to_be_bytes());
-                context[4..].copy_from_slice(&version.unwrap_or(&0).to_be_bytes());
-                Cow::Owned(derive(master, "groupkey lkh node key", &context))
+                let derive = |label, context: &[u8]| derive(master, label, context);
+                Cow::Owned(node_key(node, *version.unwrap_or(&0), derive))
             }
             _ => Cow::Borrowed(tree.key(node, roster)),
         }
     }
 
-    /// Number of keys held for the tree.
-    pub(super) fn held(&self, tree: &KeyTree) -> usize {
+    /// Number of keys held for the tree, between operations and in addition during a creation.
+    pub(super) fn held(&self, tree: &KeyTree) -> (usize, usize) {
         match self {
-            Self::Derived { .. } => 1,
-            Self::Stored => tree.key_count(),
+            Self::Derived { .. } => (1, tree.key_count()),
+            Self::Stored => (tree.key_count(), 0),
         }
     }
+}
+
+/// A version of a node's key; `derive` makes it of the master key.
+fn node_key(node: Node, version: u32, derive: impl FnOnce(&'static str, &[u8]) -> Key) -> Key {
+    let mut context = [0; 8];
+    context[..4].copy_from_slice(&node.id().to_be_bytes());
+    context[4..].copy_from_slice(&version.to_be_bytes());
+    derive("groupkey lkh node key", &context)
 }
