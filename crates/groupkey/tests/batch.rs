@@ -1,6 +1,6 @@
-//! A batch of LKH, LKH+ and OFCT costs what the shape of the tree says: one new key for each key node
-//! above a slot that changed, wrapped once for each child with an old member below; a unicast for
-//! each newcomer; and at the members one unwrap for each new key.
+//! A batch of LKH, LKH+ and OFCT costs what the shape of the tree says: one new key for each key
+//! node above a slot that changed, wrapped once for each child with an old member below; a unicast
+//! for each newcomer; and at the members one unwrap for each new key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,6 +66,14 @@ fn all_members_can_be_exchanged() {
             assert!(report.open_messages().all(|message| message.to != Recipient::Group));
         }
     }
+}
+
+/// The page's drawing: of eight, the fourth and the sixth leave, and a ninth joins.
+#[test]
+fn the_drawn_batch_takes_seven_records() {
+    let mut group = Group::create(scheme("lkh-group").unwrap(), Profile::Published, &[], 8);
+    let report = group.change(&[8], &[3, 5]);
+    assert_eq!(wraps(&report), 7 + 1);
 }
 
 /// The page's table of batches of 1024 members is what comes out.

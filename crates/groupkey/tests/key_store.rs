@@ -1,5 +1,5 @@
-//! An LKH controller that derives its keys holds as many whatever the size of the tree, sends what one
-//! that stores them sends, and derives each key once in a creation and at each use later.
+//! An LKH controller that derives its keys holds as many whatever the size of the tree, sends what
+//! one that stores them sends, and derives each key once in a creation and at each use later.
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};

@@ -3,7 +3,9 @@
 //!
 //! Source: Wong, Gouda, Lam, "Secure group communications using key graphs", IEEE/ACM ToN 8(1),
 //! 2000; Wallner, Harder, Agee, RFC 2627; creation in one go and the number of messages of the
-//! `published` profile: S000 section 5.2. Class: centralized. Provenance: specified.
+//! `published` profile: S000 section 5.2; the idea of batches: Li, Yang, Gouda, Lam, "Batch
+//! rekeying for secure group communications", WWW10, 2001. Class: centralized. Provenance:
+//! specified.
 //!
 //! The three strategies differ in how new keys are put into messages: `lkh-user` wraps all that a
 //! member needs in one call; `lkh-key` wraps each new key once and gives every member those it
@@ -20,26 +22,42 @@
 //! | add, messages | 1 unicast, 1 multicast per sibling (published: 1 broadcast) | as lkh-user | 1 unicast, 1 broadcast |
 //! | remove, wrapped keys | (d-1)·h(h+1)/2 | d·h-1 | d·h-1 |
 //! | remove, messages | 1 multicast per sibling, (d-1)h (published: n-1 unicasts) | as lkh-user | 1 broadcast |
-//! | member, unwraps | 1 | at most h | at most h |
+//! | batch, wrapped keys | each newcomer's p, and b | the same | the same |
+//! | batch, messages | 1 unicast per newcomer, 1 broadcast if b > 0 | the same | the same |
+//! | member, unwraps | 1, in a batch at most h | at most h | at most h |
+//! | catch up | 1 request, 1 unicast of p keys in one call | the same | the same |
+//!
+//! In a batch each key node above a slot that changed gets one new key, and b counts, over all of
+//! them, the children with somebody below who was there before.
 //!
 //! With d = 2 a removal contracts the lowest node, and the sibling takes its place: 2(h-1) wrapped
 //! keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, h multicasts. Where the removal leaves
 //! the root with one child, that child becomes the root with a new key: 1 wrapped key.
 //!
-//! Keys held: controller n individual keys and one per key node; member at most h + 2.
+//! Keys held: controller n individual keys, one per key node and the group key; with parameter
+//! `derived` a master key in the place of those of the tree, at one derivation per key node in a
+//! creation, and later one for each use of a key (see `key_store`): in `lkh-group` an add takes
+//! 3p, a removal 2d·h - d - 1, with d = 2 one less and 4(h - 1) - 1, and one for the root key each.
+//! Messages and members are the same. Member: at most h + 2.
 //!
 //! Profiles: `published` has degree 2, uses the root key as group key, computes the wraps of
 //! `lkh-key` for every member anew, sends an add as one unicast and one broadcast and the messages
 //! of a remove to every member singly (S000 sections 5.2.1 to 5.2.3). `sound` has degree 4, derives
 //! the group key from the root key, and sends to the topics of subtrees.
 //!
-//! Bodies, after the slot that changed (0 in a creation): records, a packed byte string of
-//! `under, target, {target's key}_under` sorted by `under`, or an array of bundles
-//! `under, levels, {keys}_under`. A key node without a second child has no key (see `key_tree`).
+//! Bodies, after the slot that changed (0 in a creation and in a batch's broadcast): records, a
+//! packed byte string of `under, target, {target's key}_under` sorted by `under`, or an array of
+//! bundles `under, levels, {keys}_under`. A key node without a second child has no key (see
+//! `key_tree`).
 //!
-//! Deviations: a member that missed rekeys asks for its path; a node that a removal leaves with one
-//! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
-//! those whose lowest new key it is, which is here one message to each sibling subtree.
+//! What a derived store gives up: whoever takes the master key has the tree's keys of all epochs,
+//! past ones included. Nobody else gains anything; the claims are about members.
+//!
+//! Deviations: a member that missed rekeys asks for its path; a batch looks the same in all three
+//! strategies; individual keys are never derived, so that a derived store holds n + 2 keys; a node
+//! that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
+//! `lkh-key` once per path node to those whose lowest new key it is, which is here one message to
+//! each sibling subtree.
 
 mod batch;
 mod creation;
@@ -537,7 +555,8 @@ impl Controller {
         cx.wrap_keys(&kek, self.group.epoch, label(under, target), [&*key], out);
     }
 
-    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had before.
+    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had
+    /// before.
     fn refresh_records(&self, cx: &mut Context<'_>, changes: &[Change]) -> Vec<u8> {
         let mut out = Vec::with_capacity(record_length(cx) * changes.len());
         for Change { node, from, old } in changes {
@@ -587,8 +606,8 @@ impl Controller {
 /// A node that an add gave a new key.
 struct Change {
     node: Node,
-    /// The node whose key old members hold and the new key is wrapped under: the node itself, or its
-    /// only child so far where it had no key.
+    /// The node whose key old members hold and the new key is wrapped under: the node itself, or
+    /// its only child so far where it had no key.
     from: Node,
     /// That key.
     old: Key,

@@ -1,42 +1,54 @@
 //! LKH+: LKH in which an add replaces the keys of the newcomer's path by what a one-way function
 //! makes of them. Who holds a key computes the next one, so that hardly a key is sent.
 //!
-//! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999), the
-//! name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized. Provenance:
-//! reconstructed: the add from a description of the idea, for the papers were not at hand.
+//! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999),
+//! the name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized.
+//! Provenance: reconstructed: the add from a description of the idea, for the papers were not at
+//! hand.
 //!
 //! For every key node v above the newcomer that had a key, `K_v' = F(K_v)`. A node that gets its
 //! second child has no key before (see `key_tree`), and so nothing to start from: it gets a random
 //! one, wrapped for its only child so far. That is the lowest node on the path or none.
 //!
-//! In wrapped keys; p is the number of key nodes above the newcomer after the add, h = log_d n in a
-//! complete tree; s is 1 where the lowest of them gets its second child (in a complete tree of degree
-//! 2, and where the tree grows by a level on top), or else 0:
+//! In wrapped keys; p is the number of key nodes above the newcomer after the add, h = log_d n in
+//! a complete tree; s is 1 where the lowest of them gets its second child (in a complete tree of
+//! degree 2, and where the tree grows by a level on top), or else 0:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | edges of the tree, 2n - 2 for d = 2 | at most h unwraps |
+//! | create, incremental | n unicasts | n·h wraps in n calls, n·h(d - 1)/d - (n - 1)/(d - 1) derivations | at most h unwraps in one call |
 //! | add | 1 unicast, 1 broadcast | p + s wraps, p - s derivations | at most p - s derivations and s unwraps; newcomer p unwraps in one call |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps |
+//! | batch | as in `lkh-group` | as in `lkh-group`, no derivations | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most h wraps in one call | as many unwraps |
 //!
-//! In `sound` the group key is one derivation more on either side. Keys held: as in LKH, controller
-//! n individual keys and one per key node, member at most h + 2. Profiles: those of `lkh-group`, that
-//! is `sound` has degree 4 and derives the group key from the root key, `published` has degree 2 and
-//! uses the root key.
+//! With parameter `creation` 1 (incremental) the controller takes its n members in one after the
+//! other, each of which hashes a path, and sends every member its path in the end: member i,
+//! counted from 0, joins below one key node for each digit of i to the base d that is not 0, and
+//! the lowest of them had no key before if its digit is 1. The formula is the sum of that over a
+//! complete tree.
 //!
-//! Bodies: those of `lkh-group`, but for the broadcast of an add: the newcomer's slot, and a packed
-//! byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to replace follows
-//! from the slot: those of the newcomer's ancestors. The newcomer hears the broadcast and needs it
-//! not.
+//! In `sound` the group key is one derivation more on either side. Keys held: as in LKH,
+//! controller n individual keys and one per key node, member at most h + 2. Profiles: those of
+//! `lkh-group`, that is `sound` has degree 4 and derives the group key from the root key,
+//! `published` has degree 2 and uses the root key.
 //!
-//! Claims: not key independence. A member's keys of one epoch give the root key, and so the group key,
-//! of every later epoch up to the next removal that the key is above. In `sound` a group key alone
-//! gives nothing.
+//! Bodies: those of `lkh-group`, but for the broadcast of an add: the newcomer's slot, and a
+//! packed byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to
+//! replace follows from the slot: those of the newcomer's ancestors. The newcomer hears the
+//! broadcast and needs it not.
+//!
+//! Claims: not key independence. A member's keys of one epoch give the root key, and so the group
+//! key, of every later epoch up to the next removal that the key is above. In `sound` a group key
+//! alone gives nothing.
 //!
 //! Deviations: there are no revision numbers, epochs do their work; a member that missed changes
-//! asks for its path. The creation is LKH's in one go; S002 seems to have measured n single adds. A
-//! removal draws random keys, as in LKH (LKH+2 would derive some of them).
+//! asks for its path. The creation is LKH's in one go, unless asked to be incremental: S002 seems
+//! to have measured n single adds, whose messages are left out here but for the last. A batch is
+//! LKH's, its joins too: who leaves in it may have known any key there is. There is no derived
+//! store (see `lkh`), for a key follows from the one before, not from a master key. A removal
+//! draws random keys, as in LKH (LKH+2 would derive some of them).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -89,8 +101,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
 const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
-/// How a group comes about. That S002 made its groups by single joins is but the likeliest explanation
-/// of how long that took.
+/// How a group comes about. That S002 made its groups by single joins is but the likeliest
+/// explanation of how long that took.
 const CREATION: Parameter = Parameter {
     name: "creation",
     meaning: "0: all keys are drawn at once, 1: as if the members joined one after the other",

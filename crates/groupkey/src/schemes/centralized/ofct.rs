@@ -18,6 +18,7 @@
 //! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
 //! | add | 1 unicast, 1 broadcast | 2h wraps | newcomer h unwraps in one call, others at most h |
 //! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
+//! | batch | 1 unicast per newcomer, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
 //!
 //! The lowest of the h nodes is contracted (see `key_tree`), so that p = h - 1, and two subtrees get
@@ -31,8 +32,9 @@
 //! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
 //! target: they are those whose keys the member holds.
 //!
-//! Deviations: contraction, and what happens at the root; a member that missed rekeys asks for its
-//! path.
+//! Deviations: contraction, and what happens at the root; a batch is LKH's with random keys, for
+//! one chain leads up one path, and many would meet; there is no derived store (see `lkh`), for a
+//! removal's keys follow from its seed; a member that missed rekeys asks for its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

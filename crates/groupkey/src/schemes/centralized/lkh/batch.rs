@@ -1,9 +1,9 @@
 //! Many joins and evictions in one change: every node above one of them gets one new key, however
 //! many of them there are below it.
 //!
-//! All strategies send the same: to each newcomer its path under its individual key, and to all one
-//! broadcast of records, in which each new key is wrapped once for every child with somebody below who
-//! was there before; where the child has a new key itself, under that.
+//! All strategies send the same: to each newcomer its path under its individual key, and to all
+//! one broadcast of records, in which each new key is wrapped once for every child with somebody
+//! below who was there before; where the child has a new key itself, under that.
 //!
 //! The records tell an old member all that it needs. Between the node under whose key it finds its
 //! first record and that record's target, nothing has a key any more; below, nothing changed.
@@ -54,8 +54,8 @@ impl Controller {
         draft.send();
     }
 
-    /// Takes slots into the tree and out of it. Returns the nodes above them that have keys, now new
-    /// ones.
+    /// Takes slots into the tree and out of it. Returns the nodes above them that have keys, now
+    /// new ones.
     fn renew_above(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) -> Vec<Node> {
         left.iter().for_each(|&slot| self.tree.vacate(slot));
         joined.iter().for_each(|&slot| self.tree.occupy(slot));

@@ -2,13 +2,13 @@
 //! made of a master key whenever they are used.
 //!
 //! Derived, the key of node v is `F(master, v, version)`, and a new key is one version more, also
-//! where the node was without a key in between. Members cannot tell the difference. No key of the tree
-//! is kept between operations. A creation uses every key many times, so there each is derived once
-//! and kept until all is sent; that takes less than the messages themselves.
+//! where the node was without a key in between. Members cannot tell the difference. No key of the
+//! tree is kept between operations. A creation uses every key many times, so there each is derived
+//! once and kept until all is sent; that takes less than the messages themselves.
 //!
-//! Versions are no secrets. They stand in flat arrays, four bytes a node, as far on each level as a
-//! key ever changed: the tree counts the members below each node in as much, and a map of the changed
-//! nodes alone would be larger as soon as a quarter of them changed.
+//! Versions are no secrets. They stand in flat arrays, four bytes a node, as far on each level as
+//! a key ever changed: the tree counts the members below each node in as much, and a map of the
+//! changed nodes alone would be larger as soon as a quarter of them changed.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

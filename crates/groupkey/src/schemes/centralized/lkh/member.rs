@@ -88,8 +88,8 @@ impl Member {
         Ok(())
     }
 
-    /// Whether the broadcast of a batch that leads to an epoch has nothing for this member because it
-    /// came with that batch, or has not come yet.
+    /// Whether the broadcast of a batch that leads to an epoch has nothing for this member because
+    /// it came with that batch, or has not come yet.
     fn has_come_in(&self, epoch: Epoch) -> bool {
         self.membership
             .group_key()
