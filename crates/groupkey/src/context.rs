@@ -425,6 +425,11 @@ impl Draft<'_, '_> {
         self
     }
 
+    /// A key for this message, as [`Context::derive`] makes it.
+    pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.cx.derive(secret, label, context)
+    }
+
     /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
     /// different sets of keys may be wrapped under `kek` with the same epoch and label.
     pub fn wrapped<'k>(

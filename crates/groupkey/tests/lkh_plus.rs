@@ -7,7 +7,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId};
+use groupkey::{MemberId, PartyId, Recipient};
 
 #[test]
 fn lkh_plus_matches_its_formulas_in_complete_trees() {
@@ -34,6 +34,64 @@ fn lkh_plus_matches_its_formulas_in_complete_trees() {
             let grown = rig.add(n + 1).unwrap();
             assert_eq!(costs(&grown), (2, 2));
             assert_eq!(calls(&grown, Controller, Primitive::Derive), group_key);
+        }
+    }
+}
+
+/// Member i, counted from 0, joins below a key node for each digit of i to the base d that is not 0, and
+/// the lowest of them had no key before if its digit is 1.
+#[test]
+fn incremental_creation_hashes_a_path_for_each_member() {
+    for degree in [2u32, 3, 4, 5, 16] {
+        for n in [2, 3, 4, 5, 7, 8, 9, 16, 17, 27, 37, 64, 65, 81] {
+            for profile in Profile::ALL {
+                let parameters = vec![("degree", degree), ("creation", 1)];
+                let settings = Settings { profile, parameters, ..Settings::default() };
+                let mut single = Rig::new(scheme("lkh-plus").unwrap(), settings);
+                let created = single.create(n).unwrap();
+                let digits = |i: u32| {
+                    let rest = core::iter::successors(Some(i), |rest| Some(rest / degree));
+                    let digits = rest.take_while(|&rest| rest > 0).map(|rest| rest % degree);
+                    digits.filter(|&digit| digit > 0).collect::<Vec<_>>()
+                };
+                let above = (0..n).map(|i| digits(i).len() as u32).sum::<u32>();
+                let first = (0..n).filter(|&i| digits(i).first() == Some(&1)).count() as u32;
+                let group_key = u32::from(profile == Profile::Sound);
+                let hashes = above - first + group_key;
+                assert_eq!(calls(&created, Controller, Primitive::Derive), hashes);
+                assert_eq!(calls(&created, Controller, Primitive::Random), first);
+                assert_eq!(calls(&created, Controller, Primitive::Wrap), n);
+                assert!(created.open_messages().all(|m| matches!(m.to, Recipient::Member(_))));
+                assert_eq!(created.open_messages().count() as u32, n);
+                assert_eq!(calls(&created, MemberId(n - 1).into(), Primitive::Unwrap), 1);
+
+                // The same tree comes out, and so everything after is the same.
+                let mut bulk = rig("lkh-plus", profile, degree);
+                bulk.create(n).unwrap();
+                for member in (0..n).map(|member| MemberId(member).into()).chain([Controller]) {
+                    assert_eq!(permanent(&single, member), permanent(&bulk, member));
+                }
+                assert_eq!(sizes(&single.add(n).unwrap()), sizes(&bulk.add(n).unwrap()));
+                assert_eq!(sizes(&single.remove(0).unwrap()), sizes(&bulk.remove(0).unwrap()));
+            }
+        }
+    }
+}
+
+#[test]
+fn incremental_creation_matches_its_formulas_in_complete_trees() {
+    for (degree, height) in [(2u32, 2), (2, 4), (2, 6), (3, 2), (3, 4), (4, 2), (4, 3)] {
+        let n = degree.pow(height);
+        let key_nodes = (n - 1) / (degree - 1);
+        for profile in Profile::ALL {
+            let parameters = vec![("degree", degree), ("creation", 1)];
+            let settings = Settings { profile, parameters, ..Settings::default() };
+            let created = Rig::new(scheme("lkh-plus").unwrap(), settings).create(n).unwrap();
+            assert_eq!(costs(&created), (n, n * height));
+            let hashes = n * height * (degree - 1) / degree - key_nodes;
+            let group_key = u32::from(profile == Profile::Sound);
+            assert_eq!(calls(&created, Controller, Primitive::Derive), hashes + group_key);
+            assert_eq!(calls(&created, Controller, Primitive::Random), key_nodes);
         }
     }
 }

@@ -6,7 +6,9 @@
 //!
 //! Only a node with at least two occupied children has a key: where evictions leave a node with one,
 //! its key is dropped and the child takes its place (contraction); where a join gives it a second
-//! one, it gets a key again. Trees with holes therefore cost no more than trees without.
+//! one, it gets a key again. Trees with holes therefore cost no more than trees without, and nobody
+//! has to be moved to keep a tree low: a path has a key node only where it forks, and the lowest free
+//! slot is taken first, so that the tree is never higher than its largest group needed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +27,8 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) struct KeyTree {
     degree: u32,
+    /// Whether the keys are kept here, or somewhere else and the tree is but a shape.
+    stores_keys: bool,
     /// Level `l` of the tree is `levels[l - 1]`; level 0 is the roster.
     levels: Vec<Level>,
 }
@@ -43,7 +47,7 @@ struct Level {
     occupancy: Vec<u32>,
     /// Whether a node has two occupied children at least, and so a key.
     keyed: Vec<bool>,
-    /// The keys of those nodes; the others are zero.
+    /// The keys of those nodes; the others are zero. Empty if the tree is but a shape.
     keys: Vec<Key>,
 }
 
@@ -85,7 +89,12 @@ impl Node {
 impl KeyTree {
     /// An empty tree.
     pub(crate) const fn new(degree: u32) -> Self {
-        Self { degree, levels: Vec::new() }
+        Self { degree, stores_keys: true, levels: Vec::new() }
+    }
+
+    /// An empty tree that knows which nodes have keys, and no key.
+    pub(crate) const fn shape(degree: u32) -> Self {
+        Self { degree, stores_keys: false, levels: Vec::new() }
     }
 
     /// The number of children a node has at most.
@@ -102,10 +111,11 @@ impl KeyTree {
             let children = || below.chunks(degree);
             let occupied =
                 |children: &[u32]| children.iter().filter(|&&members| members > 0).count();
+            let keys = if self.stores_keys { below.len().div_ceil(degree) } else { 0 };
             let level = Level {
                 occupancy: children().map(|children| children.iter().sum()).collect(),
                 keyed: children().map(|children| occupied(children) >= 2).collect(),
-                keys: vec![Key::default(); below.len().div_ceil(degree)],
+                keys: vec![Key::default(); keys],
             };
             below.clone_from(&level.occupancy);
             self.levels.push(level);
@@ -113,40 +123,41 @@ impl KeyTree {
     }
 
     /// Takes in the member of a slot; the tree grows on top where it must.
-    pub(crate) fn occupy(&mut self, slot: u32, roster: &Roster) {
-        while self.degree.saturating_pow(self.levels.len() as u32) <= slot {
+    pub(crate) fn occupy(&mut self, slot: u32) {
+        // One level at least: the first member is counted nowhere else.
+        while self.levels.is_empty() || self.degree.saturating_pow(self.levels.len() as u32) <= slot
+        {
             let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
             let mut level = Level::default();
-            level.extend_to(0);
+            level.extend_to(0, self.stores_keys);
             level.occupancy[0] = total;
             self.levels.push(level);
         }
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
-            level.extend_to(index);
+            level.extend_to(index, self.stores_keys);
             level.occupancy[index] += 1;
         }
-        self.decide_keys_above(slot, roster);
+        self.decide_keys_above(slot);
     }
 
-    /// Drops the member of a slot, which has left the roster already.
-    pub(crate) fn vacate(&mut self, slot: u32, roster: &Roster) {
+    /// Drops the member of a slot.
+    pub(crate) fn vacate(&mut self, slot: u32) {
         let mut index = slot as usize;
         for level in &mut self.levels {
             index /= self.degree as usize;
             level.occupancy[index] -= 1;
         }
-        self.decide_keys_above(slot, roster);
+        self.decide_keys_above(slot);
     }
 
     /// Decides anew which nodes above a slot have a key.
-    fn decide_keys_above(&mut self, slot: u32, roster: &Roster) {
+    fn decide_keys_above(&mut self, slot: u32) {
         for level in 1..=self.height() {
             let node = Node::above(slot, level, self.degree);
-            let places = node.child_places(self.degree);
-            let occupied = places.filter(|&child| self.is_occupied(child, roster)).take(2).count();
-            self.levels[usize::from(level) - 1].keyed[node.index as usize] = occupied == 2;
+            let has_key = self.occupied_children(node) >= 2;
+            self.levels[usize::from(level) - 1].keyed[node.index as usize] = has_key;
         }
     }
 
@@ -185,6 +196,14 @@ impl KeyTree {
         indices.map(move |index| Node { level, index })
     }
 
+    /// All nodes above slots, each once, by level and index; the slots must be ascending.
+    pub(crate) fn nodes_above(&self, slots: &[u32]) -> Vec<Node> {
+        let above = |level| slots.iter().map(move |&slot| Node::above(slot, level, self.degree));
+        let mut nodes: Vec<_> = (1..=self.height()).flat_map(above).collect();
+        nodes.dedup();
+        nodes
+    }
+
     /// Number of levels above the slots.
     pub(crate) const fn height(&self) -> u8 {
         self.levels.len() as u8
@@ -198,7 +217,32 @@ impl KeyTree {
             .map(move |child| self.standing_for(child, roster))
     }
 
-    /// The key of a key node, or of a member in its slot.
+    /// Number of a node's children with somebody below.
+    pub(crate) fn occupied_children(&self, node: Node) -> usize {
+        if node.level == 1 {
+            return self.population(node) as usize;
+        }
+        let below = &self.levels[usize::from(node.level) - 2].occupancy;
+        let first = (node.index * self.degree) as usize;
+        below.iter().skip(first).take(self.degree as usize).filter(|&&members| members > 0).count()
+    }
+
+    /// The slots below a node, or the slot that it is.
+    pub(crate) fn slots_below(&self, node: Node) -> core::ops::Range<u32> {
+        let width = self.degree.saturating_pow(u32::from(node.level));
+        let first = node.index * width;
+        first..first.saturating_add(width)
+    }
+
+    /// Number of members below an occupied node.
+    pub(crate) fn population(&self, node: Node) -> u32 {
+        match node.level {
+            0 => 1,
+            level => self.levels[usize::from(level) - 1].occupancy[node.index as usize],
+        }
+    }
+
+    /// The key of a key node, or of a member in its slot; not in a tree that is but a shape.
     pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a Roster) -> &'a Key {
         match node.level {
             0 => roster.key(node.index),
@@ -214,6 +258,25 @@ impl KeyTree {
         }
     }
 
+    /// Makes room for keys in a tree that is but a shape.
+    pub(crate) fn begin_to_store_keys(&mut self) {
+        self.stores_keys = true;
+        for level in &mut self.levels {
+            level.keys = vec![Key::default(); level.keyed.len()];
+        }
+    }
+
+    /// Drops all keys: the tree is but a shape from here on.
+    pub(crate) fn cease_to_store_keys(&mut self) {
+        self.stores_keys = false;
+        self.levels.iter_mut().for_each(|level| level.keys = Vec::new());
+    }
+
+    /// Whether the keys are kept here.
+    pub(crate) const fn stores_keys(&self) -> bool {
+        self.stores_keys
+    }
+
     /// Gives a node a key; returns the one it had.
     pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
         let keys = &mut self.levels[usize::from(node.level) - 1].keys;
@@ -222,10 +285,9 @@ impl KeyTree {
 
     /// The slots below a node in which members sit.
     pub(crate) fn members_below(&self, node: Node, roster: &Roster) -> impl Iterator<Item = u32> {
-        let width = self.degree.saturating_pow(u32::from(node.level));
-        let first = node.index * width;
-        let end = first.saturating_add(width).min(roster.slots() as u32);
-        (first..end).filter(move |&slot| roster.is_joined(slot))
+        let slots = self.slots_below(node);
+        let end = slots.end.min(roster.slots() as u32);
+        (slots.start..end).filter(move |&slot| roster.is_joined(slot))
     }
 
     /// Number of keys in the tree, those of the members not counted.
@@ -234,7 +296,7 @@ impl KeyTree {
     }
 
     /// Whether a node above the slots has a key.
-    fn is_key_node(&self, node: Node) -> bool {
+    pub(crate) fn is_key_node(&self, node: Node) -> bool {
         self.levels[usize::from(node.level) - 1].keyed[node.index as usize]
     }
 
@@ -287,11 +349,73 @@ impl FromIterator<Node> for NodeIndex {
 }
 
 impl Level {
-    fn extend_to(&mut self, index: usize) {
+    fn extend_to(&mut self, index: usize, with_key: bool) {
         if index >= self.occupancy.len() {
             self.occupancy.resize(index + 1, 0);
             self.keyed.resize(index + 1, false);
-            self.keys.resize(index + 1, Key::default());
+            if with_key {
+                self.keys.resize(index + 1, Key::default());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// Whoever comes takes the lowest free slot, whoever goes is anybody, and nobody is moved: still no
+    /// path is longer than in a complete tree of the largest group there was, nor has it more key
+    /// nodes than there are others.
+    #[test]
+    fn trees_stay_low_through_thousands_of_changes() {
+        for degree in [2, 3, 4, 16] {
+            let mut rng = ChaCha20Rng::seed_from_u64(u64::from(degree));
+            let mut tree = KeyTree::new(degree);
+            let mut taken: BTreeSet<u32> = (0..2).collect();
+            taken.iter().for_each(|&slot| tree.occupy(slot));
+            let mut largest = 2;
+            for round in 0..6_000 {
+                // Groups that grow, shrink and grow again.
+                let grows = rng.next_u32() % 100 < if round / 1_000 % 2 == 0 { 60 } else { 40 };
+                if grows || taken.len() <= 2 {
+                    let slot = (0..).find(|slot| !taken.contains(slot)).unwrap();
+                    taken.insert(slot);
+                    tree.occupy(slot);
+                    largest = largest.max(taken.len());
+                } else {
+                    let place = rng.next_u32() as usize % taken.len();
+                    let slot = *taken.iter().nth(place).unwrap();
+                    taken.remove(&slot);
+                    tree.vacate(slot);
+                }
+                if round % 50 == 0 {
+                    check(&tree, &taken, largest);
+                }
+            }
+        }
+    }
+
+    fn check(tree: &KeyTree, taken: &BTreeSet<u32>, largest: usize) {
+        let needed = (0..).find(|&height| tree.degree.pow(height) as usize >= largest).unwrap();
+        assert_eq!(u32::from(tree.height()), needed);
+        let longest = taken.iter().map(|&slot| tree.path(slot).count()).max().unwrap();
+        assert!(longest <= (needed as usize).min(taken.len() - 1));
+        assert!(tree.key_count() < taken.len());
+        for &slot in taken {
+            let meet = |&other: &u32| {
+                (1..=tree.height()).find(|&level| {
+                    Node::above(slot, level, tree.degree).is_above(other, tree.degree)
+                })
+            };
+            let forks: BTreeSet<_> =
+                taken.iter().filter(|&&other| other != slot).map(meet).collect();
+            assert_eq!(tree.path(slot).count(), forks.len());
         }
     }
 }

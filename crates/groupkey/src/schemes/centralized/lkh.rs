@@ -3,7 +3,9 @@
 //!
 //! Source: Wong, Gouda, Lam, "Secure group communications using key graphs", IEEE/ACM ToN 8(1),
 //! 2000; Wallner, Harder, Agee, RFC 2627; creation in one go and the number of messages of the
-//! `published` profile: S000 section 5.2. Class: centralized. Provenance: specified.
+//! `published` profile: S000 section 5.2; the idea of batches: Li, Yang, Gouda, Lam, "Batch
+//! rekeying for secure group communications", WWW10, 2001. Class: centralized. Provenance:
+//! specified.
 //!
 //! The three strategies differ in how new keys are put into messages: `lkh-user` wraps all that a
 //! member needs in one call; `lkh-key` wraps each new key once and gives every member those it
@@ -20,48 +22,71 @@
 //! | add, messages | 1 unicast, 1 multicast per sibling (published: 1 broadcast) | as lkh-user | 1 unicast, 1 broadcast |
 //! | remove, wrapped keys | (d-1)·h(h+1)/2 | d·h-1 | d·h-1 |
 //! | remove, messages | 1 multicast per sibling, (d-1)h (published: n-1 unicasts) | as lkh-user | 1 broadcast |
-//! | member, unwraps | 1 | at most h | at most h |
+//! | batch, wrapped keys | each newcomer's p, and b | the same | the same |
+//! | batch, messages | 1 unicast per newcomer, 1 broadcast if b > 0 | the same | the same |
+//! | member, unwraps | 1, in a batch at most h | at most h | at most h |
+//! | catch up | 1 request, 1 unicast of p keys in one call | the same | the same |
+//!
+//! In a batch each key node above a slot that changed gets one new key, and b counts, over all of
+//! them, the children with somebody below who was there before.
 //!
 //! With d = 2 a removal contracts the lowest node, and the sibling takes its place: 2(h-1) wrapped
 //! keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, h multicasts. Where the removal leaves
 //! the root with one child, that child becomes the root with a new key: 1 wrapped key.
 //!
-//! Keys held: controller n individual keys and one per key node; member at most h + 2.
+//! Keys held: controller n individual keys, one per key node and the group key; with parameter
+//! `derived` a master key in the place of those of the tree, at one derivation per key node in a
+//! creation, and later one for each use of a key (see `key_store`): in `lkh-group` an add takes
+//! 3p, a removal 2d·h - d - 1, with d = 2 one less and 4(h - 1) - 1, and one for the root key each.
+//! Messages and members are the same. Member: at most h + 2.
 //!
 //! Profiles: `published` has degree 2, uses the root key as group key, computes the wraps of
 //! `lkh-key` for every member anew, sends an add as one unicast and one broadcast and the messages
 //! of a remove to every member singly (S000 sections 5.2.1 to 5.2.3). `sound` has degree 4, derives
 //! the group key from the root key, and sends to the topics of subtrees.
 //!
-//! Bodies, after the slot that changed (0 in a creation): records, a packed byte string of
-//! `under, target, {target's key}_under` sorted by `under`, or an array of bundles
-//! `under, levels, {keys}_under`. A key node without a second child has no key (see `key_tree`).
+//! Bodies, after the slot that changed (0 in a creation and in a batch's broadcast): records, a
+//! packed byte string of `under, target, {target's key}_under` sorted by `under`, or an array of
+//! bundles `under, levels, {keys}_under`. A key node without a second child has no key (see
+//! `key_tree`).
 //!
-//! Deviations: a member that missed rekeys asks for its path; a node that a removal leaves with one
-//! child is contracted at once; WGL sends an add of `lkh-user` and `lkh-key` once per path node to
-//! those whose lowest new key it is, which is here one message to each sibling subtree.
+//! What a derived store gives up: whoever takes the master key has the tree's keys of all epochs,
+//! past ones included. Nobody else gains anything; the claims are about members.
+//!
+//! Deviations: a member that missed rekeys asks for its path; a batch looks the same in all three
+//! strategies; individual keys are never derived, so that a derived store holds n + 2 keys; a node
+//! that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
+//! `lkh-key` once per path node to those whose lowest new key it is, which is here one message to
+//! each sibling subtree.
 
+mod batch;
+mod creation;
+mod key_store;
+mod member;
+
+pub use member::Member;
+
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use key_store::KeyStore;
+
 use crate::context::{Context, Draft};
-use crate::error::{Error, Misbehaviour};
+use crate::error::Error;
 use crate::identity::Epoch;
-use crate::outbox::{Event, Recipient, SubsetId};
+use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery,
-    Scheme,
+    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance,
+    Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
-use crate::schemes::centralized::key_tree::{KeyTree, Node, NodeIndex};
+use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::{
-    BUNDLES, LEVELS, NewKeys, RECORDS, Update, bundle_label, group_key, label, record_length,
+    BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
 };
 use crate::secret::Key;
-use crate::wire::Message;
 
 /// The user-oriented strategy in the catalogue.
 pub(crate) const USER: Scheme = entry(
@@ -103,16 +128,30 @@ const fn entry(id: &'static str, name: &'static str, parties: Parties) -> Scheme
         class: Class::Centralized,
         provenance: Provenance::Specified,
         source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
-        operations: &Operation::MEASURED,
+        operations: &OPERATIONS,
         law: Law::OneKey,
         recovery: Recovery::Request,
         claims: Claims::ALL,
         published_claims: Claims::ALL,
-        parameters: &[DEGREE],
+        parameters: &[DEGREE, DERIVED],
         members: MEMBERS,
         parties,
     }
 }
+
+/// What LKH and its kin can do.
+pub(super) const OPERATIONS: [Operation; 4] =
+    [Operation::Create, Operation::Add, Operation::Remove, Operation::Batch];
+
+/// Where the controller has the keys of its tree from. Stored is the faster; that S002's controller
+/// derived them is but the likeliest explanation of its figures.
+const DERIVED: Parameter = Parameter {
+    name: "derived",
+    meaning: "0: the controller stores the tree's keys, 1: it derives them from a master key",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,37 +171,36 @@ pub struct Controller {
     profile: Profile,
     pub(super) group: ServedGroup,
     pub(super) tree: KeyTree,
-}
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    strategy: Strategy,
-    profile: Profile,
-    pub(super) degree: u32,
-    pub(super) membership: Membership,
-    /// The keys above the member's slot, lowest first.
-    pub(super) path: Vec<(Node, Key)>,
-    /// The level up to which the member listens to its subtrees' topics.
-    listening: u8,
+    keys: KeyStore,
 }
 
 /// Asks for the current keys of the path.
 const REQUEST: u8 = 2;
 
+/// Stands where there is no key yet.
+const NO_KEY: &Key = &Key::from_bytes([0; Key::BYTES]);
+
 impl Controller {
-    /// A controller without members, for trees of a degree from 2 on.
+    /// A controller without members that stores its keys, for trees of a degree from 2 on.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        Self { strategy, profile, group: ServedGroup::default(), tree: KeyTree::new(degree) }
+        Self::with_keys(KeyStore::new(false), strategy, profile, degree)
+    }
+
+    fn with_keys(keys: KeyStore, strategy: Strategy, profile: Profile, degree: u32) -> Self {
+        let (group, tree) = (ServedGroup::default(), keys.tree(degree));
+        Self { strategy, profile, group, tree, keys }
     }
 
     fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
+        let keys = KeyStore::new(configuration.value(DERIVED.name) == 1);
+        let (profile, degree) = (configuration.profile(), configuration.value(DEGREE.name));
+        Self::with_keys(keys, strategy, profile, degree)
     }
 }
 
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         &self.group
@@ -174,13 +212,10 @@ impl KeyServer for Controller {
 
     fn create(&mut self, cx: &mut Context<'_>) {
         self.tree.fill(&self.group.roster);
-        self.tree.draw_keys(|| cx.random_key());
+        self.keys.draw_all(cx, &mut self.tree);
         self.begin_epoch(cx);
-        match self.strategy {
-            Strategy::Group => self.broadcast_tree(cx),
-            Strategy::Key => self.send_chains(cx),
-            Strategy::User => self.send_paths(cx),
-        }
+        self.send_created(cx);
+        self.keys.rest(&mut self.tree);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -193,11 +228,11 @@ impl KeyServer for Controller {
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         let path = self.vacate(slot);
         if path.is_empty() {
-            self.replace_root(cx, slot);
+            self.replace_root(cx, Operation::Remove, slot);
             return;
         }
         for &node in &path {
-            self.tree.set_key(node, cx.random_key());
+            self.renew(cx, node);
         }
         self.begin_epoch(cx);
         match self.strategy {
@@ -205,6 +240,10 @@ impl KeyServer for Controller {
             Strategy::Key => self.remove_by_key(cx, slot, &path),
             Strategy::User => self.remove_by_user(cx, slot, &path),
         }
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.exchange(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
@@ -222,20 +261,23 @@ impl Party for Controller {
     }
 
     fn footprint(&self) -> Footprint {
-        let tree = self.tree.key_count() * Key::BYTES;
-        let path = usize::from(self.tree.height()) * Key::BYTES;
-        Footprint { permanent: self.group.key_bytes() + tree, temporary: 2 * path }
+        let (tree, creation) = self.keys.held(&self.tree);
+        let path = usize::from(self.tree.height());
+        Footprint {
+            permanent: self.group.key_bytes() + tree * Key::BYTES,
+            temporary: creation.max(2 * path) * Key::BYTES,
+        }
     }
 }
 
 impl Controller {
     /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
     /// and so had no key before, returns its first one.
-    pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
-        self.tree.occupy(slot, &self.group.roster);
+    fn occupy(&mut self, slot: u32) -> Option<Node> {
+        self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
-        let mut siblings = self.siblings(lowest, slot);
-        siblings.next().filter(|_| siblings.next().is_none())
+        let is_first_key = self.tree.occupied_children(lowest) == 2;
+        self.siblings(lowest, slot).next().filter(|_| is_first_key)
     }
 
     /// Gives the nodes above a newcomer new keys.
@@ -244,11 +286,9 @@ impl Controller {
         let path: Vec<_> = self.tree.path(slot).collect();
         let mut changes = Vec::with_capacity(path.len());
         for node in path {
-            let old = self.tree.set_key(node, cx.random_key());
-            let (from, old) = match only_child.take() {
-                Some(child) => (child, self.key(child).clone()),
-                None => (node, old),
-            };
+            let from = only_child.take().unwrap_or(node);
+            let old = self.key(cx, from).into_owned();
+            self.renew(cx, node);
             changes.push(Change { node, from, old });
         }
         changes
@@ -258,10 +298,10 @@ impl Controller {
     /// lowest first: they need new ones.
     pub(super) fn vacate(&mut self, slot: u32) -> Vec<Node> {
         let before: Vec<_> = self.tree.path(slot).collect();
-        self.tree.vacate(slot, &self.group.roster);
+        self.tree.vacate(slot);
         let path: Vec<_> = self.tree.path(slot).collect();
         for node in before.into_iter().filter(|node| !path.contains(node)) {
-            self.tree.set_key(node, Key::default());
+            self.keys.drop_key(&mut self.tree, node);
         }
         path
     }
@@ -291,17 +331,16 @@ impl Controller {
 
     /// The evicted member shared nothing but the old root, which is gone. The node below it becomes
     /// the root, and because its key may have been the group key before, it gets a new one.
-    fn replace_root(&mut self, cx: &mut Context<'_>, slot: u32) {
+    fn replace_root(&mut self, cx: &mut Context<'_>, operation: Operation, slot: u32) {
         let node = self.tree.root(&self.group.roster);
-        let old = self.tree.set_key(node, cx.random_key());
+        let old = self.key(cx, node).into_owned();
+        self.renew(cx, node);
         self.begin_epoch(cx);
         let records = self.refresh_records(cx, &[Change { node, from: node, old }]);
-        if self.strategy == Strategy::Group {
-            self.draft(cx, Recipient::Group, Operation::Remove, RECORDS, slot)
-                .bytes(&records)
-                .send();
+        if self.strategy == Strategy::Group || operation == Operation::Batch {
+            self.draft(cx, Recipient::Group, operation, RECORDS, slot).bytes(&records).send();
         } else {
-            self.to_all_below(node, cx, Operation::Remove, RECORDS, slot, |draft| {
+            self.to_all_below(node, cx, operation, RECORDS, slot, |draft| {
                 draft.bytes(&records);
             });
         }
@@ -380,85 +419,11 @@ impl Controller {
             for sibling in self.siblings(target, slot) {
                 self.to_all_below(sibling, cx, Operation::Remove, BUNDLES, slot, |draft| {
                     draft.array(1);
-                    self.bundle(draft, sibling, self.key(sibling), path[place..].iter().copied());
+                    let kek = self.draft_key(draft, sibling);
+                    self.bundle(draft, sibling, &kek, path[place..].iter().copied());
                 });
             }
         }
-    }
-
-    /// Every key, wrapped under each child's: one broadcast for the whole tree.
-    fn broadcast_tree(&self, cx: &mut Context<'_>) {
-        let key_nodes = self.tree.key_count();
-        // Everybody but the root is some key node's child.
-        let length = record_length(cx) * (self.group.roster.len() + key_nodes - 1);
-        cx.reserve(1, length + 16);
-        let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
-        draft.packed(length);
-        for under in self.joined_slots().map(Node::leaf).chain(self.key_nodes()) {
-            if let Some(target) = self.tree.key_node_above(under) {
-                self.packed_record(&mut draft, under, target);
-            }
-        }
-        draft.send();
-    }
-
-    /// To every member the keys of its path, all wrapped in one call.
-    fn send_paths(&self, cx: &mut Context<'_>) {
-        let height = usize::from(self.tree.height());
-        cx.reserve(self.group.roster.len(), cx.wrapped_length(height) + height + 12);
-        for slot in self.joined_slots() {
-            self.welcome(cx, slot, Operation::Create);
-        }
-    }
-
-    /// To every member the records that lead from its own key to the root.
-    fn send_chains(&self, cx: &mut Context<'_>) {
-        let record_length = record_length(cx);
-        let height = usize::from(self.tree.height());
-        cx.reserve(self.group.roster.len(), record_length * height + 6);
-        let shared = match self.profile {
-            Profile::Published => None,
-            Profile::Sound => Some(self.shared_records(cx)),
-        };
-        let mut chain = Vec::with_capacity(record_length * height);
-        let mut chain_from = None;
-        for slot in self.joined_slots() {
-            let leaf = Node::leaf(slot);
-            let Some(target) = self.tree.key_node_above(leaf) else { continue };
-            // Neighbours below one node need the same records from there on.
-            if chain_from != Some(target) || shared.is_none() {
-                chain_from = Some(target);
-                chain.clear();
-                let mut under = target;
-                while let Some(above) = self.tree.key_node_above(under) {
-                    match &shared {
-                        None => self.record(cx, under, above, &mut chain),
-                        Some((index, records)) => {
-                            let start = index.place(under) * record_length;
-                            chain.extend_from_slice(&records[start..][..record_length]);
-                        }
-                    }
-                    under = above;
-                }
-            }
-            let to = Recipient::Member(self.group.roster.member(slot));
-            let mut draft = self.draft(cx, to, Operation::Create, RECORDS, 0);
-            draft.packed(record_length + chain.len());
-            self.packed_record(&mut draft, leaf, target);
-            draft.packed_bytes(&chain).send();
-        }
-    }
-
-    /// The records of all key nodes but the root, each wrapped once however many members need it.
-    fn shared_records(&self, cx: &mut Context<'_>) -> (NodeIndex, Vec<u8>) {
-        let index: NodeIndex = self.key_nodes().collect();
-        let mut records = Vec::with_capacity(index.nodes().len() * record_length(cx));
-        for &under in index.nodes() {
-            if let Some(target) = self.tree.key_node_above(under) {
-                self.record(cx, under, target, &mut records);
-            }
-        }
-        (index, records)
     }
 
     /// To one member all keys of its path, under its individual key.
@@ -559,21 +524,26 @@ impl Controller {
             count += 1;
         }
         let nodes = &nodes[..count];
+        let mut keys = [const { Cow::Borrowed(NO_KEY) }; LEVELS];
+        for (key, &node) in keys.iter_mut().zip(nodes) {
+            *key = self.draft_key(draft, node);
+        }
         draft.array(3).number(u64::from(under.id())).bytes(&levels[..count]).wrapped(
             kek,
             self.group.epoch,
             bundle_label(under, nodes[0]),
-            nodes.iter().map(|&node| self.key(node)),
+            keys[..count].iter().map(|key| &**key),
         );
     }
 
     /// Appends a record to a packed byte string.
     pub(super) fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+        let (kek, key) = (self.draft_key(draft, under), self.draft_key(draft, target));
         draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
-            self.key(under),
+            &kek,
             self.group.epoch,
             label(under, target),
-            [self.key(target)],
+            [&*key],
         );
     }
 
@@ -581,17 +551,19 @@ impl Controller {
     fn record(&self, cx: &mut Context<'_>, under: Node, target: Node, out: &mut Vec<u8>) {
         out.extend_from_slice(&under.id().to_be_bytes());
         out.extend_from_slice(&target.id().to_be_bytes());
-        let label = label(under, target);
-        cx.wrap_keys(self.key(under), self.group.epoch, label, [self.key(target)], out);
+        let (kek, key) = (self.key(cx, under), self.key(cx, target));
+        cx.wrap_keys(&kek, self.group.epoch, label(under, target), [&*key], out);
     }
 
-    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had before.
+    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had
+    /// before.
     fn refresh_records(&self, cx: &mut Context<'_>, changes: &[Change]) -> Vec<u8> {
         let mut out = Vec::with_capacity(record_length(cx) * changes.len());
         for Change { node, from, old } in changes {
             out.extend_from_slice(&from.id().to_be_bytes());
             out.extend_from_slice(&node.id().to_be_bytes());
-            cx.wrap_keys(old, self.group.epoch, label(*from, *node), [self.key(*node)], &mut out);
+            let key = self.key(cx, *node);
+            cx.wrap_keys(old, self.group.epoch, label(*from, *node), [&*key], &mut out);
         }
         out
     }
@@ -606,112 +578,36 @@ impl Controller {
         (0..self.group.roster.slots() as u32).filter(|&slot| self.group.roster.is_joined(slot))
     }
 
-    pub(super) fn key(&self, node: Node) -> &Key {
-        self.tree.key(node, &self.group.roster)
+    /// Gives a key node a new key.
+    fn renew(&mut self, cx: &mut Context<'_>, node: Node) {
+        self.keys.renew(cx, &mut self.tree, node);
+    }
+
+    /// The key of a key node, or of a member in its slot.
+    pub(super) fn key(&self, cx: &mut Context<'_>, node: Node) -> Cow<'_, Key> {
+        let derive = |master: &Key, label, context: &[u8]| cx.derive(master, label, context);
+        self.keys.key(&self.tree, &self.group.roster, node, derive)
+    }
+
+    /// The same, while a message is being written.
+    fn draft_key(&self, draft: &mut Draft<'_, '_>, node: Node) -> Cow<'_, Key> {
+        let derive = |master: &Key, label, context: &[u8]| draft.derive(master, label, context);
+        self.keys.key(&self.tree, &self.group.roster, node, derive)
     }
 
     pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
-        let root_key = self.key(self.tree.root(&self.group.roster));
-        let group_key = group_key(cx, self.profile, self.group.epoch.next(), root_key);
+        let root_key = self.key(cx, self.tree.root(&self.group.roster));
+        let group_key = group_key(cx, self.profile, self.group.epoch.next(), &root_key);
+        drop(root_key);
         self.group.enter_next(cx, group_key);
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        Self {
-            strategy,
-            profile,
-            degree,
-            membership: Membership::default(),
-            path: Vec::new(),
-            listening: 0,
-        }
-    }
-
-    fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.membership.take_enrolment(message)? {
-            return Ok(());
-        }
-        let header = message.header();
-        let enrolment = self.membership.enrolment()?;
-        let mut body = message.body();
-        let changed = body.number32()?;
-        let keys = NewKeys::parse(cx, header.kind, body)?;
-        let is_broadcast = header.operation == Operation::Add && header.to == Recipient::Group;
-        if is_broadcast && self.membership.is_own_joining(message, changed)? {
-            return Ok(());
-        }
-        let kept = match self.membership.admit(message)? {
-            Admission::Continues => &self.path[..],
-            Admission::StartsAnew => &[],
-        };
-        let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
-        let new = update.open(cx, &keys)?;
-        let path = update.merge(header.operation, changed, new);
-        self.enter(cx, header.epoch, path)
-    }
-
-    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
-    pub(super) fn enter(
-        &mut self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        path: Vec<(Node, Key)>,
-    ) -> Result<(), Error> {
-        let Some((root, root_key)) = path.last() else {
-            return Err(Misbehaviour::NothingForUs.into());
-        };
-        let slot = self.membership.enrolment()?.slot;
-        let top = root.level;
-        let group_key = group_key(cx, self.profile, epoch, root_key);
-        self.path = path;
-        self.listen(cx, slot, top);
-        self.membership.enter(cx, epoch, group_key);
-        Ok(())
-    }
-
-    /// Subscribes to the topics of the member's subtrees, as far as they are used.
-    fn listen(&mut self, cx: &mut Context<'_>, slot: u32, top: u8) {
-        if self.strategy == Strategy::Group || self.profile == Profile::Published {
-            return;
-        }
-        for level in self.listening + 1..=top {
-            let node = Node::above(slot, level, self.degree);
-            cx.event(Event::Subscribed(SubsetId(node.id())));
-        }
-        self.listening = self.listening.max(top);
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        let path = self.path.len() * Key::BYTES;
-        Footprint { permanent: self.membership.key_bytes() + path, temporary: path }
     }
 }
 
 /// A node that an add gave a new key.
 struct Change {
     node: Node,
-    /// The node whose key old members hold and the new key is wrapped under: the node itself, or its
-    /// only child so far where it had no key.
+    /// The node whose key old members hold and the new key is wrapped under: the node itself, or
+    /// its only child so far where it had no key.
     from: Node,
     /// That key.
     old: Key,

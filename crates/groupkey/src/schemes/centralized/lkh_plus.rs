@@ -1,42 +1,54 @@
 //! LKH+: LKH in which an add replaces the keys of the newcomer's path by what a one-way function
 //! makes of them. Who holds a key computes the next one, so that hardly a key is sent.
 //!
-//! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999), the
-//! name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized. Provenance:
-//! reconstructed: the add from a description of the idea, for the papers were not at hand.
+//! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999),
+//! the name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized.
+//! Provenance: reconstructed: the add from a description of the idea, for the papers were not at
+//! hand.
 //!
 //! For every key node v above the newcomer that had a key, `K_v' = F(K_v)`. A node that gets its
 //! second child has no key before (see `key_tree`), and so nothing to start from: it gets a random
 //! one, wrapped for its only child so far. That is the lowest node on the path or none.
 //!
-//! In wrapped keys; p is the number of key nodes above the newcomer after the add, h = log_d n in a
-//! complete tree; s is 1 where the lowest of them gets its second child (in a complete tree of degree
-//! 2, and where the tree grows by a level on top), or else 0:
+//! In wrapped keys; p is the number of key nodes above the newcomer after the add, h = log_d n in
+//! a complete tree; s is 1 where the lowest of them gets its second child (in a complete tree of
+//! degree 2, and where the tree grows by a level on top), or else 0:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | edges of the tree, 2n - 2 for d = 2 | at most h unwraps |
+//! | create, incremental | n unicasts | n·h wraps in n calls, n·h(d - 1)/d - (n - 1)/(d - 1) derivations | at most h unwraps in one call |
 //! | add | 1 unicast, 1 broadcast | p + s wraps, p - s derivations | at most p - s derivations and s unwraps; newcomer p unwraps in one call |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps |
+//! | batch | as in `lkh-group` | as in `lkh-group`, no derivations | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most h wraps in one call | as many unwraps |
 //!
-//! In `sound` the group key is one derivation more on either side. Keys held: as in LKH, controller
-//! n individual keys and one per key node, member at most h + 2. Profiles: those of `lkh-group`, that
-//! is `sound` has degree 4 and derives the group key from the root key, `published` has degree 2 and
-//! uses the root key.
+//! With parameter `creation` 1 (incremental) the controller takes its n members in one after the
+//! other, each of which hashes a path, and sends every member its path in the end: member i,
+//! counted from 0, joins below one key node for each digit of i to the base d that is not 0, and
+//! the lowest of them had no key before if its digit is 1. The formula is the sum of that over a
+//! complete tree.
 //!
-//! Bodies: those of `lkh-group`, but for the broadcast of an add: the newcomer's slot, and a packed
-//! byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to replace follows
-//! from the slot: those of the newcomer's ancestors. The newcomer hears the broadcast and needs it
-//! not.
+//! In `sound` the group key is one derivation more on either side. Keys held: as in LKH,
+//! controller n individual keys and one per key node, member at most h + 2. Profiles: those of
+//! `lkh-group`, that is `sound` has degree 4 and derives the group key from the root key,
+//! `published` has degree 2 and uses the root key.
 //!
-//! Claims: not key independence. A member's keys of one epoch give the root key, and so the group key,
-//! of every later epoch up to the next removal that the key is above. In `sound` a group key alone
-//! gives nothing.
+//! Bodies: those of `lkh-group`, but for the broadcast of an add: the newcomer's slot, and a
+//! packed byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to
+//! replace follows from the slot: those of the newcomer's ancestors. The newcomer hears the
+//! broadcast and needs it not.
+//!
+//! Claims: not key independence. A member's keys of one epoch give the root key, and so the group
+//! key, of every later epoch up to the next removal that the key is above. In `sound` a group key
+//! alone gives nothing.
 //!
 //! Deviations: there are no revision numbers, epochs do their work; a member that missed changes
-//! asks for its path. The creation is LKH's in one go; S002 seems to have measured n single adds. A
-//! removal draws random keys, as in LKH (LKH+2 would derive some of them).
+//! asks for its path. The creation is LKH's in one go, unless asked to be incremental: S002 seems
+//! to have measured n single adds, whose messages are left out here but for the last. A batch is
+//! LKH's, its joins too: who leaves in it may have known any key there is. There is no derived
+//! store (see `lkh`), for a key follows from the one before, not from a master key. A removal
+//! draws random keys, as in LKH (LKH+2 would derive some of them).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,7 +59,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, DEGREE, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{self, Admission, KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
@@ -63,17 +75,21 @@ pub(crate) const SCHEME: Scheme = Scheme {
     class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-    operations: &Operation::MEASURED,
+    operations: &lkh::OPERATIONS,
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: CLAIMS,
     published_claims: CLAIMS,
-    parameters: &[DEGREE],
+    parameters: &[DEGREE, CREATION],
     members: MEMBERS,
     parties: Parties::KeyServer {
         controller: |configuration| {
             let degree = configuration.value(DEGREE.name);
-            Box::new(Controller::new(configuration.profile(), degree))
+            let creation = match configuration.value(CREATION.name) {
+                0 => Creation::Bulk,
+                _ => Creation::Incremental,
+            };
+            Box::new(Controller::new(configuration.profile(), degree, creation))
         },
         member: |configuration, _| {
             let degree = configuration.value(DEGREE.name);
@@ -85,10 +101,31 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
 const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
+/// How a group comes about. That S002 made its groups by single joins is but the likeliest
+/// explanation of how long that took.
+const CREATION: Parameter = Parameter {
+    name: "creation",
+    meaning: "0: all keys are drawn at once, 1: as if the members joined one after the other",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
+
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
+    creation: Creation,
     lkh: lkh::Controller,
+}
+
+/// How a group comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// All keys are drawn at once, and broadcast.
+    Bulk,
+    /// Its members join one after the other, each of which replaces the keys on its path; they are
+    /// sent them in the end.
+    Incremental,
 }
 
 /// A member.
@@ -102,13 +139,33 @@ const NOTICE: u8 = 3;
 
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on.
-    pub fn new(profile: Profile, degree: u32) -> Self {
-        Self { lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
+    pub fn new(profile: Profile, degree: u32, creation: Creation) -> Self {
+        Self { creation, lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
+    }
+
+    /// Puts a newcomer into the tree and replaces the keys above it. Returns their nodes, lowest
+    /// first, and whether the lowest had no key before.
+    fn take_in(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, bool) {
+        let lkh = &mut self.lkh;
+        lkh.tree.occupy(slot);
+        let path: Vec<_> = lkh.tree.path(slot).collect();
+        let newly_keyed = path.first().is_some_and(|&node| lkh.tree.occupied_children(node) == 2);
+        for (place, &node) in path.iter().enumerate() {
+            let key = if place == 0 && newly_keyed {
+                cx.random_key()
+            } else {
+                let old = lkh.key(cx, node);
+                next(cx, &old)
+            };
+            lkh.tree.set_key(node, key);
+        }
+        (path, newly_keyed)
     }
 }
 
 impl KeyServer for Controller {
     const REQUEST: u8 = lkh::Controller::REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         self.lkh.group()
@@ -119,31 +176,41 @@ impl KeyServer for Controller {
     }
 
     fn create(&mut self, cx: &mut Context<'_>) {
-        self.lkh.create(cx);
+        if self.creation == Creation::Bulk {
+            self.lkh.create(cx);
+            return;
+        }
+        for slot in 0..self.lkh.group.roster.slots() as u32 {
+            if self.lkh.group.roster.is_joined(slot) {
+                self.take_in(cx, slot);
+            }
+        }
+        self.lkh.begin_epoch(cx);
+        self.lkh.send_paths(cx);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let (path, newly_keyed) = self.take_in(cx, slot);
         let lkh = &mut self.lkh;
-        let only_child = lkh.occupy(slot);
-        let path: Vec<_> = lkh.tree.path(slot).collect();
-        let newly_keyed = usize::from(only_child.is_some());
-        for (place, &node) in path.iter().enumerate() {
-            let key = if place < newly_keyed { cx.random_key() } else { next(cx, lkh.key(node)) };
-            lkh.tree.set_key(node, key);
-        }
         lkh.begin_epoch(cx);
         lkh.welcome(cx, slot, Operation::Add);
-        let length = newly_keyed * record_length(cx);
+        let length = usize::from(newly_keyed) * record_length(cx);
         let mut draft = lkh.draft(cx, Recipient::Group, Operation::Add, NOTICE, slot);
         draft.packed(length);
-        for (child, &node) in only_child.into_iter().zip(&path) {
-            lkh.packed_record(&mut draft, child, node);
+        if newly_keyed {
+            for only_child in lkh.siblings(path[0], slot) {
+                lkh.packed_record(&mut draft, only_child, path[0]);
+            }
         }
         draft.send();
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.lkh.remove(cx, slot);
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.lkh.batch(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

@@ -18,6 +18,7 @@
 //! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
 //! | add | 1 unicast, 1 broadcast | 2h wraps | newcomer h unwraps in one call, others at most h |
 //! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
+//! | batch | 1 unicast per newcomer, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
 //!
 //! The lowest of the h nodes is contracted (see `key_tree`), so that p = h - 1, and two subtrees get
@@ -31,8 +32,9 @@
 //! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
 //! target: they are those whose keys the member holds.
 //!
-//! Deviations: contraction, and what happens at the root; a member that missed rekeys asks for its
-//! path.
+//! Deviations: contraction, and what happens at the root; a batch is LKH's with random keys, for
+//! one chain leads up one path, and many would meet; there is no derived store (see `lkh`), for a
+//! removal's keys follow from its seed; a member that missed rekeys asks for its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -59,7 +61,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
-    operations: &Operation::MEASURED,
+    operations: &lkh::OPERATIONS,
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
@@ -113,6 +115,7 @@ impl Controller {
 
 impl KeyServer for Controller {
     const REQUEST: u8 = lkh::Controller::REQUEST;
+    const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
         self.lkh.group()
@@ -141,15 +144,19 @@ impl KeyServer for Controller {
             let target = path[place];
             records.extend_from_slice(&under.id().to_be_bytes());
             records.extend_from_slice(&target.id().to_be_bytes());
-            let (kek, label) = (self.lkh.key(under), label(under, target));
+            let (kek, label) = (self.lkh.key(cx, under), label(under, target));
             let epoch = self.lkh.group.epoch.next();
-            cx.wrap_keys(kek, epoch, label, [&chain.seeds[place]], &mut records);
+            cx.wrap_keys(&kek, epoch, label, [&chain.seeds[place]], &mut records);
         }
         for (&node, key) in path.iter().zip(chain.keys) {
             self.lkh.tree.set_key(node, key);
         }
         self.lkh.begin_epoch(cx);
         self.lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
+    }
+
+    fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
+        self.lkh.batch(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

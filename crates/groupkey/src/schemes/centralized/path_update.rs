@@ -47,6 +47,13 @@ pub(crate) struct Records<'a> {
     length: usize,
 }
 
+/// A key that a member got out of a record.
+struct Step {
+    under: Node,
+    target: Node,
+    key: Key,
+}
+
 /// The kind of a message that carries records.
 pub(crate) const RECORDS: u8 = 0;
 /// The kind of a message that carries bundles.
@@ -127,8 +134,32 @@ impl Update<'_> {
     ) -> Result<Vec<(Node, Key)>, Error> {
         match keys {
             NewKeys::Bundles(bundles) => self.open_bundle(cx, bundles),
-            NewKeys::Records(records) => self.follow_records(cx, records),
+            NewKeys::Records(records) => {
+                let steps = self.follow_records(cx, records)?;
+                Ok(steps.into_iter().map(|Step { target, key, .. }| (target, key)).collect())
+            }
         }
+    }
+
+    /// The path after a batch. From the first node with a new key on, every key on the path is new;
+    /// what was held between it and the key that it came under is gone, and nothing below changed.
+    pub(crate) fn follow_batch(
+        &self,
+        cx: &mut Context<'_>,
+        records: &Records<'_>,
+    ) -> Result<Vec<(Node, Key)>, Error> {
+        let steps = self.follow_records(cx, records)?;
+        let Some(&Step { under, target, .. }) = steps.first() else {
+            return Err(Misbehaviour::NothingForUs.into());
+        };
+        let is_chain =
+            |pair: &[Step]| pair[0].target == pair[1].under && pair[1].under < pair[1].target;
+        if !steps.windows(2).all(is_chain) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let untouched = self.kept.iter().filter(|(node, _)| *node <= under && *node < target);
+        let new = steps.into_iter().map(|Step { target, key, .. }| (target, key));
+        Ok(untouched.cloned().chain(new).collect())
     }
 
     /// Follows the records upwards from what the member holds.
@@ -136,8 +167,8 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         records: &Records<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
-        let mut new: Vec<(Node, Key)> = Vec::new();
+    ) -> Result<Vec<Step>, Error> {
+        let mut steps: Vec<Step> = Vec::new();
         for level in 0..LEVELS as u8 {
             let under = Node::above(self.enrolment.slot, level, self.degree);
             let Some((target, wrapped)) = records.find(under) else { continue };
@@ -145,13 +176,13 @@ impl Update<'_> {
                 return Err(Misbehaviour::Malformed.into());
             }
             // A node's own new key comes under its old one, anything else under the newest.
-            let newest = new.iter().find(|(node, _)| *node == under).map(|(_, key)| key);
+            let newest = steps.iter().find(|step| step.target == under).map(|step| &step.key);
             let kek = if target == under { None } else { newest };
             let Some(kek) = kek.or_else(|| self.held(under)) else { continue };
             let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
-            new.push((target, key));
+            steps.push(Step { under, target, key });
         }
-        Ok(new)
+        Ok(steps)
     }
 
     /// Opens the lowest bundle that the member can.

@@ -1,0 +1,139 @@
+//! Where the controller has the keys of its tree from: they were drawn and stand in it, or they are
+//! made of a master key whenever they are used.
+//!
+//! Derived, the key of node v is `F(master, v, version)`, and a new key is one version more, also
+//! where the node was without a key in between. Members cannot tell the difference. No key of the
+//! tree is kept between operations. A creation uses every key many times, so there each is derived
+//! once and kept until all is sent; that takes less than the messages themselves.
+//!
+//! Versions are no secrets. They stand in flat arrays, four bytes a node, as far on each level as
+//! a key ever changed: the tree counts the members below each node in as much, and a map of the
+//! changed nodes alone would be larger as soon as a quarter of them changed.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::schemes::centralized::enrolment::Roster;
+use crate::schemes::centralized::key_tree::{KeyTree, Node};
+use crate::secret::Key;
+
+/// Where the keys of the tree come from.
+#[derive(Debug)]
+pub(super) enum KeyStore {
+    /// From a master key.
+    Derived {
+        /// Drawn when the group is created, and kept as long as the group lives.
+        master: Key,
+        /// How often each node's key changed, by level from 1 and index; what is beyond, never.
+        versions: Vec<Vec<u32>>,
+    },
+    /// They stand in the tree.
+    Stored,
+}
+
+impl KeyStore {
+    pub(super) fn new(derived: bool) -> Self {
+        if derived {
+            Self::Derived { master: Key::default(), versions: Vec::new() }
+        } else {
+            Self::Stored
+        }
+    }
+
+    /// An empty tree for keys of this store.
+    pub(super) const fn tree(&self, degree: u32) -> KeyTree {
+        match self {
+            Self::Derived { .. } => KeyTree::shape(degree),
+            Self::Stored => KeyTree::new(degree),
+        }
+    }
+
+    /// Gives every key node its first key.
+    pub(super) fn draw_all(&mut self, cx: &mut Context<'_>, tree: &mut KeyTree) {
+        match self {
+            Self::Derived { master, .. } => {
+                *master = cx.random_key();
+                tree.begin_to_store_keys();
+                for level in 1..=tree.height() {
+                    let nodes: Vec<_> = tree.key_nodes(level).collect();
+                    for node in nodes {
+                        let derive = |label, context: &[u8]| cx.derive(master, label, context);
+                        tree.set_key(node, node_key(node, 0, derive));
+                    }
+                }
+            }
+            Self::Stored => tree.draw_keys(|| cx.random_key()),
+        }
+    }
+
+    /// The first keys were sent.
+    pub(super) fn rest(&self, tree: &mut KeyTree) {
+        if matches!(self, Self::Derived { .. }) {
+            tree.cease_to_store_keys();
+        }
+    }
+
+    /// Gives a key node a new key.
+    pub(super) fn renew(&mut self, cx: &mut Context<'_>, tree: &mut KeyTree, node: Node) {
+        match self {
+            Self::Derived { versions, .. } => {
+                let (level, index) = (usize::from(node.level) - 1, node.index as usize);
+                if versions.len() <= level {
+                    versions.resize_with(level + 1, Vec::new);
+                }
+                let versions = &mut versions[level];
+                if versions.len() <= index {
+                    versions.resize(index + 1, 0);
+                }
+                // Comes around after 136 years of a change every second.
+                versions[index] = versions[index].wrapping_add(1);
+            }
+            Self::Stored => {
+                tree.set_key(node, cx.random_key());
+            }
+        }
+    }
+
+    /// Drops the key of a node that was contracted.
+    pub(super) fn drop_key(&self, tree: &mut KeyTree, node: Node) {
+        if matches!(self, Self::Stored) {
+            tree.set_key(node, Key::default());
+        }
+    }
+
+    /// The key of a key node, or of a member in its slot; `derive` as in [`Context::derive`].
+    pub(super) fn key<'a>(
+        &'a self,
+        tree: &'a KeyTree,
+        roster: &'a Roster,
+        node: Node,
+        derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
+    ) -> Cow<'a, Key> {
+        match self {
+            Self::Derived { master, versions } if node.level > 0 && !tree.stores_keys() => {
+                let version = versions.get(usize::from(node.level) - 1);
+                let version = version.and_then(|level| level.get(node.index as usize));
+                let derive = |label, context: &[u8]| derive(master, label, context);
+                Cow::Owned(node_key(node, *version.unwrap_or(&0), derive))
+            }
+            _ => Cow::Borrowed(tree.key(node, roster)),
+        }
+    }
+
+    /// Number of keys held for the tree, between operations and in addition during a creation.
+    pub(super) fn held(&self, tree: &KeyTree) -> (usize, usize) {
+        match self {
+            Self::Derived { .. } => (1, tree.key_count()),
+            Self::Stored => (tree.key_count(), 0),
+        }
+    }
+}
+
+/// A version of a node's key; `derive` makes it of the master key.
+fn node_key(node: Node, version: u32, derive: impl FnOnce(&'static str, &[u8]) -> Key) -> Key {
+    let mut context = [0; 8];
+    context[..4].copy_from_slice(&node.id().to_be_bytes());
+    context[4..].copy_from_slice(&version.to_be_bytes());
+    derive("groupkey lkh node key", &context)
+}

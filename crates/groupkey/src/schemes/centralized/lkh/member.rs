@@ -1,0 +1,147 @@
+//! A member's side of LKH: it keeps the keys of its path, and takes the new ones in.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Configuration, DEGREE, Profile};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::lkh::{REQUEST, Strategy};
+use crate::schemes::centralized::path_update::{NewKeys, Update, group_key};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    strategy: Strategy,
+    profile: Profile,
+    pub(crate) degree: u32,
+    pub(crate) membership: Membership,
+    /// The keys above the member's slot, lowest first.
+    pub(crate) path: Vec<(Node, Key)>,
+    /// The epoch in which the member was given its whole path.
+    came: Epoch,
+    /// The level up to which the member listens to its subtrees' topics.
+    listening: u8,
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
+        Self {
+            strategy,
+            profile,
+            degree,
+            membership: Membership::default(),
+            path: Vec::new(),
+            came: Epoch(0),
+            listening: 0,
+        }
+    }
+
+    pub(super) fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
+        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        let header = message.header();
+        let enrolment = self.membership.enrolment()?;
+        let mut body = message.body();
+        let changed = body.number32()?;
+        let keys = NewKeys::parse(cx, header.kind, body)?;
+        let is_broadcast = header.to == Recipient::Group;
+        let is_own_joining = match header.operation {
+            Operation::Add if is_broadcast => self.membership.is_own_joining(message, changed)?,
+            Operation::Batch if is_broadcast => self.has_come_in(header.epoch),
+            _ => false,
+        };
+        if is_own_joining {
+            return Ok(());
+        }
+        let admission = self.membership.admit(message)?;
+        let kept = match admission {
+            Admission::Continues => &self.path[..],
+            Admission::StartsAnew => &[],
+        };
+        let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
+        let path = match &keys {
+            NewKeys::Records(records) if header.operation == Operation::Batch => {
+                update.follow_batch(cx, records)?
+            }
+            _ => {
+                let new = update.open(cx, &keys)?;
+                update.merge(header.operation, changed, new)
+            }
+        };
+        self.enter(cx, header.epoch, path)?;
+        if admission == Admission::StartsAnew {
+            self.came = header.epoch;
+        }
+        Ok(())
+    }
+
+    /// Whether the broadcast of a batch that leads to an epoch has nothing for this member because
+    /// it came with that batch, or has not come yet.
+    fn has_come_in(&self, epoch: Epoch) -> bool {
+        self.membership
+            .group_key()
+            .is_none_or(|(current, _)| epoch == current && epoch == self.came)
+    }
+
+    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
+    pub(crate) fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        path: Vec<(Node, Key)>,
+    ) -> Result<(), Error> {
+        let Some((root, root_key)) = path.last() else {
+            return Err(Misbehaviour::NothingForUs.into());
+        };
+        let slot = self.membership.enrolment()?.slot;
+        let top = root.level;
+        let group_key = group_key(cx, self.profile, epoch, root_key);
+        self.path = path;
+        self.listen(cx, slot, top);
+        self.membership.enter(cx, epoch, group_key);
+        Ok(())
+    }
+
+    /// Subscribes to the topics of the member's subtrees, as far as they are used.
+    fn listen(&mut self, cx: &mut Context<'_>, slot: u32, top: u8) {
+        if self.strategy == Strategy::Group || self.profile == Profile::Published {
+            return;
+        }
+        for level in self.listening + 1..=top {
+            let node = Node::above(slot, level, self.degree);
+            cx.event(Event::Subscribed(SubsetId(node.id())));
+        }
+        self.listening = self.listening.max(top);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let path = self.path.len() * Key::BYTES;
+        Footprint { permanent: self.membership.key_bytes() + path, temporary: path }
+    }
+}
