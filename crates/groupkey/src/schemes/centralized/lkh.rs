@@ -273,7 +273,7 @@ impl Party for Controller {
 impl Controller {
     /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
     /// and so had no key before, returns its first one.
-    fn occupy(&mut self, slot: u32) -> Option<Node> {
+    pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
         self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
         let is_first_key = self.tree.occupied_children(lowest) == 2;

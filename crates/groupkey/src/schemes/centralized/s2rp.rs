@@ -242,10 +242,10 @@ impl Controller {
         for &node in &path {
             let old = self.anchor(cx, node);
             let (under, kek) = match only_child.take() {
-                Some(child) => (child, self.lkh.key(child)),
+                Some(child) => (child, self.key(child)),
                 None => (node, &old),
             };
-            record(cx, epoch, (under, kek), (node, self.lkh.key(node)), &mut records);
+            record(cx, epoch, (under, kek), (node, self.key(node)), &mut records);
         }
         (path, records)
     }
@@ -262,7 +262,7 @@ impl Controller {
             self.chains(0).clear(slot as usize);
         }
         let root = self.lkh.tree.root(&self.lkh.group.roster);
-        let old_root = self.lkh.key(root).clone();
+        let old_root = self.key(root).clone();
         let mut wraps = Vec::new();
         if path.is_empty() {
             // The evicted member shared nothing but the old root, which is gone.
@@ -278,8 +278,8 @@ impl Controller {
         let epoch = self.lkh.group.epoch.next();
         let mut records = Vec::with_capacity(wraps.len() * record_length(cx));
         for (under, target) in wraps {
-            let kek = if under == target { &old_root } else { self.lkh.key(under) };
-            record(cx, epoch, (under, kek), (target, self.lkh.key(target)), &mut records);
+            let kek = if under == target { &old_root } else { self.key(under) };
+            record(cx, epoch, (under, kek), (target, self.key(target)), &mut records);
         }
         (path, records)
     }
@@ -301,8 +301,13 @@ impl Controller {
         self.lkh.group.enter_next(cx, group_key);
     }
 
+    /// The key of a key node, or of a member in its slot.
+    fn key(&self, node: Node) -> &Key {
+        self.lkh.tree.key(node, &self.lkh.group.roster)
+    }
+
     fn root_key(&self) -> &Key {
-        self.lkh.key(self.lkh.tree.root(&self.lkh.group.roster))
+        self.key(self.lkh.tree.root(&self.lkh.group.roster))
     }
 
     /// To all members of a new group their keys. J comes under individual keys: whoever joins later
@@ -318,9 +323,9 @@ impl Controller {
         let slots = (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
         for leaf in slots.map(Node::leaf) {
             if let Some(target) = tree.key_node_above(leaf) {
-                let keys = [lkh.key(target), &self.join_key];
+                let keys = [self.key(target), &self.join_key];
                 draft.packed_number(leaf.id()).packed_number(target.id());
-                draft.packed_wrapped(lkh.key(leaf), epoch, label(leaf, target), keys);
+                draft.packed_wrapped(self.key(leaf), epoch, label(leaf, target), keys);
             }
         }
         draft.packed(nodes_length);
@@ -368,7 +373,7 @@ impl Controller {
             let chains = &self.chains[usize::from(node.level)];
             draft.number(chains.anchored(node.index as usize).0);
         }
-        let mut keys: Vec<_> = path.iter().map(|&node| lkh.key(node)).collect();
+        let mut keys: Vec<_> = path.iter().map(|&node| self.key(node)).collect();
         keys.extend([&self.join_key, &self.command]);
         draft.wrapped(lkh.group.roster.key(slot), lkh.group.epoch, 0, keys).send();
     }
