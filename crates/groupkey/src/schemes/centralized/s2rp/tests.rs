@@ -2,16 +2,20 @@
 //! members take no key to which no chain leads.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
+use crate::error::Misbehaviour;
 use crate::identity::{MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
 use crate::protection::Protection;
+use crate::schemes::centralized::hash_chains::step;
+use crate::wire::Reader;
 
 /// A group, all that was sent, and all that members ever held.
 struct Group {

@@ -1,0 +1,256 @@
+//! The member's side of S2RP.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::Profile;
+use crate::schemes::centralized::hash_chains::{leads_to, step};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    profile: Profile,
+    degree: u32,
+    length: u16,
+    pub(super) membership: Membership,
+    /// The keys above the member's slot, lowest first.
+    pub(super) path: Vec<(Node, Key)>,
+    pub(super) command: Key,
+    pub(super) join_key: Key,
+}
+
+/// What a join or a removal tells all members, parsed and not yet opened.
+struct Change<'a> {
+    slot: u32,
+    /// The levels at which a new key is an anchor, and no hash leads from it to the one before.
+    anchored: &'a [u8],
+    command: Option<Key>,
+    /// The wrapped anchor of a new chain of commands, or nothing.
+    commands: &'a [u8],
+    records: Option<NewKeys<'a>>,
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile, degree: u32, length: u16) -> Self {
+        Self {
+            profile,
+            degree,
+            length,
+            membership: Membership::default(),
+            path: Vec::new(),
+            command: Key::default(),
+            join_key: Key::default(),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        match (message.header().operation, message.header().kind) {
+            (Operation::Create, CREATION) => self.take_tree(cx, message),
+            (Operation::Add | Operation::Remove, UPDATE) => self.follow_update(cx, message),
+            (Operation::Add | Operation::CatchUp, KEYS) => self.take_keys(cx, message),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn take_tree(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let command = body.bytes()?;
+        let leaves = Records::parse(cx, 2, body.bytes()?)?;
+        let records = read_records(cx, body)?;
+        self.membership.admit(message)?;
+        let enrolment = self.membership.enrolment()?;
+        let leaf = Node::leaf(enrolment.slot);
+        let (lowest, wrapped) = leaves.find(leaf).ok_or(Misbehaviour::NothingForUs)?;
+        if lowest <= leaf || !lowest.is_above(enrolment.slot, self.degree) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let mut keys = [Key::default(), Key::default()];
+        cx.unwrap_keys(&enrolment.key, epoch, label(leaf, lowest), wrapped, &mut keys)?;
+        let [key, join_key] = keys;
+        let mut path = vec![(lowest, key)];
+        if let Some(records) = records {
+            let update = Update { degree: self.degree, enrolment, kept: &path, epoch };
+            let above = update.open(cx, &records)?;
+            path.extend(above);
+        }
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        let command = cx.unwrap_key(root_key, epoch, COMMANDS, command)?;
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    /// Somebody joined or was evicted.
+    fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let (operation, epoch) = (message.header().operation, message.header().epoch);
+        let enrolment = self.membership.enrolment()?;
+        let joins = operation == Operation::Add;
+        let change = Change::parse(cx, joins, message.body())?;
+        if joins && self.membership.is_own_joining(message, change.slot)? {
+            return Ok(());
+        }
+        if self.membership.admit(message)? == Admission::StartsAnew {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        // The command comes first: it is cheap, and whoever forges a join does not have it.
+        let mut command = self.command.clone();
+        if let Some(revealed) = change.command {
+            require(step(cx, &revealed) == command)?;
+            command = revealed;
+        }
+        let update = Update { degree: self.degree, enrolment, kept: &self.path, epoch };
+        let mut new = match &change.records {
+            None => Vec::new(),
+            Some(records) => update.open(cx, records)?,
+        };
+        for (node, key) in new.iter().filter(|(node, _)| !change.anchored.contains(&node.level)) {
+            let held = self.held(*node).ok_or(Misbehaviour::Forged)?;
+            require(step(cx, key) == *held)?;
+        }
+        if joins {
+            let is_new = |node| new.iter().any(|&(other, _)| other == node);
+            let mut shared = self.path.clone();
+            shared.retain(|&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
+            // What the newcomer now holds too is new, or stays as published.
+            if self.profile == Profile::Sound && !shared.is_empty() {
+                return Err(Misbehaviour::NothingForUs.into());
+            }
+            new.extend(shared);
+        }
+        let path = update.merge(operation, change.slot, new);
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        if !change.commands.is_empty() {
+            command = cx.unwrap_key(root_key, epoch, COMMANDS, change.commands)?;
+        }
+        let join_key =
+            if joins { next_join_key(cx, &self.join_key) } else { self.join_key.clone() };
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    /// All at once, for a newcomer or for a member that missed changes.
+    fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let (operation, epoch) = (message.header().operation, message.header().epoch);
+        let mut body = message.body();
+        let levels = read_levels(&mut body)?;
+        let anchored = (0..body.array()?).map(|_| body.number().map(Epoch));
+        let anchored = anchored.collect::<Result<Vec<_>, _>>()?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        if anchored.len() != if operation == Operation::CatchUp { levels.len() } else { 0 } {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        self.membership.admit(message)?;
+        let enrolment = self.membership.enrolment()?;
+        let mut keys = vec![Key::default(); levels.len() + 2];
+        cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
+        let (Some(command), Some(join_key)) = (keys.pop(), keys.pop()) else {
+            return Err(Misbehaviour::Malformed.into());
+        };
+        let nodes = levels.iter().map(|&level| Node::above(enrolment.slot, level, self.degree));
+        let path: Vec<_> = nodes.zip(keys).collect();
+        let current = self.membership.group_key().map(|(epoch, _)| epoch);
+        for ((node, key), anchored) in path.iter().zip(anchored) {
+            // A chain that is as old as what the member holds must lead to it.
+            let held = self.held(*node).filter(|_| Some(anchored) <= current);
+            require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
+        }
+        self.enter(cx, epoch, path, join_key, command)
+    }
+
+    fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        path: Vec<(Node, Key)>,
+        join_key: Key,
+        command: Key,
+    ) -> Result<(), Error> {
+        let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        let group_key = group_key(cx, self.profile, epoch, root_key, &join_key);
+        self.path = path;
+        self.join_key = join_key;
+        self.command = command;
+        self.membership.enter(cx, epoch, group_key);
+        Ok(())
+    }
+
+    fn held(&self, node: Node) -> Option<&Key> {
+        self.path.iter().find(|(held, _)| *held == node).map(|(_, key)| key)
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let keys = if self.group_key().is_some() { self.path.len() + 2 } else { 0 };
+        let permanent = self.membership.key_bytes() + keys * Key::BYTES;
+        Footprint { permanent, temporary: keys * Key::BYTES }
+    }
+}
+
+impl<'a> Change<'a> {
+    fn parse(cx: &Context<'_>, joins: bool, mut body: Reader<'a>) -> Result<Self, Error> {
+        let slot = body.number32()?;
+        let anchored = read_levels(&mut body)?;
+        let (command, commands) = (body.bytes()?, body.bytes()?);
+        let command = match command.try_into() {
+            Ok(command) => Some(Key::from_bytes(command)),
+            Err(_) if command.is_empty() => None,
+            Err(_) => return Err(Misbehaviour::Malformed.into()),
+        };
+        // Whatever no chain of a node vouches for, a command must.
+        let due = joins || !anchored.is_empty();
+        if command.is_some() != due || command.is_none() && !commands.is_empty() {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        Ok(Self { slot, anchored, command, commands, records: read_records(cx, body)? })
+    }
+}
+
+/// Refuses what no chain vouches for.
+fn require(vouched_for: bool) -> Result<(), Error> {
+    if vouched_for { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+}
+
+/// Levels above the slots, ascending.
+fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
+    let levels = body.bytes()?;
+    let possible = levels.iter().all(|&level| (1..LEVELS).contains(&usize::from(level)));
+    if !possible || levels.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    Ok(levels)
+}
+
+/// The records that end a body; there may be none.
+fn read_records<'a>(cx: &Context<'_>, mut body: Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
+    if !body.clone().bytes()?.is_empty() {
+        return NewKeys::parse(cx, RECORDS, body).map(Some);
+    }
+    body.bytes()?;
+    body.finish()?;
+    Ok(None)
+}
