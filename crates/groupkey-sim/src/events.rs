@@ -17,13 +17,22 @@ impl<T> EventQueue<T> {
         Self { heap: BinaryHeap::new(), sequence: 0 }
     }
 
-    pub(crate) fn push(&mut self, time: Time, happening: T) {
-        self.heap.push(Entry { time, sequence: self.sequence, happening });
+    /// Gives the event's number, one above that of the event pushed before.
+    pub(crate) fn push(&mut self, time: Time, happening: T) -> u64 {
+        let sequence = self.sequence;
+        self.heap.push(Entry { time, sequence, happening });
         self.sequence += 1;
+        sequence
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
-        self.heap.pop().map(|entry| (entry.time, entry.happening))
+    /// The next event, with its time and number.
+    pub(crate) fn pop(&mut self) -> Option<((Time, u64), T)> {
+        self.heap.pop().map(|entry| ((entry.time, entry.sequence), entry.happening))
+    }
+
+    /// How many events were pushed, above the number of any.
+    pub(crate) const fn numbered(&self) -> u64 {
+        self.sequence
     }
 }
 

@@ -82,7 +82,7 @@ impl LinkProfile {
 }
 
 /// A link direction at work.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     profile: LinkProfile,
     step: u32,

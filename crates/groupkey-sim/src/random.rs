@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers, made when it is first drawn from: most links of a large, clean
 /// network never draw.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stream {
     seed: u64,
     number: u64,

@@ -111,7 +111,7 @@ pub(crate) enum End {
 }
 
 /// One end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     sender: Sender,
     receiver: Receiver,

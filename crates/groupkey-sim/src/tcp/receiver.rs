@@ -12,7 +12,7 @@ const FIRST_SEGMENT_GUESS: u64 = 536;
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
 
 /// Receive state of one end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// Everything before this stream offset has arrived.
     next: u64,

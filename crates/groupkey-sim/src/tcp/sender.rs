@@ -23,7 +23,7 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 const SET_UP_ROUND_TRIPS: u64 = 3;
 
 /// Send state of one end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sender {
     /// First byte not acknowledged (SND.UNA).
     unacknowledged: u64,
@@ -95,7 +95,7 @@ struct Probe {
 }
 
 /// The most recently sent segment known to have arrived (RFC 8985).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rack {
     sent_at: Time,
     end: u64,

@@ -1,0 +1,332 @@
+//! A connection between a client and the broker: TCP and an MQTT session at both ends, a link in
+//! each direction, and what is on the way.
+
+use std::collections::VecDeque;
+
+use crate::ahead::Lead;
+use crate::link::{Link, LinkProfile};
+use crate::mqtt::{Packet, Session};
+use crate::random::Stream;
+use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
+use crate::time::Time;
+use crate::traffic::Traffic;
+
+/// Both ends of a connection, the client's first.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [ConnectionEnd; 2],
+    /// Set while the connection is ahead of the others.
+    pub(crate) lead: Option<Box<Lead>>,
+    pub(crate) closed: bool,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionEnd {
+    pub(crate) path: Path,
+    pub(crate) session: Session,
+    /// Packets written and not yet served by the other end, each with its end in the stream.
+    pub(crate) written: VecDeque<(u64, Packet)>,
+    /// How many of the other end's packets wait in the broker's queue.
+    pub(crate) queued: u32,
+}
+
+/// What there is of an end below MQTT: all that a segment or a timer can change.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) tcp: Endpoint,
+    /// The link to the other end.
+    pub(crate) link: Link,
+    /// Segments on the way to this end, in the order in which they arrive.
+    incoming: VecDeque<Incoming>,
+    /// The earliest timer event that is scheduled, and others that are but were superseded.
+    timer: Due,
+    superseded: Vec<Due>,
+}
+
+/// When something happens, and its number among what was scheduled: what was scheduled first comes
+/// first.
+pub(crate) type Due = (Time, u64);
+
+/// A timer event that never comes.
+pub(crate) const NO_TIMER: Due = (Time::NEVER, u64::MAX);
+
+/// Something that will happen to an end of a connection: 0 is the client's, 1 the broker's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Coming {
+    Segment(usize),
+    Timer(usize),
+}
+
+/// Takes note of what is to come.
+pub(crate) trait Schedule {
+    /// Gives its number, higher than all before.
+    fn schedule(&mut self, time: Time, coming: Coming) -> u64;
+}
+
+/// What a step below MQTT may use.
+pub(crate) struct Step<'a, S> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a TcpProfile,
+    pub(crate) traffic: &'a mut Traffic,
+    /// A buffer for what TCP sends, empty between two uses.
+    pub(crate) out: &'a mut Vec<Segment>,
+    pub(crate) schedule: S,
+}
+
+impl<S> Step<'_, S> {
+    /// The same step, but what follows is noted elsewhere.
+    pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> Step<'_, T> {
+        Step {
+            now: self.now,
+            profile: self.profile,
+            traffic: self.traffic,
+            out: self.out,
+            schedule,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Incoming {
+    due: Due,
+    segment: Segment,
+}
+
+impl Connection {
+    /// A connection over these links, as the set-up leaves it at their nominal delay.
+    pub(crate) fn new(
+        now: Time,
+        links: [LinkProfile; 2],
+        random: [Stream; 2],
+        profile: &TcpProfile,
+    ) -> Self {
+        let round_trip = links[0].initial_delay() + links[1].initial_delay();
+        let [up, down] = links;
+        let [luck_up, luck_down] = random;
+        let end = |end, link, luck| ConnectionEnd {
+            path: Path {
+                tcp: Endpoint::new(now, end, round_trip, profile),
+                link: Link::new(link, luck),
+                incoming: VecDeque::new(),
+                timer: NO_TIMER,
+                superseded: Vec::new(),
+            },
+            session: Session::default(),
+            written: VecDeque::new(),
+            queued: 0,
+        };
+        Self {
+            ends: [end(End::Client, up, luck_up), end(End::Broker, down, luck_down)],
+            lead: None,
+            closed: false,
+        }
+    }
+
+    /// Both ends are closed and forget what was under way.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        for end in &mut self.ends {
+            end.written = VecDeque::new();
+            end.session = Session::default();
+        }
+    }
+
+    /// The packet at `place` in the stream to an end, if it has arrived in full.
+    pub(crate) fn arrived(&self, side: usize, place: u32) -> Option<Packet> {
+        let received = self.ends[side].path.tcp.received();
+        let written = self.ends[1 - side].written.get(place as usize);
+        written.filter(|(end, _)| *end <= received).map(|(_, packet)| *packet)
+    }
+
+    /// Whether no packet has arrived that waits for its end to see to it.
+    pub(crate) fn is_served(&self) -> bool {
+        self.ends.iter().all(|end| end.queued == 0)
+            && (0..2).all(|side| self.arrived(side, 0).is_none())
+    }
+
+    /// How many bytes the first packet under way lacks, in the direction in which it is more.
+    pub(crate) fn lacking(&self) -> u64 {
+        let lacking = |side: usize| {
+            let Some(&(end, _)) = self.ends[1 - side].written.get(self.ends[side].queued as usize)
+            else {
+                return 0;
+            };
+            end.saturating_sub(self.ends[side].path.tcp.received())
+        };
+        lacking(0).max(lacking(1))
+    }
+
+    /// The application at an end writes a packet.
+    pub(crate) fn write<S: Schedule>(
+        &mut self,
+        side: usize,
+        packet: Packet,
+        bytes: u32,
+        step: &mut Step<'_, S>,
+    ) {
+        let end = &mut self.ends[side];
+        end.written.push_back((end.path.tcp.written() + u64::from(bytes), packet));
+        let Step { now, profile, out, .. } = step;
+        end.path.tcp.write(&mut Context { now: *now, profile, out }, bytes);
+        self.transmit(side, step);
+    }
+
+    /// The segment that was scheduled as this arrives; gives whether it brought anything new.
+    pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
+        let path = &mut self.ends[side].path;
+        let Some(Incoming { segment, .. }) = path.incoming.pop_front() else {
+            return false;
+        };
+        if self.closed {
+            return false;
+        }
+        let before = path.tcp.received();
+        let Step { now, profile, out, .. } = step;
+        path.tcp.receive(&mut Context { now: *now, profile, out }, &segment);
+        let news = path.tcp.received() > before;
+        self.transmit(side, step);
+        news
+    }
+
+    /// Whether an end's timer event has a timer to go with it. These events stay scheduled when their
+    /// timer moves: one that comes early is put off.
+    pub(crate) fn timer_is_due<S: Schedule>(
+        &mut self,
+        side: usize,
+        step: &mut Step<'_, S>,
+    ) -> bool {
+        let path = &mut self.ends[side].path;
+        path.timer = NO_TIMER;
+        if self.closed {
+            return false;
+        }
+        let due = path.tcp.deadline() <= step.now;
+        if !due {
+            self.arm(side, step);
+        }
+        due
+    }
+
+    /// An end's timer is due.
+    pub(crate) fn expire<S: Schedule>(
+        &mut self,
+        side: usize,
+        step: &mut Step<'_, S>,
+    ) -> Result<(), GaveUp> {
+        let Step { now, profile, out, .. } = step;
+        let mut cx = Context { now: *now, profile, out };
+        if let Err(gave_up) = self.ends[side].path.tcp.expire(&mut cx) {
+            out.clear();
+            return Err(gave_up);
+        }
+        self.transmit(side, step);
+        Ok(())
+    }
+
+    /// When an end's timer event is scheduled.
+    pub(crate) const fn timer(&self, side: usize) -> Due {
+        self.ends[side].path.timer
+    }
+
+    /// When the next segment arrives at an end.
+    pub(crate) fn next_arrival(&self, side: usize) -> Option<Due> {
+        self.ends[side].path.incoming.front().map(|incoming| incoming.due)
+    }
+
+    /// What comes next, of all that is scheduled.
+    pub(crate) fn next(&self) -> Option<(Due, Coming)> {
+        let sides = (0..2).flat_map(|side| {
+            let timer = Some(self.timer(side)).filter(|timer| *timer != NO_TIMER);
+            [
+                self.next_arrival(side).map(|due| (due, Coming::Segment(side))),
+                timer.map(|due| (due, Coming::Timer(side))),
+            ]
+        });
+        sides.flatten().min_by_key(|(due, _)| *due)
+    }
+
+    /// All that a segment or a timer can change.
+    pub(crate) fn paths(&self) -> [Path; 2] {
+        let [client, broker] = &self.ends;
+        [client.path.clone(), broker.path.clone()]
+    }
+
+    /// Puts back what [`Self::paths`] gave.
+    pub(crate) fn set_paths(&mut self, paths: [Path; 2]) {
+        for (end, path) in self.ends.iter_mut().zip(paths) {
+            end.path = path;
+        }
+    }
+
+    /// Schedules all that is to come once more, in the same order.
+    pub(crate) fn reschedule(&mut self, schedule: &mut impl Schedule) {
+        let mut coming = Vec::new();
+        for (side, end) in self.ends.iter_mut().enumerate() {
+            let path = &mut end.path;
+            if path.timer != NO_TIMER {
+                coming.push((path.timer, Coming::Timer(side), &mut path.timer));
+            }
+            for superseded in &mut path.superseded {
+                coming.push((*superseded, Coming::Timer(side), superseded));
+            }
+            for incoming in &mut path.incoming {
+                coming.push((incoming.due, Coming::Segment(side), &mut incoming.due));
+            }
+        }
+        coming.sort_unstable_by_key(|((_, number), ..)| *number);
+        for ((time, _), what, due) in coming {
+            *due = (time, schedule.schedule(time, what));
+        }
+    }
+
+    /// Puts on the link what TCP sends, and sees to its timer.
+    fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+        let [client, broker] = &mut self.ends;
+        let (from, to) = if side == 0 { (client, broker) } else { (broker, client) };
+        let Step { now, traffic, out, schedule, .. } = step;
+        for segment in out.drain(..) {
+            let bytes = segment.wire_bytes();
+            traffic.segments += 1;
+            traffic.wire_bytes += u64::from(bytes);
+            traffic.retransmissions += u64::from(segment.retransmission);
+            let Some(arrival) = from.path.link.carry(*now, bytes) else {
+                traffic.lost += 1;
+                continue;
+            };
+            let due = (arrival, schedule.schedule(arrival, Coming::Segment(1 - side)));
+            to.path.expect(Incoming { due, segment });
+        }
+        self.arm(side, step);
+    }
+
+    fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+        let path = &mut self.ends[side].path;
+        let deadline = path.tcp.deadline();
+        if deadline >= path.timer.0 {
+            return;
+        }
+        let due = (deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
+        let old = core::mem::replace(&mut path.timer, due);
+        // A superseded event counts again if it comes at the right time.
+        path.superseded.retain(|other| other.0 > step.now);
+        let same = path.superseded.iter().filter(|other| other.0 == deadline);
+        path.timer = same.min().copied().unwrap_or(due);
+        if old != NO_TIMER {
+            path.superseded.push(old);
+        }
+    }
+}
+
+impl Path {
+    /// Links that reorder let a segment overtake others.
+    fn expect(&mut self, incoming: Incoming) {
+        let later = self.incoming.iter().rev().take_while(|other| other.due.0 > incoming.due.0);
+        let place = self.incoming.len() - later.count();
+        if place == self.incoming.len() {
+            self.incoming.push_back(incoming);
+        } else {
+            self.incoming.insert(place, incoming);
+        }
+    }
+}
