@@ -201,7 +201,7 @@ impl Connection {
         if self.closed {
             return false;
         }
-        let due = path.tcp.deadline() <= step.now;
+        let due = path.tcp.deadline(step.profile) <= step.now;
         if !due {
             self.arm(side, step);
         }
@@ -236,14 +236,18 @@ impl Connection {
 
     /// What comes next, of all that is scheduled.
     pub(crate) fn next(&self) -> Option<(Due, Coming)> {
-        let sides = (0..2).flat_map(|side| {
-            let timer = Some(self.timer(side)).filter(|timer| *timer != NO_TIMER);
-            [
-                self.next_arrival(side).map(|due| (due, Coming::Segment(side))),
-                timer.map(|due| (due, Coming::Timer(side))),
-            ]
-        });
-        sides.flatten().min_by_key(|(due, _)| *due)
+        let arrival = |side| self.next_arrival(side).unwrap_or(NO_TIMER);
+        let mut next = (arrival(0), Coming::Segment(0));
+        for other in [
+            (arrival(1), Coming::Segment(1)),
+            (self.timer(0), Coming::Timer(0)),
+            (self.timer(1), Coming::Timer(1)),
+        ] {
+            if other.0 < next.0 {
+                next = other;
+            }
+        }
+        Some(next).filter(|(due, _)| *due != NO_TIMER)
     }
 
     /// All that a segment or a timer can change.
@@ -302,10 +306,9 @@ impl Connection {
 
     fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
         let path = &mut self.ends[side].path;
-        let deadline = path.tcp.deadline();
-        if deadline >= path.timer.0 {
+        let Some(deadline) = path.tcp.deadline_before(path.timer.0, step.profile) else {
             return;
-        }
+        };
         let due = (deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
         let old = core::mem::replace(&mut path.timer, due);
         // A superseded event counts again if it comes at the right time.

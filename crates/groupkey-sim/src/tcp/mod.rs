@@ -140,8 +140,16 @@ impl Endpoint {
     }
 
     /// When `expire` must be called next.
-    pub(crate) fn deadline(&self) -> Time {
-        self.sender.deadline().min(self.receiver.due())
+    pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
+        self.sender.deadline(profile).min(self.receiver.due())
+    }
+
+    /// When `expire` must be called next, if that is before `limit`.
+    pub(crate) fn deadline_before(&self, limit: Time, profile: &TcpProfile) -> Option<Time> {
+        if self.sender.earliest_deadline().min(self.receiver.due()) >= limit {
+            return None;
+        }
+        Some(self.deadline(profile)).filter(|deadline| *deadline < limit)
     }
 
     /// The application writes `bytes`, which leave at once if the window allows (TCP_NODELAY).
@@ -176,7 +184,7 @@ impl Endpoint {
             self.receiver.expire(self.sender.timeout(), cx.profile);
             self.acknowledge(cx);
         }
-        if self.sender.deadline() <= cx.now {
+        if self.sender.deadline(cx.profile) <= cx.now {
             let first = cx.out.len();
             self.sender.expire(cx)?;
             self.stamp(cx, first);

@@ -233,7 +233,12 @@ impl Receiver {
             merged.start = merged.start.min(held.start);
             merged.end = merged.end.max(held.end);
         }
-        self.beyond.splice(first..last, [merged]);
+        if first == last {
+            self.beyond.insert(first, merged);
+        } else {
+            self.beyond[first] = merged;
+            self.beyond.drain(first + 1..last);
+        }
         self.latest = merged;
     }
 

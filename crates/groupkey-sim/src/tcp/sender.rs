@@ -48,7 +48,7 @@ pub(crate) struct Sender {
     estimator: Estimator,
     /// The retransmission timeout with its present back-off.
     timeout: Duration,
-    timer: Option<(Timer, Time)>,
+    timer: Option<(Timer, Wait)>,
     /// When the oldest outstanding segment was first sent again.
     resending_since: Option<Time>,
     /// Timeouts since the last progress.
@@ -71,6 +71,14 @@ enum Timer {
     Probe,
     Reordering,
     Retransmission,
+}
+
+/// A timer's setting. When it fires is worked out only if that is asked for: most timers are set
+/// anew long before.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    from: Time,
+    span: Duration,
 }
 
 /// A segment sent and not yet acknowledged cumulatively.
@@ -199,8 +207,13 @@ impl Sender {
         self.window.cwnd()
     }
 
-    pub(crate) fn deadline(&self) -> Time {
-        self.timer.map_or(Time::NEVER, |(_, at)| at)
+    pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
+        self.timer.map_or(Time::NEVER, |(_, wait)| profile.expiry(wait.from, wait.span))
+    }
+
+    /// A time before which the deadline does not lie.
+    pub(crate) fn earliest_deadline(&self) -> Time {
+        self.timer.map_or(Time::NEVER, |(_, wait)| wait.from + wait.span)
     }
 
     pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
@@ -502,10 +515,10 @@ impl Sender {
         }
         let spare =
             if self.flight.len() == 1 { cx.profile.minimum_variance } else { LEAST_TIMEOUT };
-        let mut wait = cx.profile.rounded(self.estimator.srtt() * 2 + spare);
+        let mut wait = self.estimator.srtt() * 2 + spare;
         let rest = if restarted { self.timeout } else { self.rest_of_timeout(cx) };
         if rest > Duration::ZERO {
-            wait = wait.min(cx.profile.rounded(rest));
+            wait = wait.min(rest);
         }
         self.set_timer(cx, Timer::Probe, wait);
         true
@@ -532,7 +545,7 @@ impl Sender {
     }
 
     fn set_timer(&mut self, cx: &Context<'_>, timer: Timer, wait: Duration) {
-        self.timer = Some((timer, cx.profile.expiry(cx.now, wait)));
+        self.timer = Some((timer, Wait { from: cx.now, span: wait }));
     }
 }
 

@@ -41,7 +41,12 @@ impl Rig {
         let until = Time::ZERO + Duration::from_millis(until_ms);
         loop {
             let arrival = self.on_the_way.iter().map(|(at, ..)| *at).min().unwrap_or(Time::NEVER);
-            let timer = self.ends.iter().map(Endpoint::deadline).min().unwrap_or(Time::NEVER);
+            let timer = self
+                .ends
+                .iter()
+                .map(|end| end.deadline(&self.profile))
+                .min()
+                .unwrap_or(Time::NEVER);
             if arrival.min(timer) > until {
                 self.now = until;
                 return self;
@@ -52,7 +57,7 @@ impl Rig {
                 let (_, to, segment) = self.on_the_way.remove(first);
                 self.step(to, |endpoint, cx| endpoint.receive(cx, &segment));
             } else {
-                let end = usize::from(self.ends[BROKER].deadline() == timer);
+                let end = usize::from(self.ends[BROKER].deadline(&self.profile) == timer);
                 self.step(end, |endpoint, cx| endpoint.expire(cx).expect("gives up later"));
             }
         }
@@ -215,7 +220,7 @@ fn a_peer_that_never_answers_is_given_up() {
     rig.write(CLIENT, 100);
     rig.run(4_900);
     let mut out = Vec::new();
-    let deadline = rig.ends[CLIENT].deadline();
+    let deadline = rig.ends[CLIENT].deadline(&rig.profile);
     let mut cx = Context { now: deadline, profile: &rig.profile, out: &mut out };
     assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));
 }
