@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::connection::{Coming, Connection, Path, Schedule, Step};
-use crate::tcp::{Segment, TcpProfile};
+use crate::tcp::TcpProfile;
 use crate::time::Time;
 use crate::traffic::Traffic;
 
@@ -172,19 +172,13 @@ impl Numbers {
         until: Time,
     ) -> Course {
         let mut course = Course::begin(now);
-        let mut out: Vec<Segment> = Vec::new();
         while course.events < events {
             let Some((due, coming)) = connection.next() else { break };
             if due.0 >= until {
                 break;
             }
-            let mut step = Step {
-                now: due.0,
-                profile,
-                traffic: &mut course.traffic,
-                out: &mut out,
-                schedule: &mut *self,
-            };
+            let mut step =
+                Step { now: due.0, profile, traffic: &mut course.traffic, schedule: &mut *self };
             match coming {
                 Coming::Segment(side) => {
                     let news = connection.arrive(side, &mut step);

@@ -37,8 +37,9 @@ pub(crate) struct Path {
     pub(crate) tcp: Endpoint,
     /// The link to the other end.
     pub(crate) link: Link,
-    /// Segments on the way to this end, in the order in which they arrive.
-    incoming: VecDeque<Incoming>,
+    /// Segments on the way to this end, in the order in which they arrive, and when they do.
+    incoming: VecDeque<Segment>,
+    arrivals: VecDeque<Due>,
     /// The earliest timer event that is scheduled, and others that are but were superseded.
     timer: Due,
     superseded: Vec<Due>,
@@ -69,28 +70,18 @@ pub(crate) struct Step<'a, S> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
     pub(crate) traffic: &'a mut Traffic,
-    /// A buffer for what TCP sends, empty between two uses.
-    pub(crate) out: &'a mut Vec<Segment>,
     pub(crate) schedule: S,
 }
 
 impl<S> Step<'_, S> {
+    const fn context<'c>(&'c self, out: &'c mut VecDeque<Segment>) -> Context<'c> {
+        Context { now: self.now, profile: self.profile, out }
+    }
+
     /// The same step, but what follows is noted elsewhere.
     pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> Step<'_, T> {
-        Step {
-            now: self.now,
-            profile: self.profile,
-            traffic: self.traffic,
-            out: self.out,
-            schedule,
-        }
+        Step { now: self.now, profile: self.profile, traffic: self.traffic, schedule }
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Incoming {
-    due: Due,
-    segment: Segment,
 }
 
 impl Connection {
@@ -109,6 +100,7 @@ impl Connection {
                 tcp: Endpoint::new(now, end, round_trip, profile),
                 link: Link::new(link, luck),
                 incoming: VecDeque::new(),
+                arrivals: VecDeque::new(),
                 timer: NO_TIMER,
                 superseded: Vec::new(),
             },
@@ -167,23 +159,21 @@ impl Connection {
     ) {
         let end = &mut self.ends[side];
         end.written.push_back((end.path.tcp.written() + u64::from(bytes), packet));
-        let Step { now, profile, out, .. } = step;
-        end.path.tcp.write(&mut Context { now: *now, profile, out }, bytes);
+        let (from, to) = self.ends_from(side);
+        from.tcp.write(&mut step.context(&mut to.incoming), bytes);
         self.transmit(side, step);
     }
 
     /// The segment that was scheduled as this arrives; gives whether it brought anything new.
     pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
-        let path = &mut self.ends[side].path;
-        let Some(Incoming { segment, .. }) = path.incoming.pop_front() else {
-            return false;
-        };
-        if self.closed {
-            return false;
-        }
+        let closed = self.closed;
+        let (path, peer) = self.ends_from(side);
+        path.arrivals.pop_front();
         let before = path.tcp.received();
-        let Step { now, profile, out, .. } = step;
-        path.tcp.receive(&mut Context { now: *now, profile, out }, &segment);
+        if let Some(segment) = path.incoming.front().filter(|_| !closed) {
+            path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
+        }
+        path.incoming.pop_front();
         let news = path.tcp.received() > before;
         self.transmit(side, step);
         news
@@ -214,14 +204,13 @@ impl Connection {
         side: usize,
         step: &mut Step<'_, S>,
     ) -> Result<(), GaveUp> {
-        let Step { now, profile, out, .. } = step;
-        let mut cx = Context { now: *now, profile, out };
-        if let Err(gave_up) = self.ends[side].path.tcp.expire(&mut cx) {
-            out.clear();
-            return Err(gave_up);
+        let (path, peer) = self.ends_from(side);
+        let result = path.tcp.expire(&mut step.context(&mut peer.incoming));
+        match result {
+            Ok(()) => self.transmit(side, step),
+            Err(GaveUp) => peer.incoming.truncate(peer.arrivals.len()),
         }
-        self.transmit(side, step);
-        Ok(())
+        result
     }
 
     /// When an end's timer event is scheduled.
@@ -231,7 +220,7 @@ impl Connection {
 
     /// When the next segment arrives at an end.
     pub(crate) fn next_arrival(&self, side: usize) -> Option<Due> {
-        self.ends[side].path.incoming.front().map(|incoming| incoming.due)
+        self.ends[side].path.arrivals.front().copied()
     }
 
     /// What comes next, of all that is scheduled.
@@ -274,8 +263,8 @@ impl Connection {
             for superseded in &mut path.superseded {
                 coming.push((*superseded, Coming::Timer(side), superseded));
             }
-            for incoming in &mut path.incoming {
-                coming.push((incoming.due, Coming::Segment(side), &mut incoming.due));
+            for arrival in &mut path.arrivals {
+                coming.push((*arrival, Coming::Segment(side), arrival));
             }
         }
         coming.sort_unstable_by_key(|((_, number), ..)| *number);
@@ -286,22 +275,31 @@ impl Connection {
 
     /// Puts on the link what TCP sends, and sees to its timer.
     fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
-        let [client, broker] = &mut self.ends;
-        let (from, to) = if side == 0 { (client, broker) } else { (broker, client) };
-        let Step { now, traffic, out, schedule, .. } = step;
-        for segment in out.drain(..) {
+        let (from, to) = self.ends_from(side);
+        while let Some(segment) = to.incoming.get(to.arrivals.len()) {
             let bytes = segment.wire_bytes();
-            traffic.segments += 1;
-            traffic.wire_bytes += u64::from(bytes);
-            traffic.retransmissions += u64::from(segment.retransmission);
-            let Some(arrival) = from.path.link.carry(*now, bytes) else {
-                traffic.lost += 1;
-                continue;
-            };
-            let due = (arrival, schedule.schedule(arrival, Coming::Segment(1 - side)));
-            to.path.expect(Incoming { due, segment });
+            step.traffic.segments += 1;
+            step.traffic.wire_bytes += u64::from(bytes);
+            step.traffic.retransmissions += u64::from(segment.retransmission);
+            if let Some(arrival) = from.link.carry(step.now, bytes) {
+                let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
+                to.expect((arrival, number));
+            } else {
+                step.traffic.lost += 1;
+                to.incoming.remove(to.arrivals.len());
+            }
         }
         self.arm(side, step);
+    }
+
+    /// An end and the other one, below MQTT.
+    const fn ends_from(&mut self, side: usize) -> (&mut Path, &mut Path) {
+        let [client, broker] = &mut self.ends;
+        if side == 0 {
+            (&mut client.path, &mut broker.path)
+        } else {
+            (&mut broker.path, &mut client.path)
+        }
     }
 
     fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
@@ -322,14 +320,19 @@ impl Connection {
 }
 
 impl Path {
-    /// Links that reorder let a segment overtake others.
-    fn expect(&mut self, incoming: Incoming) {
-        let later = self.incoming.iter().rev().take_while(|other| other.due.0 > incoming.due.0);
-        let place = self.incoming.len() - later.count();
-        if place == self.incoming.len() {
-            self.incoming.push_back(incoming);
-        } else {
-            self.incoming.insert(place, incoming);
+    /// When the first of the segments arrives of which it was not known. Links that reorder let it
+    /// overtake others.
+    fn expect(&mut self, due: Due) {
+        let last = self.arrivals.len();
+        let later = self.arrivals.iter().rev().take_while(|other| other.0 > due.0);
+        let place = last - later.count();
+        if place == last {
+            self.arrivals.push_back(due);
+            return;
+        }
+        self.arrivals.insert(place, due);
+        if let Some(segment) = self.incoming.remove(last) {
+            self.incoming.insert(place, segment);
         }
     }
 }

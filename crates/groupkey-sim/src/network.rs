@@ -13,7 +13,6 @@ use crate::link::LinkProfile;
 use crate::mqtt::{Packet, Publication, Rules};
 use crate::random::Stream;
 use crate::slab::Slab;
-use crate::tcp::Segment;
 use crate::time::Time;
 use crate::traffic::Traffic;
 
@@ -105,8 +104,6 @@ pub struct Network {
     in_handling: Slab<Event>,
     wake_ups: Slab<u64>,
     traffic: Traffic,
-    /// Segments that a TCP step sends, kept to reuse its memory.
-    out: Vec<Segment>,
 }
 
 /// What the event queue holds; numbers refer to slabs, clients or connection ends.
@@ -154,7 +151,6 @@ impl Network {
             in_handling: Slab::new(),
             wake_ups: Slab::new(),
             traffic: Traffic::NONE,
-            out: Vec::new(),
         }
     }
 
@@ -305,7 +301,6 @@ impl Network {
             now: self.now,
             profile: &self.config.tcp,
             traffic: &mut self.traffic,
-            out: &mut self.out,
             schedule: Queue { events: &mut self.events, connection: number },
         };
         (&mut self.connections[number as usize], step)

@@ -12,6 +12,8 @@ mod window;
 
 pub use profile::TcpProfile;
 
+use std::collections::VecDeque;
+
 use receiver::Receiver;
 use sender::Sender;
 
@@ -89,10 +91,18 @@ impl SelectiveAcknowledgement {
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
-    pub(crate) out: &'a mut Vec<Segment>,
+    /// What is sent, behind what is on the way already.
+    pub(crate) out: &'a mut VecDeque<Segment>,
 }
 
 impl Context<'_> {
+    /// A segment to send, to be filled in where it lies.
+    fn send(&mut self) -> &mut Segment {
+        self.out.push_back(Segment::default());
+        let last = self.out.len() - 1;
+        &mut self.out[last]
+    }
+
     /// The timestamp clock.
     fn clock(&self) -> u32 {
         (self.now.as_nanos() / 1_000_000) as u32
@@ -193,16 +203,20 @@ impl Endpoint {
     }
 
     fn acknowledge(&mut self, cx: &mut Context<'_>) {
-        let mut segment =
-            Segment { sequence: self.sender.next(), timestamp: cx.clock(), ..Segment::default() };
-        self.receiver.stamp(&mut segment, cx.profile);
-        cx.out.push(segment);
+        let (timestamp, profile) = (cx.clock(), cx.profile);
+        let segment = cx.send();
+        segment.sequence = self.sender.next();
+        segment.timestamp = timestamp;
+        self.receiver.stamp(segment, profile);
     }
 
     /// Data segments carry the acknowledgement too.
     fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+        if cx.out.len() == first {
+            return;
+        }
         let clock = cx.clock();
-        for segment in &mut cx.out[first..] {
+        for segment in cx.out.range_mut(first..) {
             segment.timestamp = clock;
             self.receiver.answers(cx.now);
             self.receiver.stamp(segment, cx.profile);

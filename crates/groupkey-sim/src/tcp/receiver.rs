@@ -174,7 +174,7 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, segment: &mut Segment, profile: &TcpProfile) {
         segment.acknowledgement = self.next;
         segment.echo = self.echo;
-        segment.selective = self.report();
+        self.report(&mut segment.selective);
         if self.owed && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -255,14 +255,13 @@ impl Receiver {
     }
 
     /// The SACK option: a duplicate first (RFC 2883), then the latest block, then others.
-    fn report(&self) -> SelectiveAcknowledgement {
-        let mut report = SelectiveAcknowledgement::default();
+    fn report(&self, report: &mut SelectiveAcknowledgement) {
         if let Some(range) = self.duplicate {
             report.push(range);
             report.duplicate = true;
         }
         if self.beyond.is_empty() {
-            return report;
+            return;
         }
         let latest = self.beyond.iter().position(|held| *held == self.latest);
         if let Some(index) = latest {
@@ -273,6 +272,5 @@ impl Receiver {
                 report.push(*held);
             }
         }
-        report
     }
 }

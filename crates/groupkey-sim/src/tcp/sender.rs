@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::window::{Size, Window};
-use super::{Context, GaveUp, Segment};
+use super::{Context, GaveUp, Range, Segment};
 use crate::time::{Duration, Time};
 
 /// Added to a probe's timeout when more than one segment is out, and to a reordering timeout.
@@ -41,6 +41,8 @@ pub(crate) struct Sender {
     high: u64,
     window: Window,
     probe: Option<Probe>,
+    /// The selective acknowledgement seen last.
+    known: [Range; 3],
     rack: Rack,
     undo: Option<Undo>,
     /// Looking for evidence that the timeout was spurious (F-RTO, RFC 5682).
@@ -171,6 +173,7 @@ impl Sender {
             high: 0,
             window: Window::new(profile.initial_window),
             probe: None,
+            known: Default::default(),
             rack: Rack::default(),
             undo: None,
             doubting: false,
@@ -323,7 +326,9 @@ impl Sender {
         let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
         let first = self.flight.is_empty();
         let (start, end) = (self.next, self.next + length);
-        cx.out.push(Segment { sequence: start, length: length as u32, ..Segment::default() });
+        let segment = cx.send();
+        segment.sequence = start;
+        segment.length = length as u32;
         self.flight.push_back(Sent {
             start,
             end,
@@ -364,10 +369,22 @@ impl Sender {
             }
         }
         for &range in segment.selective.held() {
-            for index in self.indices_within(range.start, range.end) {
-                self.take_sacked(cx, index, findings);
+            // Most blocks were reported before.
+            if self.known.contains(&range) {
+                continue;
+            }
+            let range_ends = range.end;
+            for index in 0..self.flight.len() {
+                let sent = &self.flight[index];
+                if sent.end > range_ends {
+                    break;
+                }
+                if sent.start >= range.start && !sent.sacked {
+                    self.take_sacked(cx, index, findings);
+                }
             }
         }
+        self.known = segment.selective.blocks;
     }
 
     fn take_sacked(&mut self, cx: &Context<'_>, index: usize, findings: &mut Findings) {
@@ -552,7 +569,7 @@ impl Sender {
 impl Rack {
     /// Whether the latest arrival was sent after `sent`.
     fn is_after(&self, sent: &Sent) -> bool {
-        (self.sent_at, self.end) > (sent.sent_at, sent.end)
+        (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
     milliseconds,
 };
-use crate::tcp::{Context, GaveUp, Segment};
+use crate::tcp::{Context, GaveUp};
 use crate::time::Duration;
 
 impl Sender {
@@ -127,7 +127,7 @@ impl Sender {
         let allowed = self.rack.rtt + self.reordering_window();
         let mut longest = None;
         for sent in &mut self.flight {
-            if sent.sacked || (sent.lost && !sent.resent) || !self.rack.is_after(sent) {
+            if sent.sacked | (sent.lost & !sent.resent) | !self.rack.is_after(sent) {
                 continue;
             }
             let elapsed = cx.now.since(sent.sent_at);
@@ -217,12 +217,10 @@ impl Sender {
         let sent = &mut self.flight[index];
         sent.sent_at = cx.now;
         sent.ever_resent = true;
-        cx.out.push(Segment {
-            sequence: sent.start,
-            length: (sent.end - sent.start) as u32,
-            retransmission: true,
-            ..Segment::default()
-        });
+        let segment = cx.send();
+        segment.sequence = sent.start;
+        segment.length = (sent.end - sent.start) as u32;
+        segment.retransmission = true;
         self.last_sent = cx.now;
     }
 
