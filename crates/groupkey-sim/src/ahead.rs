@@ -174,15 +174,23 @@ impl Numbers {
         let mut course = Course::begin(now);
         while course.events < events {
             let Some((due, coming)) = connection.next() else { break };
-            if due.0 >= until {
+            if due.time() >= until {
                 break;
             }
-            let mut step =
-                Step { now: due.0, profile, traffic: &mut course.traffic, schedule: &mut *self };
+            let mut step = Step {
+                now: due.time(),
+                profile,
+                traffic: &mut course.traffic,
+                schedule: &mut *self,
+            };
             match coming {
                 Coming::Segment(side) => {
-                    let news = connection.arrive(side, &mut step);
-                    course.at = due.0;
+                    // Apart, so that the compiler knows which side it is.
+                    let news = match side {
+                        0 => connection.arrive(0, &mut step),
+                        _ => connection.arrive(1, &mut step),
+                    };
+                    course.at = due.time();
                     course.events += 1;
                     if news && connection.arrived(side, 0).is_some() {
                         course.stop = Stop::Arrived(side);
@@ -194,7 +202,7 @@ impl Numbers {
                         continue;
                     }
                     let result = connection.expire(side, &mut step);
-                    course.at = due.0;
+                    course.at = due.time();
                     course.events += 1;
                     if result.is_err() {
                         course.stop = Stop::GaveUp;

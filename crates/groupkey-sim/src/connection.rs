@@ -8,7 +8,7 @@ use crate::link::{Link, LinkProfile};
 use crate::mqtt::{Packet, Session};
 use crate::random::Stream;
 use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
-use crate::time::Time;
+use crate::time::{Due, Time};
 use crate::traffic::Traffic;
 
 /// Both ends of a connection, the client's first.
@@ -37,20 +37,16 @@ pub(crate) struct Path {
     pub(crate) tcp: Endpoint,
     /// The link to the other end.
     pub(crate) link: Link,
-    /// Segments on the way to this end, in the order in which they arrive, and when they do.
+    /// Segments on the way to this end, in the order in which they arrive, and how many they are:
+    /// what TCP has just sent, and no link has carried yet, lies behind them.
     incoming: VecDeque<Segment>,
-    arrivals: VecDeque<Due>,
+    on_the_way: usize,
+    /// When the latest of all arrives.
+    latest: Time,
     /// The earliest timer event that is scheduled, and others that are but were superseded.
     timer: Due,
     superseded: Vec<Due>,
 }
-
-/// When something happens, and its number among what was scheduled: what was scheduled first comes
-/// first.
-pub(crate) type Due = (Time, u64);
-
-/// A timer event that never comes.
-pub(crate) const NO_TIMER: Due = (Time::NEVER, u64::MAX);
 
 /// Something that will happen to an end of a connection: 0 is the client's, 1 the broker's.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +96,9 @@ impl Connection {
                 tcp: Endpoint::new(now, end, round_trip, profile),
                 link: Link::new(link, luck),
                 incoming: VecDeque::new(),
-                arrivals: VecDeque::new(),
-                timer: NO_TIMER,
+                on_the_way: 0,
+                latest: Time::ZERO,
+                timer: Due::NEVER,
                 superseded: Vec::new(),
             },
             session: Session::default(),
@@ -165,10 +162,11 @@ impl Connection {
     }
 
     /// The segment that was scheduled as this arrives; gives whether it brought anything new.
+    #[inline(always)]
     pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
         let closed = self.closed;
         let (path, peer) = self.ends_from(side);
-        path.arrivals.pop_front();
+        path.on_the_way -= 1;
         let before = path.tcp.received();
         if let Some(segment) = path.incoming.front().filter(|_| !closed) {
             path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
@@ -187,7 +185,7 @@ impl Connection {
         step: &mut Step<'_, S>,
     ) -> bool {
         let path = &mut self.ends[side].path;
-        path.timer = NO_TIMER;
+        path.timer = Due::NEVER;
         if self.closed {
             return false;
         }
@@ -208,7 +206,7 @@ impl Connection {
         let result = path.tcp.expire(&mut step.context(&mut peer.incoming));
         match result {
             Ok(()) => self.transmit(side, step),
-            Err(GaveUp) => peer.incoming.truncate(peer.arrivals.len()),
+            Err(GaveUp) => peer.incoming.truncate(peer.on_the_way),
         }
         result
     }
@@ -220,12 +218,12 @@ impl Connection {
 
     /// When the next segment arrives at an end.
     pub(crate) fn next_arrival(&self, side: usize) -> Option<Due> {
-        self.ends[side].path.arrivals.front().copied()
+        self.ends[side].path.incoming.front().map(|segment| segment.due)
     }
 
     /// What comes next, of all that is scheduled.
     pub(crate) fn next(&self) -> Option<(Due, Coming)> {
-        let arrival = |side| self.next_arrival(side).unwrap_or(NO_TIMER);
+        let arrival = |side: usize| self.next_arrival(side).unwrap_or(Due::NEVER);
         let mut next = (arrival(0), Coming::Segment(0));
         for other in [
             (arrival(1), Coming::Segment(1)),
@@ -236,7 +234,7 @@ impl Connection {
                 next = other;
             }
         }
-        Some(next).filter(|(due, _)| *due != NO_TIMER)
+        Some(next).filter(|(due, _)| *due != Due::NEVER)
     }
 
     /// All that a segment or a timer can change.
@@ -257,42 +255,49 @@ impl Connection {
         let mut coming = Vec::new();
         for (side, end) in self.ends.iter_mut().enumerate() {
             let path = &mut end.path;
-            if path.timer != NO_TIMER {
+            if path.timer != Due::NEVER {
                 coming.push((path.timer, Coming::Timer(side), &mut path.timer));
             }
             for superseded in &mut path.superseded {
                 coming.push((*superseded, Coming::Timer(side), superseded));
             }
-            for arrival in &mut path.arrivals {
-                coming.push((*arrival, Coming::Segment(side), arrival));
+            for segment in &mut path.incoming {
+                coming.push((segment.due, Coming::Segment(side), &mut segment.due));
             }
         }
-        coming.sort_unstable_by_key(|((_, number), ..)| *number);
-        for ((time, _), what, due) in coming {
-            *due = (time, schedule.schedule(time, what));
+        coming.sort_unstable_by_key(|(due, ..)| due.number());
+        for (was, what, due) in coming {
+            *due = Due::new(was.time(), schedule.schedule(was.time(), what));
         }
     }
 
     /// Puts on the link what TCP sends, and sees to its timer.
+    #[inline(always)]
     fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
         let (from, to) = self.ends_from(side);
-        while let Some(segment) = to.incoming.get(to.arrivals.len()) {
+        while let Some(segment) = to.incoming.get_mut(to.on_the_way) {
             let bytes = segment.wire_bytes();
             step.traffic.segments += 1;
             step.traffic.wire_bytes += u64::from(bytes);
             step.traffic.retransmissions += u64::from(segment.retransmission);
-            if let Some(arrival) = from.link.carry(step.now, bytes) {
-                let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
-                to.expect((arrival, number));
-            } else {
+            let Some(arrival) = from.link.carry(step.now, bytes) else {
                 step.traffic.lost += 1;
-                to.incoming.remove(to.arrivals.len());
+                to.incoming.remove(to.on_the_way);
+                continue;
+            };
+            let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
+            segment.due = Due::new(arrival, number);
+            to.on_the_way += 1;
+            if arrival < to.latest {
+                to.let_overtake();
             }
+            to.latest = to.latest.max(arrival);
         }
         self.arm(side, step);
     }
 
     /// An end and the other one, below MQTT.
+    #[inline(always)]
     const fn ends_from(&mut self, side: usize) -> (&mut Path, &mut Path) {
         let [client, broker] = &mut self.ends;
         if side == 0 {
@@ -302,35 +307,31 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
         let path = &mut self.ends[side].path;
-        let Some(deadline) = path.tcp.deadline_before(path.timer.0, step.profile) else {
+        let Some(deadline) = path.tcp.deadline_before(path.timer.time(), step.profile) else {
             return;
         };
-        let due = (deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
+        let due = Due::new(deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
         let old = core::mem::replace(&mut path.timer, due);
         // A superseded event counts again if it comes at the right time.
-        path.superseded.retain(|other| other.0 > step.now);
-        let same = path.superseded.iter().filter(|other| other.0 == deadline);
+        path.superseded.retain(|other| other.time() > step.now);
+        let same = path.superseded.iter().filter(|other| other.time() == deadline);
         path.timer = same.min().copied().unwrap_or(due);
-        if old != NO_TIMER {
+        if old != Due::NEVER {
             path.superseded.push(old);
         }
     }
 }
 
 impl Path {
-    /// When the first of the segments arrives of which it was not known. Links that reorder let it
-    /// overtake others.
-    fn expect(&mut self, due: Due) {
-        let last = self.arrivals.len();
-        let later = self.arrivals.iter().rev().take_while(|other| other.0 > due.0);
-        let place = last - later.count();
-        if place == last {
-            self.arrivals.push_back(due);
-            return;
-        }
-        self.arrivals.insert(place, due);
+    /// The last segment comes before those that arrive later.
+    fn let_overtake(&mut self) {
+        let last = self.on_the_way - 1;
+        let Some(segment) = self.incoming.get(last) else { return };
+        let earlier = self.incoming.iter().take(last).rev();
+        let place = last - earlier.take_while(|other| other.due > segment.due).count();
         if let Some(segment) = self.incoming.remove(last) {
             self.incoming.insert(place, segment);
         }

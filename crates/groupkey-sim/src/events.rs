@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::time::Time;
+use crate::time::{Due, Time};
 
 /// A priority queue ordered by (time, order of insertion).
 #[derive(Debug)]
@@ -25,9 +25,9 @@ impl<T> EventQueue<T> {
         sequence
     }
 
-    /// The next event, with its time and number.
-    pub(crate) fn pop(&mut self) -> Option<((Time, u64), T)> {
-        self.heap.pop().map(|entry| ((entry.time, entry.sequence), entry.happening))
+    /// The next event, and when it is.
+    pub(crate) fn pop(&mut self) -> Option<(Due, T)> {
+        self.heap.pop().map(|entry| (Due::new(entry.time, entry.sequence), entry.happening))
     }
 
     /// How many events were pushed, above the number of any.

@@ -7,13 +7,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::ahead::{self, Course, Lead, Stop};
 use crate::config::{NetworkConfig, Processing};
-use crate::connection::{Coming, Connection, ConnectionEnd, Due, Schedule, Step};
+use crate::connection::{Coming, Connection, ConnectionEnd, Schedule, Step};
 use crate::events::EventQueue;
 use crate::link::LinkProfile;
 use crate::mqtt::{Packet, Publication, Rules};
 use crate::random::Stream;
 use crate::slab::Slab;
-use crate::time::Time;
+use crate::time::{Due, Time};
 use crate::traffic::Traffic;
 
 /// The caller's tag for a message; the network never holds a payload.
@@ -229,8 +229,8 @@ impl Network {
             if !self.is_valid(due, happening) {
                 continue;
             }
-            debug_assert!(due.0 >= self.now, "time goes forward");
-            self.now = due.0;
+            debug_assert!(due.time() >= self.now, "time goes forward");
+            self.now = due.time();
             self.passed += match happening {
                 Happening::Meeting(number) => self.meet(number),
                 _ => 1,
@@ -280,7 +280,7 @@ impl Network {
             }
             Happening::Meeting(number) => {
                 let lead = &self.connections[number as usize].lead;
-                lead.as_ref().is_some_and(|lead| lead.meeting == Some(due.1))
+                lead.as_ref().is_some_and(|lead| lead.meeting == Some(due.number()))
             }
             Happening::Timer(number) => {
                 let connection = &self.connections[number as usize / 2];
@@ -288,7 +288,7 @@ impl Network {
                     return false;
                 }
                 let (connection, mut step) = self.step(number / 2);
-                step.now = due.0;
+                step.now = due.time();
                 connection.timer_is_due(side(number), &mut step)
             }
             _ => true,

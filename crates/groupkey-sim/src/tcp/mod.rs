@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::time::{Duration, Time};
+use crate::time::{Due, Duration, Time};
 
 /// IPv4 header, TCP header and the timestamp option with its padding.
 const HEADER_BYTES: u32 = 20 + 20 + 12;
@@ -34,6 +34,8 @@ pub(crate) struct Segment {
     pub(crate) echo: u32,
     pub(crate) selective: SelectiveAcknowledgement,
     pub(crate) retransmission: bool,
+    /// When it arrives: the network's affair, kept here so that a segment lies in one piece.
+    pub(crate) due: Due,
 }
 
 impl Segment {
@@ -172,16 +174,22 @@ impl Endpoint {
     /// A segment arrived.
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
         if self.receiver.admit(segment, cx.profile) {
-            let first = cx.out.len();
-            self.sender.acknowledge(cx, segment);
-            self.stamp(cx, first);
+            // Most often only one end sends.
+            let idle = self.sender.is_idle() && segment.selective.count == 0;
+            if !idle {
+                let first = cx.out.len();
+                self.sender.acknowledge(cx, segment);
+                self.stamp(cx, first);
+            }
             if segment.length > 0 {
                 let timeout = self.sender.timeout();
                 self.receiver.take(cx.now, segment, timeout, cx.profile);
             }
-            let first = cx.out.len();
-            self.sender.push(cx);
-            self.stamp(cx, first);
+            if !idle {
+                let first = cx.out.len();
+                self.sender.push(cx);
+                self.stamp(cx, first);
+            }
         }
         if self.receiver.must_acknowledge(cx.now, self.sender.srtt(), cx.profile) {
             self.acknowledge(cx);

@@ -196,6 +196,11 @@ impl Sender {
         self.written
     }
 
+    /// Whether there is nothing to send and nothing to wait for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.next == self.written && self.flight.is_empty() && self.probe.is_none()
+    }
+
     /// The retransmission timeout with its present back-off.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
