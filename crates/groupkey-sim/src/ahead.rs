@@ -171,47 +171,42 @@ impl Numbers {
         events: u64,
         until: Time,
     ) -> Course {
-        let mut course = Course::begin(now);
-        while course.events < events {
-            let Some((due, coming)) = connection.next() else { break };
+        let mut traffic = Traffic::NONE;
+        let mut passed = 0;
+        let mut stop = Stop::Limit;
+        let mut step = Step { now, profile, traffic: &mut traffic, schedule: &mut *self };
+        while passed < events {
+            let (due, coming) = connection.next();
             if due.time() >= until {
                 break;
             }
-            let mut step = Step {
-                now: due.time(),
-                profile,
-                traffic: &mut course.traffic,
-                schedule: &mut *self,
-            };
-            match coming {
-                Coming::Segment(side) => {
-                    // Apart, so that the compiler knows which side it is.
-                    let news = match side {
-                        0 => connection.arrive(0, &mut step),
-                        _ => connection.arrive(1, &mut step),
-                    };
-                    course.at = due.time();
-                    course.events += 1;
-                    if news && connection.arrived(side, 0).is_some() {
-                        course.stop = Stop::Arrived(side);
-                        break;
-                    }
+            let before = core::mem::replace(&mut step.now, due.time());
+            // Apart, so that the compiler knows which end it is.
+            let news = match coming {
+                Coming::Segment(0) => connection.arrive(0, &mut step).then_some(0),
+                Coming::Segment(_) => connection.arrive(1, &mut step).then_some(1),
+                Coming::Timer(side) if !connection.timer_is_due(side, &mut step) => {
+                    step.now = before;
+                    continue;
                 }
                 Coming::Timer(side) => {
-                    if !connection.timer_is_due(side, &mut step) {
-                        continue;
+                    if connection.expire(side, &mut step).is_err() {
+                        stop = Stop::GaveUp;
                     }
-                    let result = connection.expire(side, &mut step);
-                    course.at = due.time();
-                    course.events += 1;
-                    if result.is_err() {
-                        course.stop = Stop::GaveUp;
-                        break;
-                    }
+                    None
                 }
+            };
+            passed += 1;
+            if let Some(side) = news
+                && connection.arrived(side, 0).is_some()
+            {
+                stop = Stop::Arrived(side);
+            }
+            if stop != Stop::Limit {
+                break;
             }
         }
-        course
+        Course { at: step.now, stop, events: passed, traffic }
     }
 }
 

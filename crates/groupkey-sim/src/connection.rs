@@ -41,6 +41,8 @@ pub(crate) struct Path {
     /// what TCP has just sent, and no link has carried yet, lies behind them.
     incoming: VecDeque<Segment>,
     on_the_way: usize,
+    /// When the first of them arrives.
+    first: Due,
     /// When the latest of all arrives.
     latest: Time,
     /// The earliest timer event that is scheduled, and others that are but were superseded.
@@ -97,6 +99,7 @@ impl Connection {
                 link: Link::new(link, luck),
                 incoming: VecDeque::new(),
                 on_the_way: 0,
+                first: Due::NEVER,
                 latest: Time::ZERO,
                 timer: Due::NEVER,
                 superseded: Vec::new(),
@@ -172,6 +175,7 @@ impl Connection {
             path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
         }
         path.incoming.pop_front();
+        path.first = path.first_due();
         let news = path.tcp.received() > before;
         self.transmit(side, step);
         news
@@ -217,24 +221,25 @@ impl Connection {
     }
 
     /// When the next segment arrives at an end.
-    pub(crate) fn next_arrival(&self, side: usize) -> Option<Due> {
-        self.ends[side].path.incoming.front().map(|segment| segment.due)
+    pub(crate) const fn next_arrival(&self, side: usize) -> Due {
+        self.ends[side].path.first
     }
 
-    /// What comes next, of all that is scheduled.
-    pub(crate) fn next(&self) -> Option<(Due, Coming)> {
-        let arrival = |side: usize| self.next_arrival(side).unwrap_or(Due::NEVER);
-        let mut next = (arrival(0), Coming::Segment(0));
+    /// What comes next, of all that is scheduled; never, if nothing is.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> (Due, Coming) {
+        let [client, broker] = [&self.ends[0].path, &self.ends[1].path];
+        let mut next = (client.first, Coming::Segment(0));
         for other in [
-            (arrival(1), Coming::Segment(1)),
-            (self.timer(0), Coming::Timer(0)),
-            (self.timer(1), Coming::Timer(1)),
+            (broker.first, Coming::Segment(1)),
+            (client.timer, Coming::Timer(0)),
+            (broker.timer, Coming::Timer(1)),
         ] {
             if other.0 < next.0 {
                 next = other;
             }
         }
-        Some(next).filter(|(due, _)| *due != Due::NEVER)
+        next
     }
 
     /// All that a segment or a timer can change.
@@ -269,6 +274,9 @@ impl Connection {
         for (was, what, due) in coming {
             *due = Due::new(was.time(), schedule.schedule(was.time(), what));
         }
+        for end in &mut self.ends {
+            end.path.first = end.path.first_due();
+        }
     }
 
     /// Puts on the link what TCP sends, and sees to its timer.
@@ -288,6 +296,9 @@ impl Connection {
             let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
             segment.due = Due::new(arrival, number);
             to.on_the_way += 1;
+            if to.on_the_way == 1 {
+                to.first = segment.due;
+            }
             if arrival < to.latest {
                 to.let_overtake();
             }
@@ -326,6 +337,13 @@ impl Connection {
 }
 
 impl Path {
+    fn first_due(&self) -> Due {
+        match self.incoming.front() {
+            Some(segment) if self.on_the_way > 0 => segment.due,
+            _ => Due::NEVER,
+        }
+    }
+
     /// The last segment comes before those that arrive later.
     fn let_overtake(&mut self) {
         let last = self.on_the_way - 1;
@@ -335,5 +353,6 @@ impl Path {
         if let Some(segment) = self.incoming.remove(last) {
             self.incoming.insert(place, segment);
         }
+        self.first = self.first_due();
     }
 }

@@ -125,6 +125,7 @@ impl Link {
     }
 
     /// When a packet of `bytes` handed over now arrives, or `None` if it is lost.
+    #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let step = self.step_at(now);
         let settings = &self.profile.steps[step].1;

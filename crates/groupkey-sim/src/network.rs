@@ -276,7 +276,7 @@ impl Network {
         match happening {
             Happening::Arrival(number) => {
                 let connection = &self.connections[number as usize / 2];
-                connection.lead.is_none() && connection.next_arrival(side(number)) == Some(due)
+                connection.lead.is_none() && connection.next_arrival(side(number)) == due
             }
             Happening::Meeting(number) => {
                 let lead = &self.connections[number as usize].lead;

@@ -191,7 +191,7 @@ impl Endpoint {
                 self.stamp(cx, first);
             }
         }
-        if self.receiver.must_acknowledge(cx.now, self.sender.srtt(), cx.profile) {
+        if self.receiver.must_acknowledge(cx.now, || self.sender.srtt(), cx.profile) {
             self.acknowledge(cx);
         }
     }

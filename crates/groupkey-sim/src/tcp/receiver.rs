@@ -120,7 +120,7 @@ impl Receiver {
     pub(crate) fn must_acknowledge(
         &mut self,
         now: Time,
-        srtt: Duration,
+        srtt: impl FnOnce() -> Duration,
         profile: &TcpProfile,
     ) -> bool {
         if !self.owed {
@@ -139,7 +139,7 @@ impl Receiver {
             return true;
         }
         let floor = profile.delayed_acknowledgement;
-        let delay = self.delay.min(srtt.max(floor).min(LONGEST_DELAY));
+        let delay = self.delay.min(srtt().max(floor).min(LONGEST_DELAY));
         let due = profile.expiry(now, delay);
         if self.due == Time::NEVER {
             self.due = due;
