@@ -99,13 +99,16 @@ pub fn run(
     // Each run is handed over before its thread begins another, so that a wish to stop, which may
     // come with the progress, is heard at once.
     let (sender, done) = mpsc::sync_channel(0);
+    let at_once = options.threads.clamp(1, work.total.max(1));
+    // Threads that have no run of their own help those that have.
+    let threads = options.threads / at_once;
     thread::scope(|scope| {
-        for _ in 0..options.threads.clamp(1, work.total.max(1)) {
+        for _ in 0..at_once {
             let (sender, work, failed) = (sender.clone(), &work, &failed);
             scope.spawn(move || {
                 while !options.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                     let Some(unit) = work.next() else { break };
-                    let outcome = run_once(&plans[unit.plan], unit.run);
+                    let outcome = run_once(&plans[unit.plan], unit.run, threads);
                     // The receiver is gone only after a failure.
                     let _ = sender.send((unit, outcome));
                 }
@@ -238,10 +241,11 @@ fn is_row_of(plan: &Plan, action: Action, row: &NetworkRow) -> bool {
 }
 
 /// The samples of one run, one for each reported step.
-fn run_once(plan: &Plan, run: u32) -> RunOutcome {
-    let settings = plan
+fn run_once(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
+    let mut settings = plan
         .group_settings(run)
         .map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+    settings.network.threads = threads;
     let mut group = GroupSimulation::new(settings);
     let mut samples = Vec::new();
     for step in &plan.steps {

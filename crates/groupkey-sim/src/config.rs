@@ -35,6 +35,11 @@ pub struct NetworkConfig {
     pub client: Processing,
     /// Seed of all randomness.
     pub seed: u64,
+    /// How many bytes a packet under way must lack for its connection to be simulated ahead of the
+    /// others, which is faster. `u32::MAX` never does it.
+    pub ahead_bytes: u32,
+    /// Threads for connections that are simulated ahead. Nothing else depends on their number.
+    pub threads: usize,
     /// Internal events after which the network declares itself unsettled.
     pub max_events: u64,
 }
@@ -57,6 +62,8 @@ impl Default for NetworkConfig {
             broker: processing(28, 6),
             client: processing(30, 19),
             seed: 0,
+            ahead_bytes: 65_536,
+            threads: 1,
             max_events: 1_000_000_000,
         }
     }

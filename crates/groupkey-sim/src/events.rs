@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::time::Time;
+use crate::time::{Due, Time};
 
 /// A priority queue ordered by (time, order of insertion).
 #[derive(Debug)]
@@ -17,13 +17,22 @@ impl<T> EventQueue<T> {
         Self { heap: BinaryHeap::new(), sequence: 0 }
     }
 
-    pub(crate) fn push(&mut self, time: Time, happening: T) {
-        self.heap.push(Entry { time, sequence: self.sequence, happening });
+    /// Gives the event's number, one above that of the event pushed before.
+    pub(crate) fn push(&mut self, time: Time, happening: T) -> u64 {
+        let sequence = self.sequence;
+        self.heap.push(Entry { time, sequence, happening });
         self.sequence += 1;
+        sequence
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
-        self.heap.pop().map(|entry| (entry.time, entry.happening))
+    /// The next event, and when it is.
+    pub(crate) fn pop(&mut self) -> Option<(Due, T)> {
+        self.heap.pop().map(|entry| (Due::new(entry.time, entry.sequence), entry.happening))
+    }
+
+    /// How many events were pushed, above the number of any.
+    pub(crate) const fn numbered(&self) -> u64 {
+        self.sequence
     }
 }
 

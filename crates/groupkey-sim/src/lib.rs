@@ -5,7 +5,9 @@
 //! and a run is a function of its parameters and its seed. `docs/network.md` explains what is
 //! modelled, what is left out, and how it compares with a real kernel and a real broker.
 
+mod ahead;
 mod config;
+mod connection;
 mod events;
 pub mod group;
 mod link;

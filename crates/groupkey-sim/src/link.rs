@@ -82,16 +82,28 @@ impl LinkProfile {
 }
 
 /// A link direction at work.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     profile: LinkProfile,
     step: u32,
+    line: Line,
+    luck: Luck,
+    last_arrival: Time,
+}
+
+/// The bandwidth-limited sender.
+#[derive(Clone, Debug)]
+struct Line {
+    /// When it has sent everything it holds.
+    free_at: Time,
+}
+
+/// What depends on chance.
+#[derive(Clone, Debug)]
+struct Luck {
     in_burst: bool,
     /// When the state of the link was last looked at; `NEVER` before the first packet.
     looked_at: Time,
-    /// When the bandwidth-limited sender has sent everything it holds.
-    free_at: Time,
-    last_arrival: Time,
     random: Stream,
 }
 
@@ -100,11 +112,9 @@ impl Link {
         Self {
             profile,
             step: 0,
-            in_burst: false,
-            looked_at: Time::NEVER,
-            free_at: Time::ZERO,
+            line: Line { free_at: Time::ZERO },
+            luck: Luck { in_burst: false, looked_at: Time::NEVER, random },
             last_arrival: Time::ZERO,
-            random,
         }
     }
 
@@ -115,12 +125,14 @@ impl Link {
     }
 
     /// When a packet of `bytes` handed over now arrives, or `None` if it is lost.
+    #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
-        let settings = self.settings(now);
-        let departure = self.serialise(now, bytes, &settings)?;
+        let step = self.step_at(now);
+        let settings = &self.profile.steps[step].1;
+        let departure = self.line.serialise(now, bytes, settings)?;
         // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
-        let lost = self.loses(settings.loss, now);
-        let delay = self.delay(&settings);
+        let lost = self.luck.loses(settings.loss, now);
+        let delay = self.luck.delay(settings);
         if lost {
             return None;
         }
@@ -132,14 +144,16 @@ impl Link {
         Some(arrival)
     }
 
-    fn settings(&mut self, now: Time) -> LinkSettings {
+    fn step_at(&mut self, now: Time) -> usize {
         let steps = &self.profile.steps;
         while steps.get(self.step as usize + 1).is_some_and(|(from, _)| *from <= now) {
             self.step += 1;
         }
-        steps[self.step as usize].1
+        self.step as usize
     }
+}
 
+impl Line {
     /// When the last bit has left, or `None` if the queue is full.
     fn serialise(&mut self, now: Time, bytes: u32, settings: &LinkSettings) -> Option<Time> {
         let Some(bandwidth) = settings.bandwidth else {
@@ -156,7 +170,9 @@ impl Link {
         self.free_at = self.free_at.max(now) + Duration::from_nanos(nanoseconds);
         Some(self.free_at)
     }
+}
 
+impl Luck {
     fn loses(&mut self, loss: Loss, now: Time) -> bool {
         match loss {
             Loss::Burst { share, length, good, bad } => {

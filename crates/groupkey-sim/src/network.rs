@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::ahead::{self, Course, Lead, Stop};
 use crate::config::{NetworkConfig, Processing};
+use crate::connection::{Coming, Connection, ConnectionEnd, Schedule, Step};
 use crate::events::EventQueue;
-use crate::link::{Link, LinkProfile};
-use crate::mqtt::{Packet, Publication, Rules, Session};
+use crate::link::LinkProfile;
+use crate::mqtt::{Packet, Publication, Rules};
 use crate::random::Stream;
 use crate::slab::Slab;
-use crate::tcp::{Context, End, Endpoint, Segment};
-use crate::time::Time;
+use crate::time::{Due, Time};
 use crate::traffic::Traffic;
 
 /// The caller's tag for a message; the network never holds a payload.
@@ -92,17 +93,17 @@ pub struct Network {
     passed: u64,
     /// What the caller has not been told yet.
     ready: VecDeque<Event>,
-    /// Both ends of each connection: client's at `2 i`, broker's at `2 i + 1`.
-    ends: Vec<ConnectionEnd>,
+    /// By client. Its end of the connection has the number `2 i` where one is needed, the broker's
+    /// `2 i + 1`.
+    connections: Vec<Connection>,
+    /// Connections that leave the common course at the present time.
+    setting_off: Vec<u32>,
     clients: Vec<Client>,
     topics: Vec<BTreeSet<ClientId>>,
     broker: Broker,
-    on_the_way: Slab<Transit>,
     in_handling: Slab<Event>,
     wake_ups: Slab<u64>,
     traffic: Traffic,
-    /// Segments that a TCP step sends, kept to reuse its memory.
-    out: Vec<Segment>,
 }
 
 /// What the event queue holds; numbers refer to slabs, clients or connection ends.
@@ -112,23 +113,10 @@ enum Happening {
     BrokerServed,
     ClientServed(u32),
     HandOver(u32),
+    /// A connection that was ahead is met again.
+    Meeting(u32),
     Timer(u32),
     Wake(u32),
-}
-
-#[derive(Debug)]
-struct ConnectionEnd {
-    tcp: Endpoint,
-    session: Session,
-    /// The link to the other end.
-    link: Link,
-    /// Packets written and not yet served by the other end, each with its end in the stream.
-    written: VecDeque<(u64, Packet)>,
-    /// How many of the other end's packets wait in the broker's queue.
-    queued: u32,
-    /// When the earliest timer event in the event queue fires.
-    armed: Time,
-    closed: bool,
 }
 
 #[derive(Debug)]
@@ -146,13 +134,6 @@ struct Broker {
     busy: bool,
 }
 
-/// A segment on its way to a connection end.
-#[derive(Clone, Copy, Debug)]
-struct Transit {
-    to: u32,
-    segment: Segment,
-}
-
 impl Network {
     /// A network with a broker and no clients.
     pub const fn new(config: NetworkConfig) -> Self {
@@ -162,15 +143,14 @@ impl Network {
             events: EventQueue::new(),
             passed: 0,
             ready: VecDeque::new(),
-            ends: Vec::new(),
+            connections: Vec::new(),
+            setting_off: Vec::new(),
             clients: Vec::new(),
             topics: Vec::new(),
             broker: Broker { queue: VecDeque::new(), busy: false },
-            on_the_way: Slab::new(),
             in_handling: Slab::new(),
             wake_ups: Slab::new(),
             traffic: Traffic::NONE,
-            out: Vec::new(),
         }
     }
 
@@ -178,19 +158,9 @@ impl Network {
     /// estimate stands as the set-up exchange leaves it at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
         let number = self.clients.len() as u32;
-        let round_trip = up.initial_delay() + down.initial_delay();
-        for (end, profile) in [(End::Client, up), (End::Broker, down)] {
-            let stream = Stream::new(self.config.seed, self.ends.len() as u64);
-            self.ends.push(ConnectionEnd {
-                tcp: Endpoint::new(self.now, end, round_trip, &self.config.tcp),
-                session: Session::default(),
-                link: Link::new(profile, stream),
-                written: VecDeque::new(),
-                queued: 0,
-                armed: Time::NEVER,
-                closed: false,
-            });
-        }
+        let luck = [0, 1].map(|side| Stream::new(self.config.seed, u64::from(number) * 2 + side));
+        let links = [up, down];
+        self.connections.push(Connection::new(self.now, links, luck, &self.config.tcp));
         let processing = self.config.client;
         self.clients.push(Client { processing, busy: false, last_hand_over: Time::ZERO });
         ClientId(number)
@@ -214,8 +184,9 @@ impl Network {
 
     /// Replaces a direction of a client's link from now on.
     pub fn set_link(&mut self, client: ClientId, direction: Direction, profile: LinkProfile) {
-        let broker = usize::from(direction == Direction::Down);
-        self.ends[client.index() * 2 + broker].link.change(profile);
+        self.set_back(client.0);
+        let side = usize::from(direction == Direction::Down);
+        self.connections[client.index()].ends[side].path.link.change(profile);
     }
 
     /// Replaces a client's processing times from now on.
@@ -253,15 +224,17 @@ impl Network {
             if self.passed > self.config.max_events {
                 return None;
             }
-            let (time, happening) = self.events.pop()?;
-            if let Happening::Timer(end) = happening
-                && !self.timer_is_due(end, time)
-            {
+            self.send_ahead();
+            let (due, happening) = self.events.pop()?;
+            if !self.is_valid(due, happening) {
                 continue;
             }
-            debug_assert!(time >= self.now, "time goes forward");
-            self.now = time;
-            self.passed += 1;
+            debug_assert!(due.time() >= self.now, "time goes forward");
+            self.now = due.time();
+            self.passed += match happening {
+                Happening::Meeting(number) => self.meet(number),
+                _ => 1,
+            };
             if self.passed > self.config.max_events {
                 return Some(Event::Unsettled);
             }
@@ -281,16 +254,14 @@ impl Network {
 
     fn advance(&mut self, happening: Happening) {
         match happening {
-            Happening::Arrival(number) => {
-                let Transit { to, segment } = self.on_the_way.take(number);
-                self.arrive(to, &segment);
-            }
+            Happening::Arrival(number) => self.arrive(number),
             Happening::BrokerServed => self.serve_at_broker(),
             Happening::ClientServed(client) => self.serve_at_client(client),
             Happening::HandOver(number) => {
                 let event = self.in_handling.take(number);
                 self.ready.push_back(event);
             }
+            Happening::Meeting(number) => self.go_on_after(number),
             Happening::Timer(end) => self.expire(end),
             Happening::Wake(number) => {
                 let token = self.wake_ups.take(number);
@@ -299,66 +270,64 @@ impl Network {
         }
     }
 
-    /// Timer events stay in the queue when their timer moves: one that comes early is put off, one
-    /// that was superseded is dropped, and neither moves the clock.
-    fn timer_is_due(&mut self, number: u32, time: Time) -> bool {
-        let end = &mut self.ends[number as usize];
-        if end.armed != time {
-            return false;
+    /// Whether what was queued is still to come. What belongs to a connection that is ahead is not:
+    /// it has happened, or will be queued anew. Neither moves the clock.
+    fn is_valid(&mut self, due: Due, happening: Happening) -> bool {
+        match happening {
+            Happening::Arrival(number) => {
+                let connection = &self.connections[number as usize / 2];
+                connection.lead.is_none() && connection.next_arrival(side(number)) == due
+            }
+            Happening::Meeting(number) => {
+                let lead = &self.connections[number as usize].lead;
+                lead.as_ref().is_some_and(|lead| lead.meeting == Some(due.number()))
+            }
+            Happening::Timer(number) => {
+                let connection = &self.connections[number as usize / 2];
+                if connection.lead.is_some() || connection.timer(side(number)) != due {
+                    return false;
+                }
+                let (connection, mut step) = self.step(number / 2);
+                step.now = due.time();
+                connection.timer_is_due(side(number), &mut step)
+            }
+            _ => true,
         }
-        end.armed = Time::NEVER;
-        if end.closed {
-            return false;
-        }
-        if end.tcp.deadline() <= time {
-            return true;
-        }
-        self.arm(number);
-        false
     }
 
-    fn arm(&mut self, number: u32) {
-        let end = &mut self.ends[number as usize];
-        let deadline = end.tcp.deadline();
-        if deadline < end.armed {
-            end.armed = deadline;
-            self.events.push(deadline, Happening::Timer(number));
-        }
+    /// A connection, and what its next step may use.
+    fn step(&mut self, number: u32) -> (&mut Connection, Step<'_, Queue<'_>>) {
+        let step = Step {
+            now: self.now,
+            profile: &self.config.tcp,
+            traffic: &mut self.traffic,
+            schedule: Queue { events: &mut self.events, connection: number },
+        };
+        (&mut self.connections[number as usize], step)
     }
 
     fn expire(&mut self, number: u32) {
-        let mut cx = Context { now: self.now, profile: &self.config.tcp, out: &mut self.out };
-        if self.ends[number as usize].tcp.expire(&mut cx).is_err() {
-            self.close(number);
-            return;
+        let (connection, mut step) = self.step(number / 2);
+        if connection.expire(side(number), &mut step).is_err() {
+            self.close(number / 2);
         }
-        self.transmit(number);
     }
 
     fn close(&mut self, number: u32) {
-        self.out.clear();
-        for number in [number, number ^ 1] {
-            let end = &mut self.ends[number as usize];
-            end.closed = true;
-            end.written = VecDeque::new();
-            end.session = Session::default();
-        }
-        self.ready.push_back(Event::Disconnected { client: ClientId(number / 2) });
+        self.connections[number as usize].close();
+        self.ready.push_back(Event::Disconnected { client: ClientId(number) });
     }
 
-    fn arrive(&mut self, number: u32, segment: &Segment) {
-        let end = &mut self.ends[number as usize];
-        if end.closed {
-            return;
+    fn arrive(&mut self, number: u32) {
+        let (connection, mut step) = self.step(number / 2);
+        if connection.arrive(side(number), &mut step) {
+            self.take_in(number);
         }
-        let before = end.tcp.received();
-        let mut cx = Context { now: self.now, profile: &self.config.tcp, out: &mut self.out };
-        end.tcp.receive(&mut cx, segment);
-        let news = end.tcp.received() > before;
-        self.transmit(number);
-        if !news {
-            return;
-        }
+        self.consider_lead(number / 2);
+    }
+
+    /// New data has arrived at an end.
+    fn take_in(&mut self, number: u32) {
         if is_client(number) {
             self.begin_client_service(number / 2);
         } else {
@@ -366,43 +335,113 @@ impl Network {
         }
     }
 
-    /// Puts on the link what TCP sends, and sees to its timer.
-    fn transmit(&mut self, number: u32) {
-        let end = &mut self.ends[number as usize];
-        for segment in self.out.drain(..) {
-            let bytes = segment.wire_bytes();
-            self.traffic.segments += 1;
-            self.traffic.wire_bytes += u64::from(bytes);
-            self.traffic.retransmissions += u64::from(segment.retransmission);
-            let Some(arrival) = end.link.carry(self.now, bytes) else {
-                self.traffic.lost += 1;
-                continue;
-            };
-            let transit = self.on_the_way.insert(Transit { to: number ^ 1, segment });
-            self.events.push(arrival, Happening::Arrival(transit));
+    /// Lets a connection go ahead if a long packet is under way and nothing else is.
+    fn consider_lead(&mut self, number: u32) {
+        let connection = &self.connections[number as usize];
+        let long = connection.lacking() >= u64::from(self.config.ahead_bytes);
+        if !long || connection.lead.is_some() || connection.closed {
+            return;
         }
-        self.arm(number);
+        let served = !self.clients[number as usize].busy && connection.is_served();
+        if served {
+            let lead = Lead::begin(connection, self.events.numbered(), &self.config.tcp);
+            self.connections[number as usize].lead = Some(Box::new(lead));
+            self.setting_off.push(number);
+        }
+    }
+
+    /// Runs the connections that leave the common course, up to where they must be met again.
+    fn send_ahead(&mut self) {
+        if self.setting_off.is_empty() {
+            return;
+        }
+        let mut numbers = core::mem::take(&mut self.setting_off);
+        numbers.sort_unstable();
+        numbers.dedup();
+        let NetworkConfig { tcp, threads, max_events, .. } = &self.config;
+        let most = max_events.saturating_sub(self.passed) + 1;
+        ahead::run_all(&mut self.connections, &numbers, *threads, tcp, self.now, most);
+        for &number in &numbers {
+            if let Some(lead) = &mut self.connections[number as usize].lead {
+                let meeting = self.events.push(lead.course().at, Happening::Meeting(number));
+                lead.meeting = Some(meeting);
+            }
+        }
+        numbers.clear();
+        self.setting_off = numbers;
+    }
+
+    /// Somebody is about to change a connection: it is where it was at the present time.
+    fn set_back(&mut self, number: u32) {
+        let Some(mut lead) = self.connections[number as usize].lead.take() else {
+            return;
+        };
+        if lead.meeting.is_some() {
+            let connection = &mut self.connections[number as usize];
+            let course = lead.set_back(connection, self.now, &self.config.tcp);
+            self.traffic = self.traffic + course.traffic;
+            self.passed += course.events;
+            self.setting_off.push(number);
+        }
+        self.connections[number as usize].lead = Some(lead);
+    }
+
+    /// Takes over what happened on a connection that was ahead. Gives how much.
+    fn meet(&mut self, number: u32) -> u64 {
+        let lead = self.connections[number as usize].lead.as_ref();
+        let Some(&Course { events, traffic, .. }) = lead.map(|lead| lead.course()) else {
+            return 0;
+        };
+        self.traffic = self.traffic + traffic;
+        events
+    }
+
+    /// What ended a connection's lead has its consequences.
+    fn go_on_after(&mut self, number: u32) {
+        let connection = &mut self.connections[number as usize];
+        let Some(mut lead) = connection.lead.take() else {
+            return;
+        };
+        match lead.course().stop {
+            Stop::Arrived(side) => {
+                connection.reschedule(&mut Queue { events: &mut self.events, connection: number });
+                self.take_in(number * 2 + side as u32);
+            }
+            Stop::GaveUp => self.close(number),
+            Stop::Limit => {
+                lead.go_on();
+                connection.lead = Some(lead);
+                self.setting_off.push(number);
+            }
+        }
     }
 
     fn begin_exchange(&mut self, number: u32, publication: Publication) {
         let rules = self.rules(number);
-        let end = &mut self.ends[number as usize];
-        if end.closed {
+        let connection = &mut self.connections[number as usize / 2];
+        if connection.closed {
             return;
         }
-        if let Some(packet) = end.session.publish(publication, &rules) {
+        let session = &mut connection.ends[side(number)].session;
+        if let Some(packet) = session.publish(publication, &rules) {
             self.write(number, packet);
         }
     }
 
     fn write(&mut self, number: u32, packet: Packet) {
+        self.set_back(number / 2);
         let bytes = packet.bytes(self.config.qos);
         self.traffic.mqtt_packets += 1;
-        let end = &mut self.ends[number as usize];
-        end.written.push_back((end.tcp.written() + u64::from(bytes), packet));
-        let mut cx = Context { now: self.now, profile: &self.config.tcp, out: &mut self.out };
-        end.tcp.write(&mut cx, bytes);
-        self.transmit(number);
+        let (connection, mut step) = self.step(number / 2);
+        match connection.lead.take() {
+            None => connection.write(side(number), packet, bytes, &mut step),
+            Some(mut lead) => {
+                let mut step = step.scheduled_by(&mut lead.numbers);
+                connection.write(side(number), packet, bytes, &mut step);
+                connection.lead = Some(lead);
+            }
+        }
+        self.consider_lead(number / 2);
     }
 
     const fn rules(&self, number: u32) -> Rules {
@@ -419,12 +458,12 @@ impl Network {
 
     /// The packet at `place` in the stream to a connection end, if it has arrived in full.
     fn arrived(&self, number: u32, place: u32) -> Option<Packet> {
-        let received = self.ends[number as usize].tcp.received();
-        let peer = &self.ends[(number ^ 1) as usize];
-        peer.written
-            .get(place as usize)
-            .filter(|(end, _)| *end <= received)
-            .map(|(_, packet)| *packet)
+        self.connections[number as usize / 2].arrived(side(number), place)
+    }
+
+    /// An end of a connection.
+    fn end(&mut self, number: u32) -> &mut ConnectionEnd {
+        &mut self.connections[number as usize / 2].ends[side(number)]
     }
 
     fn begin_client_service(&mut self, client: u32) {
@@ -442,7 +481,7 @@ impl Network {
     fn serve_at_client(&mut self, client: u32) {
         self.clients[client as usize].busy = false;
         let end = client * 2;
-        let Some((_, packet)) = self.ends[(end ^ 1) as usize].written.pop_front() else {
+        let Some((_, packet)) = self.end(end ^ 1).written.pop_front() else {
             // The connection was closed meanwhile.
             return;
         };
@@ -453,8 +492,9 @@ impl Network {
     }
 
     fn queue_at_broker(&mut self, number: u32) {
-        while self.arrived(number, self.ends[number as usize].queued).is_some() {
-            self.ends[number as usize].queued += 1;
+        let (connection, end) = (&mut self.connections[number as usize / 2], side(number));
+        while connection.arrived(end, connection.ends[end].queued).is_some() {
+            connection.ends[end].queued += 1;
             self.broker.queue.push_back(number);
         }
         self.begin_broker_service();
@@ -482,8 +522,8 @@ impl Network {
         let Some(number) = self.broker.queue.pop_front() else {
             return;
         };
-        if let Some((_, packet)) = self.ends[(number ^ 1) as usize].written.pop_front() {
-            self.ends[number as usize].queued -= 1;
+        if let Some((_, packet)) = self.end(number ^ 1).written.pop_front() {
+            self.end(number).queued -= 1;
             if let Some((publication, _)) = self.react(number, packet) {
                 self.forward(publication);
             }
@@ -494,7 +534,8 @@ impl Network {
     /// Runs a packet through a session; gives a message to pass on.
     fn react(&mut self, number: u32, packet: Packet) -> Option<(Publication, Time)> {
         let rules = self.rules(number);
-        let reaction = self.ends[number as usize].session.receive(self.now, packet, &rules);
+        let now = self.now;
+        let reaction = self.end(number).session.receive(now, packet, &rules);
         for packet in [reaction.answer, reaction.follow_up].into_iter().flatten() {
             self.write(number, packet);
         }
@@ -534,4 +575,26 @@ impl Network {
 /// Whether a connection end is a client's; the others are the broker's.
 const fn is_client(number: u32) -> bool {
     number.is_multiple_of(2)
+}
+
+/// Which end of its connection it is.
+const fn side(number: u32) -> usize {
+    (number % 2) as usize
+}
+
+/// The queue of all events, for one connection.
+struct Queue<'a> {
+    events: &'a mut EventQueue<Happening>,
+    connection: u32,
+}
+
+impl Schedule for Queue<'_> {
+    fn schedule(&mut self, time: Time, coming: Coming) -> u64 {
+        let number = |side: usize| self.connection * 2 + side as u32;
+        let happening = match coming {
+            Coming::Segment(side) => Happening::Arrival(number(side)),
+            Coming::Timer(side) => Happening::Timer(number(side)),
+        };
+        self.events.push(time, happening)
+    }
 }

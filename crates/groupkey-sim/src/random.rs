@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers, made when it is first drawn from: most links of a large, clean
 /// network never draw.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stream {
     seed: u64,
     number: u64,
@@ -18,14 +18,21 @@ impl Stream {
         Self { seed, number, generator: None }
     }
 
+    #[cold]
+    fn generator(seed: u64, number: u64) -> Box<ChaCha8Rng> {
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        generator.set_stream(number);
+        Box::new(generator)
+    }
+
     /// A number in 0..1, uniform, with 53 bits.
+    #[inline]
     pub(crate) fn uniform(&mut self) -> f64 {
         let Self { seed, number, generator } = self;
-        let generator = generator.get_or_insert_with(|| {
-            let mut generator = ChaCha8Rng::seed_from_u64(*seed);
-            generator.set_stream(*number);
-            Box::new(generator)
-        });
+        let generator = match generator {
+            Some(generator) => generator,
+            None => generator.insert(Self::generator(*seed, *number)),
+        };
         (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -37,6 +37,40 @@ impl Add<Duration> for Time {
     }
 }
 
+/// When something happens, and its number among all that was scheduled: of what happens at the same
+/// time, that which was scheduled first comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Due(u128);
+
+impl Due {
+    /// Later than everything that happens.
+    pub(crate) const NEVER: Self = Self::new(Time::NEVER, u64::MAX);
+
+    pub(crate) const fn new(time: Time, number: u64) -> Self {
+        Self((time.0 as u128) << 64 | number as u128)
+    }
+
+    pub(crate) const fn time(self) -> Time {
+        Time((self.0 >> 64) as u64)
+    }
+
+    pub(crate) const fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
+
+impl Default for Due {
+    fn default() -> Self {
+        Self::NEVER
+    }
+}
+
+impl fmt::Debug for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns, number {}", self.time().0, self.number())
+    }
+}
+
 /// A span of virtual time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);

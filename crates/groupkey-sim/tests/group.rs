@@ -96,6 +96,19 @@ fn computation_on_the_way_to_the_last_member_is_told_apart() {
 }
 
 #[test]
+fn every_check_of_a_tag_takes_its_time() {
+    // Not all are computed, but all are counted.
+    for (protection, check) in [(Guard::Mac, Primitive::Mac), (Guard::Signature, Primitive::Verify)]
+    {
+        let mut settings = settings("lkh-group", 100, 0.0);
+        settings.protection = protection;
+        settings.member.computation = Arc::new(move |meter| meter.tally(check).calls * 10 * MS);
+        let created = GroupSimulation::new(settings).create(7).unwrap();
+        assert_eq!(created.member_mean_ns, (600 + 10) as f64 * MS as f64, "{protection:?}");
+    }
+}
+
+#[test]
 fn rest_brings_the_initial_window_back() {
     let times = |rest| {
         let mut group = GroupSimulation::new(GroupSettings { rest, ..settings("skdc", 100, 0.0) });

@@ -10,6 +10,7 @@ use super::overview::{factors, glyph};
 use super::scheme::{self, Scheme};
 use super::text::fixed;
 use super::{Report, tables};
+use crate::results::NetworkRow;
 
 /// The whole page.
 pub(super) fn render(report: &Report) -> String {
@@ -54,7 +55,7 @@ fn environment() -> Environment<'static> {
 
 fn header(report: &Report) -> Value {
     let header = &report.header;
-    let runs: u64 = report.rows.iter().map(|row| u64::from(row.runs)).sum();
+    let (settings, runs) = settings_and_runs(&report.rows);
     context! {
         study => &header.study,
         seed => header.seed,
@@ -63,9 +64,22 @@ fn header(report: &Report) -> Value {
         machine => &header.machine,
         suite => &header.suite,
         format => format!("{} {}", header.format, header.version),
-        rows => report.rows.len(),
+        settings => fixed(settings as f64, 0),
         total_runs => fixed(runs as f64, 0),
     }
+}
+
+/// How many settings there are, and how many runs of them. A run does all operations of a setting,
+/// each of which has a row.
+fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
+    let mut runs = BTreeMap::new();
+    for row in rows {
+        let names = (&row.scheme, &row.profile, &row.suite, &row.device);
+        let network = (row.loss_percent.to_bits(), row.delay_ms.to_bits(), row.qos);
+        let most = runs.entry((names, row.members, network)).or_insert(0);
+        *most = row.runs.max(*most);
+    }
+    (runs.len(), runs.values().copied().map(u64::from).sum())
 }
 
 fn figure(figure: &Figure) -> Value {

@@ -54,6 +54,16 @@ fn every_row_is_in_the_table_and_in_the_data() {
 }
 
 #[test]
+fn a_run_counts_once_for_all_its_operations() {
+    let report = synthetic::report();
+    let page = render(&report);
+    let settings = synthetic::ROWS / 3;
+    let runs = settings * report.rows[0].runs as usize;
+    let lead = between(&page, "<p class=\"lead\">", "</p>");
+    assert!(lead.contains(&format!(" {settings} settings, {runs} runs ")), "{lead}");
+}
+
+#[test]
 fn text_is_escaped() {
     let page = render(&synthetic::report());
     assert!(!page.contains("<script>alert"));

@@ -8,7 +8,7 @@ use crate::time::Duration;
 /// Beyond RFC 6298, the variance term follows the *largest* deviation of a round trip at once and
 /// falls back by a quarter a round trip; it has a floor; and a sharp fall of the round-trip time
 /// raises the deviation only by an eighth of what a rise would.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Estimator {
     /// Eight times the smoothed round-trip time, ns.
     srtt: i64,

@@ -12,10 +12,12 @@ mod window;
 
 pub use profile::TcpProfile;
 
+use std::collections::VecDeque;
+
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::time::{Duration, Time};
+use crate::time::{Due, Duration, Time};
 
 /// IPv4 header, TCP header and the timestamp option with its padding.
 const HEADER_BYTES: u32 = 20 + 20 + 12;
@@ -32,6 +34,8 @@ pub(crate) struct Segment {
     pub(crate) echo: u32,
     pub(crate) selective: SelectiveAcknowledgement,
     pub(crate) retransmission: bool,
+    /// When it arrives: the network's affair, kept here so that a segment lies in one piece.
+    pub(crate) due: Due,
 }
 
 impl Segment {
@@ -89,10 +93,18 @@ impl SelectiveAcknowledgement {
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
-    pub(crate) out: &'a mut Vec<Segment>,
+    /// What is sent, behind what is on the way already.
+    pub(crate) out: &'a mut VecDeque<Segment>,
 }
 
 impl Context<'_> {
+    /// A segment to send, to be filled in where it lies.
+    fn send(&mut self) -> &mut Segment {
+        self.out.push_back(Segment::default());
+        let last = self.out.len() - 1;
+        &mut self.out[last]
+    }
+
     /// The timestamp clock.
     fn clock(&self) -> u32 {
         (self.now.as_nanos() / 1_000_000) as u32
@@ -111,7 +123,7 @@ pub(crate) enum End {
 }
 
 /// One end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     sender: Sender,
     receiver: Receiver,
@@ -140,8 +152,16 @@ impl Endpoint {
     }
 
     /// When `expire` must be called next.
-    pub(crate) fn deadline(&self) -> Time {
-        self.sender.deadline().min(self.receiver.due())
+    pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
+        self.sender.deadline(profile).min(self.receiver.due())
+    }
+
+    /// When `expire` must be called next, if that is before `limit`.
+    pub(crate) fn deadline_before(&self, limit: Time, profile: &TcpProfile) -> Option<Time> {
+        if self.sender.earliest_deadline().min(self.receiver.due()) >= limit {
+            return None;
+        }
+        Some(self.deadline(profile)).filter(|deadline| *deadline < limit)
     }
 
     /// The application writes `bytes`, which leave at once if the window allows (TCP_NODELAY).
@@ -154,18 +174,24 @@ impl Endpoint {
     /// A segment arrived.
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
         if self.receiver.admit(segment, cx.profile) {
-            let first = cx.out.len();
-            self.sender.acknowledge(cx, segment);
-            self.stamp(cx, first);
+            // Most often only one end sends.
+            let idle = self.sender.is_idle() && segment.selective.count == 0;
+            if !idle {
+                let first = cx.out.len();
+                self.sender.acknowledge(cx, segment);
+                self.stamp(cx, first);
+            }
             if segment.length > 0 {
                 let timeout = self.sender.timeout();
                 self.receiver.take(cx.now, segment, timeout, cx.profile);
             }
-            let first = cx.out.len();
-            self.sender.push(cx);
-            self.stamp(cx, first);
+            if !idle {
+                let first = cx.out.len();
+                self.sender.push(cx);
+                self.stamp(cx, first);
+            }
         }
-        if self.receiver.must_acknowledge(cx.now, self.sender.srtt(), cx.profile) {
+        if self.receiver.must_acknowledge(cx.now, || self.sender.srtt(), cx.profile) {
             self.acknowledge(cx);
         }
     }
@@ -176,7 +202,7 @@ impl Endpoint {
             self.receiver.expire(self.sender.timeout(), cx.profile);
             self.acknowledge(cx);
         }
-        if self.sender.deadline() <= cx.now {
+        if self.sender.deadline(cx.profile) <= cx.now {
             let first = cx.out.len();
             self.sender.expire(cx)?;
             self.stamp(cx, first);
@@ -185,16 +211,20 @@ impl Endpoint {
     }
 
     fn acknowledge(&mut self, cx: &mut Context<'_>) {
-        let mut segment =
-            Segment { sequence: self.sender.next(), timestamp: cx.clock(), ..Segment::default() };
-        self.receiver.stamp(&mut segment, cx.profile);
-        cx.out.push(segment);
+        let (timestamp, profile) = (cx.clock(), cx.profile);
+        let segment = cx.send();
+        segment.sequence = self.sender.next();
+        segment.timestamp = timestamp;
+        self.receiver.stamp(segment, profile);
     }
 
     /// Data segments carry the acknowledgement too.
     fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+        if cx.out.len() == first {
+            return;
+        }
         let clock = cx.clock();
-        for segment in &mut cx.out[first..] {
+        for segment in cx.out.range_mut(first..) {
             segment.timestamp = clock;
             self.receiver.answers(cx.now);
             self.receiver.stamp(segment, cx.profile);

@@ -12,7 +12,7 @@ const FIRST_SEGMENT_GUESS: u64 = 536;
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
 
 /// Receive state of one end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// Everything before this stream offset has arrived.
     next: u64,
@@ -120,7 +120,7 @@ impl Receiver {
     pub(crate) fn must_acknowledge(
         &mut self,
         now: Time,
-        srtt: Duration,
+        srtt: impl FnOnce() -> Duration,
         profile: &TcpProfile,
     ) -> bool {
         if !self.owed {
@@ -139,7 +139,7 @@ impl Receiver {
             return true;
         }
         let floor = profile.delayed_acknowledgement;
-        let delay = self.delay.min(srtt.max(floor).min(LONGEST_DELAY));
+        let delay = self.delay.min(srtt().max(floor).min(LONGEST_DELAY));
         let due = profile.expiry(now, delay);
         if self.due == Time::NEVER {
             self.due = due;
@@ -174,7 +174,7 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, segment: &mut Segment, profile: &TcpProfile) {
         segment.acknowledgement = self.next;
         segment.echo = self.echo;
-        segment.selective = self.report();
+        self.report(&mut segment.selective);
         if self.owed && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -233,7 +233,12 @@ impl Receiver {
             merged.start = merged.start.min(held.start);
             merged.end = merged.end.max(held.end);
         }
-        self.beyond.splice(first..last, [merged]);
+        if first == last {
+            self.beyond.insert(first, merged);
+        } else {
+            self.beyond[first] = merged;
+            self.beyond.drain(first + 1..last);
+        }
         self.latest = merged;
     }
 
@@ -250,14 +255,13 @@ impl Receiver {
     }
 
     /// The SACK option: a duplicate first (RFC 2883), then the latest block, then others.
-    fn report(&self) -> SelectiveAcknowledgement {
-        let mut report = SelectiveAcknowledgement::default();
+    fn report(&self, report: &mut SelectiveAcknowledgement) {
         if let Some(range) = self.duplicate {
             report.push(range);
             report.duplicate = true;
         }
         if self.beyond.is_empty() {
-            return report;
+            return;
         }
         let latest = self.beyond.iter().position(|held| *held == self.latest);
         if let Some(index) = latest {
@@ -268,6 +272,5 @@ impl Receiver {
                 report.push(*held);
             }
         }
-        report
     }
 }

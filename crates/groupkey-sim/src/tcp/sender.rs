@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::window::{Size, Window};
-use super::{Context, GaveUp, Segment};
+use super::{Context, GaveUp, Range, Segment};
 use crate::time::{Duration, Time};
 
 /// Added to a probe's timeout when more than one segment is out, and to a reordering timeout.
@@ -23,7 +23,7 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 const SET_UP_ROUND_TRIPS: u64 = 3;
 
 /// Send state of one end of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sender {
     /// First byte not acknowledged (SND.UNA).
     unacknowledged: u64,
@@ -41,6 +41,8 @@ pub(crate) struct Sender {
     high: u64,
     window: Window,
     probe: Option<Probe>,
+    /// The selective acknowledgement seen last.
+    known: [Range; 3],
     rack: Rack,
     undo: Option<Undo>,
     /// Looking for evidence that the timeout was spurious (F-RTO, RFC 5682).
@@ -48,7 +50,7 @@ pub(crate) struct Sender {
     estimator: Estimator,
     /// The retransmission timeout with its present back-off.
     timeout: Duration,
-    timer: Option<(Timer, Time)>,
+    timer: Option<(Timer, Wait)>,
     /// When the oldest outstanding segment was first sent again.
     resending_since: Option<Time>,
     /// Timeouts since the last progress.
@@ -73,6 +75,14 @@ enum Timer {
     Retransmission,
 }
 
+/// A timer's setting. When it fires is worked out only if that is asked for: most timers are set
+/// anew long before.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    from: Time,
+    span: Duration,
+}
+
 /// A segment sent and not yet acknowledged cumulatively.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -95,7 +105,7 @@ struct Probe {
 }
 
 /// The most recently sent segment known to have arrived (RFC 8985).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rack {
     sent_at: Time,
     end: u64,
@@ -163,6 +173,7 @@ impl Sender {
             high: 0,
             window: Window::new(profile.initial_window),
             probe: None,
+            known: Default::default(),
             rack: Rack::default(),
             undo: None,
             doubting: false,
@@ -185,6 +196,11 @@ impl Sender {
         self.written
     }
 
+    /// Whether there is nothing to send and nothing to wait for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.next == self.written && self.flight.is_empty() && self.probe.is_none()
+    }
+
     /// The retransmission timeout with its present back-off.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
@@ -199,8 +215,13 @@ impl Sender {
         self.window.cwnd()
     }
 
-    pub(crate) fn deadline(&self) -> Time {
-        self.timer.map_or(Time::NEVER, |(_, at)| at)
+    pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
+        self.timer.map_or(Time::NEVER, |(_, wait)| profile.expiry(wait.from, wait.span))
+    }
+
+    /// A time before which the deadline does not lie.
+    pub(crate) fn earliest_deadline(&self) -> Time {
+        self.timer.map_or(Time::NEVER, |(_, wait)| wait.from + wait.span)
     }
 
     pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
@@ -310,7 +331,9 @@ impl Sender {
         let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
         let first = self.flight.is_empty();
         let (start, end) = (self.next, self.next + length);
-        cx.out.push(Segment { sequence: start, length: length as u32, ..Segment::default() });
+        let segment = cx.send();
+        segment.sequence = start;
+        segment.length = length as u32;
         self.flight.push_back(Sent {
             start,
             end,
@@ -351,10 +374,22 @@ impl Sender {
             }
         }
         for &range in segment.selective.held() {
-            for index in self.indices_within(range.start, range.end) {
-                self.take_sacked(cx, index, findings);
+            // Most blocks were reported before.
+            if self.known.contains(&range) {
+                continue;
+            }
+            let range_ends = range.end;
+            for index in 0..self.flight.len() {
+                let sent = &self.flight[index];
+                if sent.end > range_ends {
+                    break;
+                }
+                if sent.start >= range.start && !sent.sacked {
+                    self.take_sacked(cx, index, findings);
+                }
             }
         }
+        self.known = segment.selective.blocks;
     }
 
     fn take_sacked(&mut self, cx: &Context<'_>, index: usize, findings: &mut Findings) {
@@ -502,10 +537,10 @@ impl Sender {
         }
         let spare =
             if self.flight.len() == 1 { cx.profile.minimum_variance } else { LEAST_TIMEOUT };
-        let mut wait = cx.profile.rounded(self.estimator.srtt() * 2 + spare);
+        let mut wait = self.estimator.srtt() * 2 + spare;
         let rest = if restarted { self.timeout } else { self.rest_of_timeout(cx) };
         if rest > Duration::ZERO {
-            wait = wait.min(cx.profile.rounded(rest));
+            wait = wait.min(rest);
         }
         self.set_timer(cx, Timer::Probe, wait);
         true
@@ -532,14 +567,14 @@ impl Sender {
     }
 
     fn set_timer(&mut self, cx: &Context<'_>, timer: Timer, wait: Duration) {
-        self.timer = Some((timer, cx.profile.expiry(cx.now, wait)));
+        self.timer = Some((timer, Wait { from: cx.now, span: wait }));
     }
 }
 
 impl Rack {
     /// Whether the latest arrival was sent after `sent`.
     fn is_after(&self, sent: &Sent) -> bool {
-        (self.sent_at, self.end) > (sent.sent_at, sent.end)
+        (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))
     }
 }
 

@@ -41,7 +41,12 @@ impl Rig {
         let until = Time::ZERO + Duration::from_millis(until_ms);
         loop {
             let arrival = self.on_the_way.iter().map(|(at, ..)| *at).min().unwrap_or(Time::NEVER);
-            let timer = self.ends.iter().map(Endpoint::deadline).min().unwrap_or(Time::NEVER);
+            let timer = self
+                .ends
+                .iter()
+                .map(|end| end.deadline(&self.profile))
+                .min()
+                .unwrap_or(Time::NEVER);
             if arrival.min(timer) > until {
                 self.now = until;
                 return self;
@@ -52,14 +57,14 @@ impl Rig {
                 let (_, to, segment) = self.on_the_way.remove(first);
                 self.step(to, |endpoint, cx| endpoint.receive(cx, &segment));
             } else {
-                let end = usize::from(self.ends[BROKER].deadline() == timer);
+                let end = usize::from(self.ends[BROKER].deadline(&self.profile) == timer);
                 self.step(end, |endpoint, cx| endpoint.expire(cx).expect("gives up later"));
             }
         }
     }
 
     fn step(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_>)) {
-        let mut out = Vec::new();
+        let mut out = VecDeque::new();
         let mut cx = Context { now: self.now, profile: &self.profile, out: &mut out };
         act(&mut self.ends[end], &mut cx);
         for segment in out {
@@ -214,8 +219,8 @@ fn a_peer_that_never_answers_is_given_up() {
     rig.profile.give_up_after = Duration::from_secs(5);
     rig.write(CLIENT, 100);
     rig.run(4_900);
-    let mut out = Vec::new();
-    let deadline = rig.ends[CLIENT].deadline();
+    let mut out = VecDeque::new();
+    let deadline = rig.ends[CLIENT].deadline(&rig.profile);
     let mut cx = Context { now: deadline, profile: &rig.profile, out: &mut out };
     assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));
 }

@@ -3,7 +3,7 @@
 use crate::time::Duration;
 
 /// The congestion window and what it adapts by.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     size: Size,
     /// Acknowledged segments that count towards the next increase.

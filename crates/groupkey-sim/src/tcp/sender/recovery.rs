@@ -5,7 +5,7 @@ use super::{
     DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
     milliseconds,
 };
-use crate::tcp::{Context, GaveUp, Segment};
+use crate::tcp::{Context, GaveUp};
 use crate::time::Duration;
 
 impl Sender {
@@ -112,8 +112,7 @@ impl Sender {
         self.rack.advanced = false;
         let resent = self.resent;
         if let Some(wait) = self.mark_overdue(cx) {
-            let at = cx.profile.expiry(cx.now, wait + LEAST_TIMEOUT);
-            self.timer = Some((Timer::Reordering, at));
+            self.set_timer(cx, Timer::Reordering, wait + LEAST_TIMEOUT);
             findings.restart_timer = false;
         }
         findings.lost_again |= self.resent < resent;
@@ -127,14 +126,16 @@ impl Sender {
         }
         let allowed = self.rack.rtt + self.reordering_window();
         let mut longest = None;
-        for index in 0..self.flight.len() {
-            let sent = self.flight[index];
-            if sent.sacked || (sent.lost && !sent.resent) || !self.rack.is_after(&sent) {
+        for sent in &mut self.flight {
+            if sent.sacked | (sent.lost & !sent.resent) | !self.rack.is_after(sent) {
                 continue;
             }
             let elapsed = cx.now.since(sent.sent_at);
             if elapsed >= allowed {
-                self.mark_lost(index);
+                self.resent -= u32::from(sent.resent);
+                self.lost += u32::from(!sent.lost);
+                sent.resent = false;
+                sent.lost = true;
             } else {
                 longest = longest.max(Some(allowed - elapsed));
             }
@@ -216,12 +217,10 @@ impl Sender {
         let sent = &mut self.flight[index];
         sent.sent_at = cx.now;
         sent.ever_resent = true;
-        cx.out.push(Segment {
-            sequence: sent.start,
-            length: (sent.end - sent.start) as u32,
-            retransmission: true,
-            ..Segment::default()
-        });
+        let segment = cx.send();
+        segment.sequence = sent.start;
+        segment.length = (sent.end - sent.start) as u32;
+        segment.retransmission = true;
         self.last_sent = cx.now;
     }
 

@@ -1,0 +1,218 @@
+//! Running a connection ahead of the others while a long packet is under way.
+//!
+//! Until that packet has arrived, nothing but segments and timers happens to its connection, and
+//! its luck is its own. These events need not stand in the queue of all events: they run in a loop
+//! of their own, up to the one that others must know of, and only that one is queued. They are the
+//! same events in the same order, so a connection's course is the same; only among things that
+//! happen to several connections in the same nanosecond the order may be another.
+//!
+//! Should somebody write to the connection meanwhile, it is set back to that moment.
+
+use std::sync::Mutex;
+use std::thread;
+
+use crate::connection::{Coming, Connection, Path, Schedule, Step};
+use crate::tcp::TcpProfile;
+use crate::time::Time;
+use crate::traffic::Traffic;
+
+/// A connection's lead over the others.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    /// What it was when it set off, and what has happened since.
+    before: Option<Box<[Path; 2]>>,
+    course: Course,
+    /// Numbers what is scheduled on this connection alone.
+    pub(crate) numbers: Numbers,
+    /// Most events to run at once, more each time that they were not enough.
+    allowance: u64,
+    /// The number of the queued event at which the others catch up; `None` before it ran.
+    pub(crate) meeting: Option<u64>,
+}
+
+/// What happened to a connection on its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    /// When it stopped.
+    pub(crate) at: Time,
+    pub(crate) stop: Stop,
+    pub(crate) events: u64,
+    pub(crate) traffic: Traffic,
+}
+
+/// Why it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// A packet arrived in full at this end.
+    Arrived(usize),
+    /// The peer no longer answers.
+    GaveUp,
+    /// That was as far as it was to go.
+    Limit,
+}
+
+/// The next number of what is scheduled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers(u64);
+
+/// Most events for a segment that is lacking: several times what usual loss takes.
+const EVENTS_A_SEGMENT: u64 = 16;
+const LEAST_EVENTS: u64 = 1_000;
+/// Connections that a thread takes at once, and those that are worth a thread.
+const SHARE: usize = 64;
+
+/// Runs the connections with these ascending numbers, each up to where the others must meet it.
+pub(crate) fn run_all(
+    connections: &mut [Connection],
+    numbers: &[u32],
+    threads: usize,
+    profile: &TcpProfile,
+    now: Time,
+    most_events: u64,
+) {
+    let mut numbers = numbers.iter().copied().peekable();
+    let mut chosen: Vec<_> = (0..)
+        .zip(connections)
+        .filter_map(|(number, connection)| numbers.next_if_eq(&number).map(|_| connection))
+        .collect();
+    let run = |connection: &mut &mut Connection| {
+        if let Some(mut lead) = connection.lead.take() {
+            lead.run(connection, now, profile, most_events);
+            connection.lead = Some(lead);
+        }
+    };
+    let threads = threads.min(chosen.len() / SHARE);
+    if threads < 2 {
+        chosen.iter_mut().for_each(run);
+        return;
+    }
+    let shares = Mutex::new(chosen.chunks_mut(SHARE));
+    let take = || shares.lock().ok()?.next();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(share) = take() {
+                    share.iter_mut().for_each(run);
+                }
+            });
+        }
+    });
+}
+
+impl Lead {
+    /// A lead that begins now; `numbers` is above the number of anything scheduled.
+    pub(crate) fn begin(connection: &Connection, numbers: u64, profile: &TcpProfile) -> Self {
+        let segments = connection.lacking() / u64::from(profile.maximum_segment.max(1));
+        Self {
+            before: None,
+            course: Course::begin(Time::ZERO),
+            numbers: Numbers(numbers),
+            allowance: LEAST_EVENTS + segments * EVENTS_A_SEGMENT,
+            meeting: None,
+        }
+    }
+
+    /// What happened on the way to the meeting.
+    pub(crate) const fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn run(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        profile: &TcpProfile,
+        most_events: u64,
+    ) {
+        self.before = Some(Box::new(connection.paths()));
+        let events = self.allowance.min(most_events);
+        self.course = self.numbers.run(connection, now, profile, events, Time::NEVER);
+    }
+
+    /// Has the connection where it was at `now`, which lies before the meeting. Gives what
+    /// happened until then.
+    pub(crate) fn set_back(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        profile: &TcpProfile,
+    ) -> Course {
+        self.meeting = None;
+        let Some(before) = self.before.take() else {
+            return Course::begin(now);
+        };
+        connection.set_paths(*before);
+        let course = self.numbers.run(connection, now, profile, u64::MAX, now);
+        // It may happen again: all that is run in vain shall stay in proportion.
+        self.allowance = (course.events * 2).max(LEAST_EVENTS);
+        course
+    }
+
+    /// The meeting was nothing but a limit.
+    pub(crate) fn go_on(&mut self) {
+        self.meeting = None;
+        self.allowance = self.allowance.saturating_mul(2);
+    }
+}
+
+impl Course {
+    const fn begin(at: Time) -> Self {
+        Self { at, stop: Stop::Limit, events: 0, traffic: Traffic::NONE }
+    }
+}
+
+impl Numbers {
+    /// Runs a connection by itself, for at most so many events and not to `until`.
+    fn run(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        profile: &TcpProfile,
+        events: u64,
+        until: Time,
+    ) -> Course {
+        let mut traffic = Traffic::NONE;
+        let mut passed = 0;
+        let mut stop = Stop::Limit;
+        let mut step = Step { now, profile, traffic: &mut traffic, schedule: &mut *self };
+        while passed < events {
+            let (due, coming) = connection.next();
+            if due.time() >= until {
+                break;
+            }
+            let before = core::mem::replace(&mut step.now, due.time());
+            // Apart, so that the compiler knows which end it is.
+            let news = match coming {
+                Coming::Segment(0) => connection.arrive(0, &mut step).then_some(0),
+                Coming::Segment(_) => connection.arrive(1, &mut step).then_some(1),
+                Coming::Timer(side) if !connection.timer_is_due(side, &mut step) => {
+                    step.now = before;
+                    continue;
+                }
+                Coming::Timer(side) => {
+                    if connection.expire(side, &mut step).is_err() {
+                        stop = Stop::GaveUp;
+                    }
+                    None
+                }
+            };
+            passed += 1;
+            if let Some(side) = news
+                && connection.arrived(side, 0).is_some()
+            {
+                stop = Stop::Arrived(side);
+            }
+            if stop != Stop::Limit {
+                break;
+            }
+        }
+        Course { at: step.now, stop, events: passed, traffic }
+    }
+}
+
+impl Schedule for &mut Numbers {
+    fn schedule(&mut self, _: Time, _: Coming) -> u64 {
+        self.0 += 1;
+        self.0 - 1
+    }
+}

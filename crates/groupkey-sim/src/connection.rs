@@ -1,0 +1,358 @@
+//! A connection between a client and the broker: TCP and an MQTT session at both ends, a link in
+//! each direction, and what is on the way.
+
+use std::collections::VecDeque;
+
+use crate::ahead::Lead;
+use crate::link::{Link, LinkProfile};
+use crate::mqtt::{Packet, Session};
+use crate::random::Stream;
+use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
+use crate::time::{Due, Time};
+use crate::traffic::Traffic;
+
+/// Both ends of a connection, the client's first.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [ConnectionEnd; 2],
+    /// Set while the connection is ahead of the others.
+    pub(crate) lead: Option<Box<Lead>>,
+    pub(crate) closed: bool,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionEnd {
+    pub(crate) path: Path,
+    pub(crate) session: Session,
+    /// Packets written and not yet served by the other end, each with its end in the stream.
+    pub(crate) written: VecDeque<(u64, Packet)>,
+    /// How many of the other end's packets wait in the broker's queue.
+    pub(crate) queued: u32,
+}
+
+/// What there is of an end below MQTT: all that a segment or a timer can change.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) tcp: Endpoint,
+    /// The link to the other end.
+    pub(crate) link: Link,
+    /// Segments on the way to this end, in the order in which they arrive, and how many they are:
+    /// what TCP has just sent, and no link has carried yet, lies behind them.
+    incoming: VecDeque<Segment>,
+    on_the_way: usize,
+    /// When the first of them arrives.
+    first: Due,
+    /// When the latest of all arrives.
+    latest: Time,
+    /// The earliest timer event that is scheduled, and others that are but were superseded.
+    timer: Due,
+    superseded: Vec<Due>,
+}
+
+/// Something that will happen to an end of a connection: 0 is the client's, 1 the broker's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Coming {
+    Segment(usize),
+    Timer(usize),
+}
+
+/// Takes note of what is to come.
+pub(crate) trait Schedule {
+    /// Gives its number, higher than all before.
+    fn schedule(&mut self, time: Time, coming: Coming) -> u64;
+}
+
+/// What a step below MQTT may use.
+pub(crate) struct Step<'a, S> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a TcpProfile,
+    pub(crate) traffic: &'a mut Traffic,
+    pub(crate) schedule: S,
+}
+
+impl<S> Step<'_, S> {
+    const fn context<'c>(&'c self, out: &'c mut VecDeque<Segment>) -> Context<'c> {
+        Context { now: self.now, profile: self.profile, out }
+    }
+
+    /// The same step, but what follows is noted elsewhere.
+    pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> Step<'_, T> {
+        Step { now: self.now, profile: self.profile, traffic: self.traffic, schedule }
+    }
+}
+
+impl Connection {
+    /// A connection over these links, as the set-up leaves it at their nominal delay.
+    pub(crate) fn new(
+        now: Time,
+        links: [LinkProfile; 2],
+        random: [Stream; 2],
+        profile: &TcpProfile,
+    ) -> Self {
+        let round_trip = links[0].initial_delay() + links[1].initial_delay();
+        let [up, down] = links;
+        let [luck_up, luck_down] = random;
+        let end = |end, link, luck| ConnectionEnd {
+            path: Path {
+                tcp: Endpoint::new(now, end, round_trip, profile),
+                link: Link::new(link, luck),
+                incoming: VecDeque::new(),
+                on_the_way: 0,
+                first: Due::NEVER,
+                latest: Time::ZERO,
+                timer: Due::NEVER,
+                superseded: Vec::new(),
+            },
+            session: Session::default(),
+            written: VecDeque::new(),
+            queued: 0,
+        };
+        Self {
+            ends: [end(End::Client, up, luck_up), end(End::Broker, down, luck_down)],
+            lead: None,
+            closed: false,
+        }
+    }
+
+    /// Both ends are closed and forget what was under way.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        for end in &mut self.ends {
+            end.written = VecDeque::new();
+            end.session = Session::default();
+        }
+    }
+
+    /// The packet at `place` in the stream to an end, if it has arrived in full.
+    pub(crate) fn arrived(&self, side: usize, place: u32) -> Option<Packet> {
+        let received = self.ends[side].path.tcp.received();
+        let written = self.ends[1 - side].written.get(place as usize);
+        written.filter(|(end, _)| *end <= received).map(|(_, packet)| *packet)
+    }
+
+    /// Whether no packet has arrived that waits for its end to see to it.
+    pub(crate) fn is_served(&self) -> bool {
+        self.ends.iter().all(|end| end.queued == 0)
+            && (0..2).all(|side| self.arrived(side, 0).is_none())
+    }
+
+    /// How many bytes the first packet under way lacks, in the direction in which it is more.
+    pub(crate) fn lacking(&self) -> u64 {
+        let lacking = |side: usize| {
+            let Some(&(end, _)) = self.ends[1 - side].written.get(self.ends[side].queued as usize)
+            else {
+                return 0;
+            };
+            end.saturating_sub(self.ends[side].path.tcp.received())
+        };
+        lacking(0).max(lacking(1))
+    }
+
+    /// The application at an end writes a packet.
+    pub(crate) fn write<S: Schedule>(
+        &mut self,
+        side: usize,
+        packet: Packet,
+        bytes: u32,
+        step: &mut Step<'_, S>,
+    ) {
+        let end = &mut self.ends[side];
+        end.written.push_back((end.path.tcp.written() + u64::from(bytes), packet));
+        let (from, to) = self.ends_from(side);
+        from.tcp.write(&mut step.context(&mut to.incoming), bytes);
+        self.transmit(side, step);
+    }
+
+    /// The segment that was scheduled as this arrives; gives whether it brought anything new.
+    #[inline(always)]
+    pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
+        let closed = self.closed;
+        let (path, peer) = self.ends_from(side);
+        path.on_the_way -= 1;
+        let before = path.tcp.received();
+        if let Some(segment) = path.incoming.front().filter(|_| !closed) {
+            path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
+        }
+        path.incoming.pop_front();
+        path.first = path.first_due();
+        let news = path.tcp.received() > before;
+        self.transmit(side, step);
+        news
+    }
+
+    /// Whether an end's timer event has a timer to go with it. These events stay scheduled when their
+    /// timer moves: one that comes early is put off.
+    pub(crate) fn timer_is_due<S: Schedule>(
+        &mut self,
+        side: usize,
+        step: &mut Step<'_, S>,
+    ) -> bool {
+        let path = &mut self.ends[side].path;
+        path.timer = Due::NEVER;
+        if self.closed {
+            return false;
+        }
+        let due = path.tcp.deadline(step.profile) <= step.now;
+        if !due {
+            self.arm(side, step);
+        }
+        due
+    }
+
+    /// An end's timer is due.
+    pub(crate) fn expire<S: Schedule>(
+        &mut self,
+        side: usize,
+        step: &mut Step<'_, S>,
+    ) -> Result<(), GaveUp> {
+        let (path, peer) = self.ends_from(side);
+        let result = path.tcp.expire(&mut step.context(&mut peer.incoming));
+        match result {
+            Ok(()) => self.transmit(side, step),
+            Err(GaveUp) => peer.incoming.truncate(peer.on_the_way),
+        }
+        result
+    }
+
+    /// When an end's timer event is scheduled.
+    pub(crate) const fn timer(&self, side: usize) -> Due {
+        self.ends[side].path.timer
+    }
+
+    /// When the next segment arrives at an end.
+    pub(crate) const fn next_arrival(&self, side: usize) -> Due {
+        self.ends[side].path.first
+    }
+
+    /// What comes next, of all that is scheduled; never, if nothing is.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> (Due, Coming) {
+        let [client, broker] = [&self.ends[0].path, &self.ends[1].path];
+        let mut next = (client.first, Coming::Segment(0));
+        for other in [
+            (broker.first, Coming::Segment(1)),
+            (client.timer, Coming::Timer(0)),
+            (broker.timer, Coming::Timer(1)),
+        ] {
+            if other.0 < next.0 {
+                next = other;
+            }
+        }
+        next
+    }
+
+    /// All that a segment or a timer can change.
+    pub(crate) fn paths(&self) -> [Path; 2] {
+        let [client, broker] = &self.ends;
+        [client.path.clone(), broker.path.clone()]
+    }
+
+    /// Puts back what [`Self::paths`] gave.
+    pub(crate) fn set_paths(&mut self, paths: [Path; 2]) {
+        for (end, path) in self.ends.iter_mut().zip(paths) {
+            end.path = path;
+        }
+    }
+
+    /// Schedules all that is to come once more, in the same order.
+    pub(crate) fn reschedule(&mut self, schedule: &mut impl Schedule) {
+        let mut coming = Vec::new();
+        for (side, end) in self.ends.iter_mut().enumerate() {
+            let path = &mut end.path;
+            if path.timer != Due::NEVER {
+                coming.push((path.timer, Coming::Timer(side), &mut path.timer));
+            }
+            for superseded in &mut path.superseded {
+                coming.push((*superseded, Coming::Timer(side), superseded));
+            }
+            for segment in &mut path.incoming {
+                coming.push((segment.due, Coming::Segment(side), &mut segment.due));
+            }
+        }
+        coming.sort_unstable_by_key(|(due, ..)| due.number());
+        for (was, what, due) in coming {
+            *due = Due::new(was.time(), schedule.schedule(was.time(), what));
+        }
+        for end in &mut self.ends {
+            end.path.first = end.path.first_due();
+        }
+    }
+
+    /// Puts on the link what TCP sends, and sees to its timer.
+    #[inline(always)]
+    fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+        let (from, to) = self.ends_from(side);
+        while let Some(segment) = to.incoming.get_mut(to.on_the_way) {
+            let bytes = segment.wire_bytes();
+            step.traffic.segments += 1;
+            step.traffic.wire_bytes += u64::from(bytes);
+            step.traffic.retransmissions += u64::from(segment.retransmission);
+            let Some(arrival) = from.link.carry(step.now, bytes) else {
+                step.traffic.lost += 1;
+                to.incoming.remove(to.on_the_way);
+                continue;
+            };
+            let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
+            segment.due = Due::new(arrival, number);
+            to.on_the_way += 1;
+            if to.on_the_way == 1 {
+                to.first = segment.due;
+            }
+            if arrival < to.latest {
+                to.let_overtake();
+            }
+            to.latest = to.latest.max(arrival);
+        }
+        self.arm(side, step);
+    }
+
+    /// An end and the other one, below MQTT.
+    #[inline(always)]
+    const fn ends_from(&mut self, side: usize) -> (&mut Path, &mut Path) {
+        let [client, broker] = &mut self.ends;
+        if side == 0 {
+            (&mut client.path, &mut broker.path)
+        } else {
+            (&mut broker.path, &mut client.path)
+        }
+    }
+
+    #[inline(always)]
+    fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+        let path = &mut self.ends[side].path;
+        let Some(deadline) = path.tcp.deadline_before(path.timer.time(), step.profile) else {
+            return;
+        };
+        let due = Due::new(deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
+        let old = core::mem::replace(&mut path.timer, due);
+        // A superseded event counts again if it comes at the right time.
+        path.superseded.retain(|other| other.time() > step.now);
+        let same = path.superseded.iter().filter(|other| other.time() == deadline);
+        path.timer = same.min().copied().unwrap_or(due);
+        if old != Due::NEVER {
+            path.superseded.push(old);
+        }
+    }
+}
+
+impl Path {
+    fn first_due(&self) -> Due {
+        match self.incoming.front() {
+            Some(segment) if self.on_the_way > 0 => segment.due,
+            _ => Due::NEVER,
+        }
+    }
+
+    /// The last segment comes before those that arrive later.
+    fn let_overtake(&mut self) {
+        let last = self.on_the_way - 1;
+        let Some(segment) = self.incoming.get(last) else { return };
+        let earlier = self.incoming.iter().take(last).rev();
+        let place = last - earlier.take_while(|other| other.due > segment.due).count();
+        if let Some(segment) = self.incoming.remove(last) {
+            self.incoming.insert(place, segment);
+        }
+        self.first = self.first_due();
+    }
+}
