@@ -6,7 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
@@ -17,6 +17,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh::KEY,
     lkh::GROUP,
     lkh_plus::SCHEME,
+    oft::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
     gdh1::SCHEME,

@@ -8,5 +8,6 @@ pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
 pub mod ofct;
+pub mod oft;
 pub(crate) mod path_update;
 pub mod skdc;
