@@ -158,20 +158,18 @@ impl Controller {
         let epoch = self.group.epoch.next();
         let mut records = Vec::with_capacity(2 * nodes.len() * record_length(cx));
         for &node in nodes {
-            let mut children = self.tree.children(node, &self.group.roster);
-            // A key node has two; nothing is left to do for one that had not.
-            let (Some(left), Some(right)) = (children.next(), children.next()) else { continue };
-            drop(children);
-            let secrets = [self.secret(left).clone(), self.secret(right).clone()];
+            let Some([left, right]) = self.children(node) else { continue };
+            let secrets = [left, right].map(|child| self.secret(child).clone());
             let blinded = secrets.each_ref().map(|secret| blind(cx, secret));
             self.tree.set_key(node, cx.xor(&blinded[0], &blinded[1]));
-            for (side, readers) in [(0, right), (1, left)] {
-                let half = Node { level: node.level - 1, index: node.index * DEGREE + side };
+            for (side, other, readers) in [(0, 1, right), (1, 0, left)] {
+                let index = node.index * DEGREE + side as u32;
+                let half = Node { level: node.level - 1, index };
                 // A newcomer is sent the same with its path.
                 if is_above_any(half, renewed) && newcomer.map(Node::leaf) != Some(readers) {
-                    let kek = wrapping_key(cx, &secrets[1 - side as usize]);
+                    let kek = wrapping_key(cx, &secrets[other]);
                     records.extend_from_slice(&half.id().to_be_bytes());
-                    cx.wrap_keys(&kek, epoch, label(half), [&blinded[side as usize]], &mut records);
+                    cx.wrap_keys(&kek, epoch, label(half), [&blinded[side]], &mut records);
                 }
             }
         }
@@ -219,12 +217,11 @@ impl Controller {
         let mut keys = Vec::with_capacity(LEVELS + 1);
         keys.push(self.leaves[slot as usize].clone());
         for node in self.tree.path(slot) {
-            let mut children = self.tree.children(node, roster);
-            let Some(other) = children.find(|child| !child.is_above(slot, DEGREE)) else {
-                continue;
-            };
-            levels.push(node.level);
-            keys.push(blind(cx, self.secret(other)));
+            let others = self.children(node).into_iter().flatten();
+            for other in others.filter(|child| !child.is_above(slot, DEGREE)) {
+                levels.push(node.level);
+                keys.push(blind(cx, self.secret(other)));
+            }
         }
         let to = Recipient::Member(roster.member(slot));
         cx.draft(to, self.group.epoch, operation, PATH)
@@ -236,6 +233,12 @@ impl Controller {
     /// The member who gets a new leaf secret when all in a half are to get a new one.
     fn first_below(&self, half: Node) -> Option<u32> {
         self.tree.members_below(half, &self.group.roster).next()
+    }
+
+    /// The children of a key node; it has two.
+    fn children(&self, node: Node) -> Option<[Node; 2]> {
+        let mut children = self.tree.children(node, &self.group.roster);
+        Some([children.next()?, children.next()?])
     }
 
     fn secret(&self, node: Node) -> &Key {
