@@ -7,7 +7,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, s2rp, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
@@ -19,6 +19,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh::KEY,
     lkh::GROUP,
     lkh_plus::SCHEME,
+    oft::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
     s2rp::SCHEME,

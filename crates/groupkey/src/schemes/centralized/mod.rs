@@ -9,6 +9,7 @@ pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
 pub mod ofct;
+pub mod oft;
 pub(crate) mod path_update;
 pub mod s2rp;
 pub mod skdc;
