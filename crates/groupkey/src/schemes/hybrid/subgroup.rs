@@ -221,6 +221,23 @@ fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
     Ok(members)
 }
 
+/// Opens news that is one key and nothing else.
+pub(crate) fn open_key(
+    subgroup: &Subgroup,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    mut body: Reader<'_>,
+    kind: u8,
+) -> Result<Key, Error> {
+    let wrapped = body.bytes()?;
+    body.finish()?;
+    if message.header().kind != kind {
+        return Err(Misbehaviour::UnexpectedMessage.into());
+    }
+    let [key] = unwrap_own(&subgroup.membership, cx, message, 0, wrapped)?;
+    Ok(key)
+}
+
 /// The keys that go to one member in one call.
 pub(crate) fn unwrap_own<const KEYS: usize>(
     membership: &Membership,

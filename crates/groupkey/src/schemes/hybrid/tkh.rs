@@ -43,7 +43,7 @@ use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
 use crate::schemes::centralized::key_server::{Admission, Membership};
 use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -224,15 +224,9 @@ impl SubgroupServer for SubgroupController {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        mut body: Reader<'_>,
+        body: Reader<'_>,
     ) -> Result<Key, Error> {
-        let wrapped = body.bytes()?;
-        body.finish()?;
-        if message.header().kind != GROUP_KEY {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let [group_key] = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
-        Ok(group_key)
+        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
     }
 
     fn distribute(
