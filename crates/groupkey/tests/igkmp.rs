@@ -1,5 +1,7 @@
 //! IGKMP costs what the header of its file says, with full and with ragged subgroups.
 
+use aes_kw::KwAes128;
+use aes_kw::cipher::KeyInit;
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
@@ -30,9 +32,11 @@ fn operations_cost_what_the_formulas_say() {
             let here = n % subgroups;
             let active = subgroups.min(n + 1);
             let added = rig.add(n).unwrap();
-            assert_eq!(sent(&added), (active + 1, active));
+            let first_there = n < subgroups;
+            assert_eq!(sent(&added), (active + 1, active - u32::from(first_there)));
             assert_eq!(wraps(&added, Controller), (active, active));
-            assert_eq!(wraps(&added, SubgroupId(here).into()), (2, 4));
+            let wraps_here = if first_there { (1, 2) } else { (2, 4) };
+            assert_eq!(wraps(&added, SubgroupId(here).into()), wraps_here);
             for other in (0..active).filter(|&other| other != here) {
                 assert_eq!(wraps(&added, SubgroupId(other).into()), (1, 1));
             }
@@ -74,6 +78,30 @@ fn the_published_form_sends_to_everybody_singly() {
                 let report = report.unwrap();
                 assert_eq!(sent(&report), (subgroups.min(n + 1) + members, 0));
                 assert_eq!(unwraps(&report, 0), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_ever_wrapped_under_no_key() {
+    for id in ["igkmp", "segcom", "tkh", "iolus", "dep"] {
+        for profile in Profile::ALL {
+            let parameters = vec![("subgroups", 5)];
+            let settings = Settings { parameters, profile, ..Settings::default() };
+            let mut rig = Rig::new(scheme(id).unwrap(), settings);
+            let reports = [rig.create(3), rig.add(3), rig.add(4), rig.remove(1), rig.add(5)];
+            let none = KwAes128::new(&[0; 16].into());
+            for message in reports.iter().flat_map(|report| &report.as_ref().unwrap().messages) {
+                for keys in 1..=3 {
+                    for wrapped in message.bytes.windows(16 * keys + 8) {
+                        let mut opened = vec![0; 16 * keys];
+                        assert!(
+                            none.unwrap_key(wrapped, &mut opened).is_err(),
+                            "{id}: {message:?}"
+                        );
+                    }
+                }
             }
         }
     }

@@ -18,7 +18,8 @@
 //! | rekey | S unicasts, S multicasts | S wraps | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
 //!
-//! A subgroup controller opens one wrapped key more. Profiles: `sound` is the drafts' form, above.
+//! The first member of a subgroup is welcomed without a multicast. A subgroup controller opens one
+//! wrapped key more. Profiles: `sound` is the drafts' form, above.
 //! `published` is what S002 measured: no area keys, every subgroup controller sends the group key to
 //! each of its members singly at every change, S + n messages of one wrapped key.
 //!
@@ -225,6 +226,10 @@ impl SubgroupServer for SubgroupController {
             LocalChange::Joined(slot) => {
                 let old = core::mem::replace(&mut self.area_key, cx.random_key());
                 self.send_keys(cx, slot, operation);
+                if self.subgroup.roster.len() == 1 {
+                    // Nobody has the old area key, or there never was one, which is worse.
+                    return;
+                }
                 cx.draft(everybody, epoch, operation, REFRESH)
                     .number(u64::from(slot))
                     .wrapped(&old, epoch, 0, [&self.area_key, &group_key])
