@@ -31,6 +31,7 @@ use crate::schemes::catalogue::{Configuration, Profile, Scheme};
 use crate::secret::Key;
 
 pub use crate::protection::Guard;
+use crate::protection::Protection;
 
 /// What can be chosen for a rig.
 #[derive(Clone, Debug)]
@@ -263,6 +264,20 @@ impl Rig {
     /// The key that a party holds.
     pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
         self.seats.get(&party).and_then(|seat| seat.party.group_key())
+    }
+
+    /// The key that a party has of an epoch, where the scheme heals.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (protection, mut outbox) = (Protection::None, Outbox::new());
+        let (rng, mut probe) = (&mut self.rng, ());
+        let mut cx =
+            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
+        self.seats[&party].party.past_key(&mut cx, epoch)
     }
 
     /// A party's state machine.

@@ -127,7 +127,7 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
     take(rig.create(9));
     take(rig.add(700));
     take(rig.remove(8));
-    if scheme.recovery == Recovery::Request {
+    if scheme.recovery != Recovery::Rejoin {
         rig.sleep(3);
         take(rig.remove(5));
         take(rig.catch_up(3));

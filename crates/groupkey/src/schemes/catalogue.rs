@@ -6,7 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, sgcsh, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
@@ -19,6 +19,7 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    sgcsh::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,
@@ -85,6 +86,9 @@ pub enum Recovery {
     Rejoin,
     /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
     Request,
+    /// The next message brings it up to date, and gives it the keys that it missed
+    /// ([`Party::past_key`]). Where that cannot be, one request does both.
+    SelfHealing,
 }
 
 /// How sure we are that this is the published protocol.
@@ -298,6 +302,7 @@ impl Recovery {
         match self {
             Self::Rejoin => "rejoin",
             Self::Request => "request",
+            Self::SelfHealing => "self-healing",
         }
     }
 
@@ -306,6 +311,9 @@ impl Recovery {
         match self {
             Self::Rejoin => "who missed a change must leave and join again",
             Self::Request => "who missed changes catches up with one request",
+            Self::SelfHealing => {
+                "who missed changes gets the missed keys, too, with the next message or one request"
+            }
         }
     }
 }

@@ -313,7 +313,7 @@ impl Stage {
         self.command(|| Given::Create(members.clone()));
         self.add(MemberId(4));
         let sleeper = PartyId::Member(MemberId(1));
-        let sleeps = self.transcript.configuration.scheme().recovery == Recovery::Request;
+        let sleeps = self.transcript.configuration.scheme().recovery != Recovery::Rejoin;
         self.seat(sleeper).present = !sleeps;
         self.remove(MemberId(2));
         if sleeps {

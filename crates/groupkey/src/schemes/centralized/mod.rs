@@ -9,4 +9,5 @@ pub mod lkh;
 pub mod lkh_plus;
 pub mod ofct;
 pub(crate) mod path_update;
+pub mod sgcsh;
 pub mod skdc;
