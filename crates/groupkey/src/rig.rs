@@ -27,11 +27,11 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
+use crate::protection::Protection;
 use crate::schemes::catalogue::{Configuration, Profile, Scheme};
 use crate::secret::Key;
 
 pub use crate::protection::Guard;
-use crate::protection::Protection;
 
 /// What can be chosen for a rig.
 #[derive(Clone, Debug)]

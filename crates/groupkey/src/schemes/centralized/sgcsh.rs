@@ -1,20 +1,22 @@
 //! SGCSH, secure group communication with self-healing: session keys that lie between a chain of
 //! hashes that goes with time and one that goes against it. A member that missed sessions takes the
-//! next message and has the keys of the missed ones, too. **As published, somebody who was evicted and
-//! a newcomer together read what was sent between; so does who leaves and comes back.**
+//! next message and has the keys of the missed ones, too. **As published, somebody who was evicted
+//! and a newcomer together read what was sent between; so does who leaves and comes back.**
 //!
-//! Source: Kausar, Hussain, Park, Masood, "Secure group communication with self-healing and rekeying in
-//! wireless sensor networks", MSN 2007. Class: centralized. Provenance: reconstructed: the abstract says
-//! what the scheme achieves and that it hashes and XORs; chains, tree and messages are ours.
+//! Source: Kausar, Hussain, Park, Masood, "Secure group communication with self-healing and
+//! rekeying in wireless sensor networks", MSN 2007. Class: centralized. Provenance: reconstructed:
+//! the abstract says what the scheme achieves and that it hashes and XORs; chains, tree and
+//! messages are ours.
 //!
-//! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random; the
-//! session key, which is the group key, is `F(f_j XOR b_j, j)`. Who joins in session s gets f_s and b_s:
-//! f leads forwards only. Every session's b_j comes masked by the root key of a binary key tree, so that
-//! only members get it, and leads back to all sessions that a member missed. An add hashes the keys of
-//! the newcomer's path (LKH+), a removal replaces them by random ones, masked by their children's.
+//! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random;
+//! the session key, which is the group key, is `F(f_j XOR b_j, j)`. Who joins in session s gets f_s
+//! and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a binary key
+//! tree, so that only members get it, and leads back to all sessions that a member missed. An add
+//! hashes the keys of the newcomer's path (LKH+), a removal replaces them by random ones, masked by
+//! their children's.
 //!
-//! With p key nodes above the newcomer, after a removal above the place that was freed; session j of m;
-//! r times a forward chain began anew since the member came:
+//! With p key nodes above the newcomer, after a removal above the place that was freed; session j
+//! of m; r times a forward chain began anew since the member came:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -24,45 +26,52 @@
 //! | remove | 1 broadcast | 2p + 2 derivations, 1 hash | at most p + 2 derivations, 2 hashes |
 //! | catch up | 1 request, 1 unicast | at most p + 2 + r keys wrapped, 40 a call | as many unwraps; 1 derivation, at most m hashes |
 //!
-//! Heads: `chain` 1, lazy: m - j hashes more at the controller for b_j. Stored: members hash both chains
-//! in advance, m - j hashes for who comes in session j, and one less in every change. `sound`: a removal
-//! is 1 derivation more and, lazy, 1 hash less on either side; stored, m - j hashes for each member. A
-//! member that missed k sessions and takes the next message: k hashes more for each chain.
+//! That is with computed chains (`chain` 1, lazy), but for the m - j hashes more that each change
+//! takes the controller for b_j. With stored ones there are none, but members hash their chains in
+//! advance, m - j hashes for who comes in session j, and 1 less in every change. In `sound`, a
+//! removal is 1 derivation more and 1 hash less for all; members that store make m - j instead. A
+//! member that missed k sessions and takes the next message makes k hashes more for each chain.
 //!
-//! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and the
-//! group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the generation
-//! before, both keep r + 1 keys more, and nothing of those before it.
+//! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and
+//! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
+//! generation before, both keep r + 1 keys more, and nothing of those before it.
 //!
-//! When all m sessions are used, the next change opens a generation: its broadcast carries the last b of
-//! the old one, and f and b of the new one, each masked by the root key. That costs 2 derivations and, for
-//! the new backward chain, m - 1 hashes.
+//! When all m sessions are used, the next change opens a generation: its broadcast carries the last
+//! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
+//! derivations and, for the new backward chain, m - 1 hashes.
 //!
-//! What heals: a member follows any broadcast that says it can. Adds are computed again from the slots of
-//! the newcomers, of which a broadcast repeats the last 8 since the last removal. Who missed a removal,
-//! more adds, or the message that opened a generation has `SkippedEpoch`, and its request's answer brings
-//! what leads to all session keys that it missed, in this generation and the one before.
+//! What heals: a member follows any broadcast that says it can. Adds are computed again from the
+//! slots of the newcomers, of which a broadcast repeats the last 8 since the last removal. Who
+//! missed a removal, more adds, or the message that opened a generation has `SkippedEpoch`, and its
+//! request's answer brings what leads to all session keys that it missed, in this generation and
+//! the one before.
 //!
-//! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it anew at
-//! each removal, under the new root key, and computes it. What breaks the former: who was evicted after
-//! session t computes f_j for all later j; who joins in session s has b_s and so all earlier b_j: between
-//! them they have all from t to s. In `sound`, the evicted lack f, which newcomers get for later sessions
-//! only. Healing then costs nothing more, for a member could not follow after a removal anyway.
+//! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it
+//! anew at each removal, under the new root key, and computes it. What breaks the former: who was
+//! evicted with session t computes f_j for all later j; who joins in session s has b_s and so all
+//! earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f, which
+//! newcomers get for later sessions only. Healing then costs nothing more, for a member could not
+//! follow after a removal anyway.
 //!
-//! Bodies: keys: the session's number, whether the generation before is told of, the levels of the path's
-//! nodes, how many epochs ago each f began, and `{b, [b_m before], path keys, f ..}_individual`. Broadcasts:
-//! the epoch since which a member can follow, the joins since, in a removal the slot that was freed and a
-//! packed byte string of `under, target, masked key`, then the masked keys of the chains.
+//! Bodies: keys: the session's number, how many sessions they are for, whether the generation
+//! before is told of, the levels of the path's nodes, how many epochs ago each f began, and `{b,
+//! [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a member can
+//! follow, the joins since, in a removal the slot that was freed and a packed byte string of
+//! `under, target, masked key`, then the masked keys of the chains.
 //!
-//! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived from its
-//! only child's, so that an add carries no key; healing over adds; generations; the answer to a request.
+//! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
+//! from its only child's, so that an add carries no key; healing over adds; generations; the answer
+//! to a request.
 
 mod chains;
+mod update;
 
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use chains::{Chains, History, Keep};
+use update::{News, RECORD, REPEATED};
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -73,7 +82,6 @@ use crate::schemes::catalogue::{
     Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
-use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_server::{
     self, Admission, KeyServer, Membership, ServedGroup,
 };
@@ -81,7 +89,7 @@ use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
+use crate::wire::Message;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -106,7 +114,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// A member's keys of one epoch lead to those of later ones, up to the next removal.
 const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
-/// Who was evicted reads what was sent up to the coming of a newcomer, if that is a friend or itself.
+/// Who was evicted reads what was sent up to when a friend comes, or it comes back itself.
 const PUBLISHED_CLAIMS: Claims =
     Claims { backward_secrecy: false, collusion_resistance: false, ..CLAIMS };
 
@@ -162,14 +170,8 @@ const REQUEST: u8 = 3;
 
 const DEGREE: u32 = 2;
 
-/// Joins that a broadcast repeats for those who missed them, at most.
-const REPEATED: usize = 8;
-
 /// Keys that one call wraps, at most.
 const WRAPPED: usize = 40;
-
-/// A record: the node under whose key another is masked, that node, and its key.
-const RECORD: usize = 8 + Key::BYTES;
 
 impl Controller {
     /// A controller without members, for generations of so many sessions. `stored` says whether it
@@ -190,9 +192,8 @@ impl Controller {
         Self::new(configuration.profile(), configuration.value(SESSIONS.name), stored)
     }
 
-    /// Enters the next session. Returns the last backward key of the generation that this closes, and
-    /// the forward key if its chain begins anew.
-    fn begin_session(&mut self, cx: &mut Context<'_>, operation: Operation) -> [Option<Key>; 2] {
+    /// Enters the next session.
+    fn begin_session(&mut self, cx: &mut Context<'_>, operation: Operation) -> Begun {
         let epoch = self.lkh.group.epoch.next().0;
         let opens = epoch > self.chains.last();
         let closing = opens.then(|| self.chains.end().clone());
@@ -207,9 +208,10 @@ impl Controller {
             }
             Some(forward) => self.chains.begin_forward(cx, epoch, forward),
         }
-        let group_key = self.chains.present_key(cx);
+        let backward = self.chains.backward(cx);
+        let group_key = self.chains.present_key(cx, &backward);
         self.lkh.group.enter_next(cx, group_key);
-        [closing, forward]
+        Begun { closing, forward, backward }
     }
 
     /// Broadcasts the chains' keys of the session that began.
@@ -218,15 +220,15 @@ impl Controller {
         cx: &mut Context<'_>,
         operation: Operation,
         removal: Option<(u32, &[u8])>,
-        [closing, forward]: [Option<Key>; 2],
+        begun: Begun,
     ) {
+        let Begun { closing, forward, backward } = begun;
         let epoch = self.lkh.group.epoch;
         let root = self.lkh.key(self.lkh.tree.root(&self.lkh.group.roster));
-        let backward = self.chains.backward(cx);
         let mut masked = Vec::with_capacity(3 * Key::BYTES);
         for (label, key) in [(CLOSING, closing), (FORWARD, forward), (BACKWARD, Some(backward))] {
             if let Some(key) = key {
-                let masked_key = mask(cx, root, label, epoch, [0; 2], &key);
+                let masked_key = update::mask(cx, root, label, epoch, [0; 2], &key);
                 masked.extend_from_slice(masked_key.as_bytes());
             }
         }
@@ -255,39 +257,47 @@ impl Controller {
     }
 
     /// What the member in a slot needs that is in epoch `from`.
-    fn history(&self, cx: &mut Context<'_>, slot: u32, from: Epoch) -> History {
+    fn history(&self, cx: &mut Context<'_>, backward: &Key, slot: u32, from: Epoch) -> History {
         let joined = self.joins.iter().rfind(|&&(_, newcomer)| newcomer == slot);
-        let joined = joined.map_or(self.chains.first(), |&(at, _)| at);
+        let joined = joined.map_or_else(|| self.chains.first(), |&(at, _)| at);
         let wanted = from.next().min(self.lkh.group.epoch.next()).0.max(joined);
-        self.chains.history(cx, joined, wanted)
+        self.chains.history(cx, backward.clone(), joined, wanted)
     }
 
     /// Sends a member its keys and what leads to those that it missed.
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, history: &History) {
         let group = &self.lkh.group;
-        let mut keys = Vec::with_capacity(2 + LEVELS + history.starts.len());
-        keys.push(&history.backward);
-        keys.extend(&history.end);
-        let mut levels = Vec::with_capacity(LEVELS);
+        let mut nodes = [Node::leaf(slot); LEVELS];
+        let mut levels = [0; LEVELS];
+        let mut height = 0;
         for node in self.lkh.tree.path(slot) {
-            levels.push(node.level);
-            keys.push(self.lkh.key(node));
+            nodes[height] = node;
+            levels[height] = node.level;
+            height += 1;
         }
-        keys.extend(history.starts.iter().map(|(_, key)| key));
-        let calls = || keys.chunks(WRAPPED);
-        let length = calls().map(|keys| cx.wrapped_length(keys.len())).sum();
+        let ends = [Some(&history.backward), history.end.as_ref()];
+        let below = 1 + usize::from(history.end.is_some());
+        let above = below + height;
+        let key = |place: usize| match ends.get(place).copied().flatten() {
+            Some(end) => end,
+            None if place < above => self.lkh.key(nodes[place - below]),
+            None => &history.starts[place - above].1,
+        };
+        let count = above + history.starts.len();
+        let calls = || (0..count).step_by(WRAPPED).map(|from| from..count.min(from + WRAPPED));
+        let length = calls().map(|places| cx.wrapped_length(places.len())).sum();
         let to = Recipient::Member(group.roster.member(slot));
         let mut draft = cx.draft(to, group.epoch, operation, KEYS);
         draft.number(history.session).number(history.sessions);
-        draft.number(u64::from(history.end.is_some())).bytes(&levels);
+        draft.number(u64::from(history.end.is_some())).bytes(&levels[..height]);
         draft.array(history.starts.len());
         for (at, _) in &history.starts {
             draft.number(group.epoch.0 - at);
         }
         draft.packed(length);
-        for (call, keys) in (0..).zip(calls()) {
-            let (label, keys) = (label(history.sessions, call), keys.iter().copied());
-            draft.packed_wrapped(group.roster.key(slot), group.epoch, label, keys);
+        for (call, places) in (0..).zip(calls()) {
+            let (kek, label) = (group.roster.key(slot), label(history.sessions, call));
+            draft.packed_wrapped(kek, group.epoch, label, places.map(key));
         }
         draft.send();
     }
@@ -308,12 +318,12 @@ impl KeyServer for Controller {
     fn create(&mut self, cx: &mut Context<'_>) {
         self.lkh.tree.fill(&self.lkh.group.roster);
         self.lkh.tree.draw_keys(|| cx.random_key());
-        self.begin_session(cx, Operation::Create);
+        let begun = self.begin_session(cx, Operation::Create);
         self.since = self.lkh.group.epoch.0;
         let roster = &self.lkh.group.roster;
         let height = usize::from(self.lkh.tree.height());
         cx.reserve(roster.len(), cx.wrapped_length(height + 2) + height + 8);
-        let history = self.history(cx, 0, Epoch::default());
+        let history = self.history(cx, &begun.backward, 0, Epoch::default());
         for slot in (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot)) {
             self.send_keys(cx, slot, Operation::Create, &history);
         }
@@ -325,14 +335,14 @@ impl KeyServer for Controller {
         let path: Vec<_> = self.lkh.tree.path(slot).collect();
         for node in path {
             let key = match only_child.take() {
-                Some(child) => first_key(cx, self.lkh.key(child), node, epoch),
-                None => cx.hash(self.lkh.key(node), JOINED),
+                Some(child) => update::first_key(cx, self.lkh.key(child), node, epoch),
+                None => update::next_key(cx, self.lkh.key(node)),
             };
             self.lkh.tree.set_key(node, key);
         }
         let begun = self.begin_session(cx, Operation::Add);
         self.joins.push((epoch.0, slot));
-        let history = self.history(cx, slot, Epoch::default());
+        let history = self.history(cx, &begun.backward, slot, Epoch::default());
         self.send_keys(cx, slot, Operation::Add, &history);
         self.announce(cx, Operation::Add, None, begun);
     }
@@ -347,11 +357,8 @@ impl KeyServer for Controller {
         let mut records = Vec::with_capacity(2 * path.len() * RECORD);
         for &target in &path {
             for under in self.lkh.tree.children(target, &self.lkh.group.roster) {
-                let (kek, key) = (self.lkh.key(under), self.lkh.key(target));
-                let place = [under.id(), target.id()];
-                let masked = mask(cx, kek, NODE, epoch, place, key);
-                place.iter().for_each(|id| records.extend_from_slice(&id.to_be_bytes()));
-                records.extend_from_slice(masked.as_bytes());
+                let keys = [self.lkh.key(under), self.lkh.key(target)];
+                update::record(cx, epoch, [under, target], keys, &mut records);
             }
         }
         self.announce(cx, Operation::Remove, Some((slot, &records)), begun);
@@ -368,7 +375,8 @@ impl KeyServer for Controller {
     }
 
     fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, from: Epoch) {
-        let history = self.history(cx, slot, from);
+        let backward = self.chains.backward(cx);
+        let history = self.history(cx, &backward, slot, from);
         self.send_keys(cx, slot, Operation::CatchUp, &history);
     }
 }
@@ -393,8 +401,8 @@ impl Party for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet, for generations of so many sessions. `stored` says whether
-    /// it keeps the chains.
+    /// A member that is not enrolled yet, for generations of so many sessions. `stored` says
+    /// whether it keeps the chains.
     pub fn new(profile: Profile, sessions: u32, stored: bool) -> Self {
         let keep = if stored { Keep::Both } else { Keep::Ends };
         Self {
@@ -491,24 +499,27 @@ impl Member {
         }
         let mut path = self.path.clone();
         for &(at, slot) in news.joins.iter().filter(|&&(at, _)| at > current.0) {
-            follow_join(cx, &mut path, enrolment, Epoch(at), slot)?;
+            update::follow_join(cx, &mut path, enrolment, Epoch(at), slot)?;
         }
         if let Some((freed, records)) = news.removal {
-            path = follow_removal(cx, path, enrolment, header.epoch, freed, records)?;
+            path = update::follow_removal(cx, path, enrolment, header.epoch, freed, records)?;
         }
         let (_, root) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         let (masked, _) = news.masked.as_chunks();
         let mut masked = masked.iter().map(|&bytes| Key::from_bytes(bytes));
         let mut take = |cx: &mut Context<'_>, label| {
             let masked = masked.next().ok_or(Misbehaviour::Malformed)?;
-            Ok::<_, Error>(mask(cx, root, label, header.epoch, [0; 2], &masked))
+            Ok::<_, Error>(update::mask(cx, root, label, header.epoch, [0; 2], &masked))
         };
         let closing = if opens { Some(take(cx, CLOSING)?) } else { None };
         let forward = if begins { Some(take(cx, FORWARD)?) } else { None };
         let backward = take(cx, BACKWARD)?;
         // The one of these keys that must lead to what the member holds shows that all are genuine,
         // and so are the keys of the path.
-        let (at, linked) = closing.map_or((epoch, backward.clone()), |closing| (last, closing));
+        let (at, linked) = match closing {
+            None => (epoch, backward.clone()),
+            Some(closing) => (last, closing),
+        };
         let passed = self.chains.link(cx, at, &linked).ok_or(Misbehaviour::WrongKey)?;
         self.chains.reach(at, linked, passed);
         match forward {
@@ -522,7 +533,7 @@ impl Member {
     }
 
     fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        let group_key = self.chains.present_key(cx);
+        let group_key = self.chains.present_key(cx, self.chains.end());
         self.membership.enter(cx, epoch, group_key);
     }
 }
@@ -550,126 +561,13 @@ impl Party for Member {
     }
 }
 
-/// What a broadcast says, parsed and not yet opened.
-struct News<'a> {
-    /// The epoch since which a member can follow.
-    since: u64,
-    /// The joins since then, by epoch and slot.
-    joins: Vec<(u64, u32)>,
-    /// The slot of who joins with this message.
-    newcomer: Option<u32>,
-    /// The slot that is freed, and the records.
-    removal: Option<(u32, &'a [u8])>,
-    masked: &'a [u8],
-}
-
-impl<'a> News<'a> {
-    fn parse(message: &Message<'a>) -> Result<Self, Error> {
-        let (operation, epoch) = (message.header().operation, message.header().epoch.0);
-        let mut body = message.body();
-        let since = body.number()?;
-        let joins = Self::parse_joins(&mut body, since, epoch)?;
-        let removal = match operation {
-            Operation::Remove => Some((body.number32()?, body.bytes()?)),
-            _ => None,
-        };
-        let masked = body.bytes()?;
-        body.finish()?;
-        let newcomer = joins.last().filter(|&&(at, _)| at == epoch).map(|&(_, slot)| slot);
-        let records = removal.map_or(0, |(_, records)| records.len());
-        let joins_now = operation == Operation::Add;
-        if since >= epoch || newcomer.is_some() != joins_now || !records.is_multiple_of(RECORD) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        Ok(Self { since, joins, newcomer, removal, masked })
-    }
-
-    fn parse_joins(
-        body: &mut Reader<'_>,
-        since: u64,
-        epoch: u64,
-    ) -> Result<Vec<(u64, u32)>, Error> {
-        let numbers = body.array()?;
-        if numbers > 2 * REPEATED as u64 || !numbers.is_multiple_of(2) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        let mut joins: Vec<(u64, u32)> = Vec::with_capacity(REPEATED);
-        for _ in 0..numbers / 2 {
-            let (age, slot) = (body.number()?, body.number32()?);
-            let latest = joins.last().map_or(since, |&(at, _)| at);
-            let at = epoch.checked_sub(age).filter(|&at| at > latest);
-            joins.push((at.ok_or(Misbehaviour::Malformed)?, slot));
-        }
-        Ok(joins)
-    }
-}
-
-/// Replaces the keys above a newcomer's slot. The node at which its path meets the member's has two
-/// children now: if it had no key before, it gets its first one.
-fn follow_join(
-    cx: &mut Context<'_>,
-    path: &mut Vec<(Node, Key)>,
-    enrolment: &Enrolment,
-    epoch: Epoch,
-    newcomer: u32,
-) -> Result<(), Error> {
-    let level = u32::BITS - (enrolment.slot ^ newcomer).leading_zeros();
-    if !(1..LEVELS as u32).contains(&level) {
-        return Err(Misbehaviour::Malformed.into());
-    }
-    let meeting = Node::above(enrolment.slot, level as u8, DEGREE);
-    let mut place = path.partition_point(|&(node, _)| node < meeting);
-    if path.get(place).is_none_or(|&(node, _)| node != meeting) {
-        let child = place.checked_sub(1).map_or(&enrolment.key, |below| &path[below].1);
-        let key = first_key(cx, child, meeting, epoch);
-        path.insert(place, (meeting, key));
-        place += 1;
-    }
-    for (_, key) in &mut path[place..] {
-        *key = cx.hash(key, JOINED);
-    }
-    Ok(())
-}
-
-/// The path without what an evicted member knew, and with the keys that the records bring instead.
-fn follow_removal(
-    cx: &mut Context<'_>,
-    mut path: Vec<(Node, Key)>,
-    enrolment: &Enrolment,
-    epoch: Epoch,
-    freed: u32,
-    records: &[u8],
-) -> Result<Vec<(Node, Key)>, Error> {
-    if freed == enrolment.slot {
-        return Err(Misbehaviour::NothingForUs.into());
-    }
-    path.retain(|&(node, _)| !node.is_above(freed, DEGREE));
-    for level in 0..LEVELS as u8 {
-        let under = Node::above(enrolment.slot, level, DEGREE);
-        let Some((target, masked)) = find(records, under) else { continue };
-        let held = path.iter().find(|&&(node, _)| node == under).map(|(_, key)| key);
-        let kek = if level == 0 { Some(&enrolment.key) } else { held };
-        let Some(kek) = kek else { continue };
-        let is_new = path.iter().all(|&(node, _)| node < target);
-        if target <= under || !target.is_above(enrolment.slot, DEGREE) || !is_new {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        let key = mask(cx, kek, NODE, epoch, [under.id(), target.id()], &masked);
-        path.push((target, key));
-    }
-    Ok(path)
-}
-
-/// The target and the masked key of the record under a node.
-fn find(records: &[u8], under: Node) -> Option<(Node, Key)> {
-    let (records, _) = records.as_chunks::<RECORD>();
-    records.iter().find_map(|record| {
-        let (id, rest) = record.split_first_chunk::<4>()?;
-        let (target, masked) = rest.split_first_chunk::<4>()?;
-        let masked = Key::from_bytes(masked.try_into().ok()?);
-        let target = Node::from_id(u32::from_be_bytes(*target));
-        (u32::from_be_bytes(*id) == under.id()).then_some((target, masked))
-    })
+/// What a session that began brings.
+struct Begun {
+    /// The last backward key of the generation that it closes.
+    closing: Option<Key>,
+    /// The forward key, if its chain begins anew.
+    forward: Option<Key>,
+    backward: Key,
 }
 
 /// Opens keys that were wrapped in as few calls as they take.
@@ -691,7 +589,7 @@ fn unwrap(
     if wrapped.is_empty() { Ok(()) } else { Err(Misbehaviour::Malformed.into()) }
 }
 
-/// What a call wraps for a member: in one epoch it is decided by the sessions that the member misses.
+/// What a call wraps for a member: in one epoch, the number of sessions that it is for decides.
 const fn label(sessions: u64, call: u64) -> u64 {
     sessions << 16 | call
 }
@@ -701,31 +599,6 @@ fn begins_forward(profile: Profile, operation: Operation) -> bool {
     profile == Profile::Sound && operation == Operation::Remove
 }
 
-/// Masks a key, or takes the mask off. No mask is used for two keys: its derivation knows the epoch,
-/// what for, and in the tree from which node to which.
-fn mask(
-    cx: &mut Context<'_>,
-    kek: &Key,
-    label: &'static str,
-    epoch: Epoch,
-    place: [u32; 2],
-    key: &Key,
-) -> Key {
-    let place = (u64::from(place[0]) << 32 | u64::from(place[1])).to_be_bytes();
-    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes(), place];
-    let mask = cx.derive(kek, label, context.as_flattened());
-    cx.xor(key, &mask)
-}
-
-/// The key of a node that gets its second child, from that of its only child so far.
-fn first_key(cx: &mut Context<'_>, child: &Key, node: Node, epoch: Epoch) -> Key {
-    let node = u64::from(node.id()).to_be_bytes();
-    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes(), node];
-    cx.derive(child, "groupkey sgcsh first", context.as_flattened())
-}
-
-const JOINED: &str = "groupkey sgcsh joined";
-const NODE: &str = "groupkey sgcsh node";
 const FORWARD: &str = "groupkey sgcsh forward";
 const BACKWARD: &str = "groupkey sgcsh backward";
 const CLOSING: &str = "groupkey sgcsh closing";

@@ -3,7 +3,7 @@
 //! A generation is a number of sessions in a row, one an epoch. Its forward chain goes with time,
 //! `f_(j+1) = H(f_j)`, its backward chain against it, `b_j = H(b_(j+1))`. A forward chain may begin
 //! anew within a generation; all keys up to there still follow from where it began before. The
-//! controller knows a backward chain from its last key on, a member from the latest one that it got.
+//! controller knows a backward chain from its last key on, a member from the latest one it got.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -156,10 +156,9 @@ impl Chains {
         self.present_backward(cx, self.now.0)
     }
 
-    /// The session key of the present epoch.
-    pub(super) fn present_key(&self, cx: &mut Context<'_>) -> Key {
-        let backward = self.backward(cx);
-        combine(cx, &self.now.1, &backward, self.now.0)
+    /// The session key of the present epoch, whose backward key the caller knows.
+    pub(super) fn present_key(&self, cx: &mut Context<'_>, backward: &Key) -> Key {
+        combine(cx, &self.now.1, backward, self.now.0)
     }
 
     /// The session key of an epoch up to the present one, if the chains lead there.
@@ -176,8 +175,14 @@ impl Chains {
         Some(combine(cx, &forward, &backward, epoch))
     }
 
-    /// What somebody needs that is a member since epoch `joined`, for the sessions from `wanted` on.
-    pub(super) fn history(&self, cx: &mut Context<'_>, joined: u64, wanted: u64) -> History {
+    /// What somebody needs that is a member since `joined`, for the sessions from `wanted` on.
+    pub(super) fn history(
+        &self,
+        cx: &mut Context<'_>,
+        backward: Key,
+        joined: u64,
+        wanted: u64,
+    ) -> History {
         let previous = self.previous.as_ref().filter(|previous| wanted <= previous.last);
         let generations = previous.into_iter().chain([&self.present]);
         let begun = generations.flat_map(|generation| &generation.starts);
@@ -195,7 +200,7 @@ impl Chains {
             session: self.session(),
             sessions: self.now.0.saturating_add(1).saturating_sub(wanted),
             end: previous.map(|previous| previous.end.1.clone()),
-            backward: self.backward(cx),
+            backward,
             starts,
         }
     }
@@ -315,8 +320,8 @@ impl Generation {
         steps(cx, key, BACKWARD, at.saturating_sub(epoch))
     }
 
-    /// A generation that ends with epoch `last`, known from `first` at the earliest up to `end`, with
-    /// further starts there.
+    /// A generation that ends with epoch `last`, known from `first` at the earliest up to `end`,
+    /// with further starts there.
     fn extended(
         mut self,
         last: u64,
