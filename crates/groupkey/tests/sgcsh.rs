@@ -1,7 +1,7 @@
 //! SGCSH costs what the header of its file says: messages, wraps, derivations and hashes, at the
 //! controller and at the members, in either profile, stored and lazy; and it heals as it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
@@ -116,23 +116,43 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
                 let mut group = Group::new(profile, stored, sessions);
                 group.create(70);
                 group.rig.rekey().unwrap();
+                group.epoch = 2;
                 group.rig.sleep(2);
+                let mut begun = BTreeSet::new();
                 for step in 0..joins.max(removals) {
                     if step < joins {
                         group.rig.add(100 + step).unwrap();
+                        group.seat(100 + step);
                     }
                     if step < removals {
                         group.rig.remove(3 + step).unwrap();
+                        group.slots.remove(&(3 + step));
+                        group.epoch += 1;
+                        begun.extend((profile == Profile::Sound).then_some(group.epoch));
                     }
                 }
                 let report = group.rig.rekey().unwrap();
+                group.epoch += 1;
                 assert!(is_skipped(take(&mut group.rig, 2, &report.messages[0].bytes)));
                 let report = group.rig.catch_up(2).unwrap();
-                assert_eq!(report.open_messages().count(), 2);
                 group.rig.agreed_key().unwrap();
-                let now = group.rig.key_of(Controller).unwrap().0.0;
-                let first = (now - 1) / u64::from(sessions) * u64::from(sessions) + 1;
-                group.check_keys_since(2, 1.max(first.saturating_sub(sessions.into())));
+                let first = group.epoch + 1 - group.session();
+                let remembered = first.saturating_sub(group.sessions).max(1);
+                group.check_keys_since(2, remembered);
+
+                // It asks for what comes after epoch 2.
+                assert_eq!(report.open_messages().count(), 2);
+                let wanted = remembered.max(3);
+                begun.extend((1..=group.epoch).step_by(sessions as usize));
+                let begun = begun.range(wanted..).count();
+                let reaches_back = usize::from(wanted < first);
+                let keys = (group.path(2).len() + 1 + begun + reaches_back) as u64;
+                let calls = keys.div_ceil(40);
+                assert_eq!(tally(&report, Controller, Primitive::Wrap), (calls, keys));
+                assert_eq!(tally(&report, id_of(2), Primitive::Unwrap), (calls, keys));
+                assert_eq!(tally(&report, id_of(2), Primitive::Derive).0, 1);
+                let hashes = tally(&report, id_of(2), Primitive::Hash).0;
+                assert!(hashes <= if stored { 2 } else { 1 } * group.sessions);
                 // And it goes on from there like everybody else.
                 group.rig.remove(69).unwrap();
                 group.rig.agreed_key().unwrap();
@@ -221,6 +241,16 @@ impl Group {
         self.check_keys();
     }
 
+    /// Notes who sits where after a join whose costs are another test's matter.
+    fn seat(&mut self, newcomer: u32) {
+        self.slots.insert(newcomer, self.free_slot());
+        self.epoch += 1;
+    }
+
+    fn free_slot(&self) -> u32 {
+        (0..).find(|slot| !self.slots.values().any(|taken| taken == slot)).unwrap()
+    }
+
     fn rekey(&mut self) {
         let report = self.rig.rekey().unwrap();
         let (controller, member) = self.next_session(false);
@@ -235,7 +265,7 @@ impl Group {
     }
 
     fn add(&mut self, newcomer: u32) {
-        let slot = (0..).find(|slot| !self.slots.values().any(|taken| taken == slot)).unwrap();
+        let slot = self.free_slot();
         let before = self.path(slot);
         let report = self.rig.add(newcomer).unwrap();
         let (mut controller, member) = self.next_session(false);

@@ -24,13 +24,15 @@
 //! | rekey | 1 broadcast | 2 derivations, 1 hash | 2 derivations, 2 hashes |
 //! | add | 1 unicast, 1 broadcast | 1 wrap of p + 2 keys; 3 derivations, p hashes | newcomer 1 unwrap, 1 derivation; others at most 3 derivations, p + 1 hashes |
 //! | remove | 1 broadcast | 2p + 2 derivations, 1 hash | at most p + 2 derivations, 2 hashes |
-//! | catch up | 1 request, 1 unicast | at most p + 2 + r keys wrapped, 40 a call | as many unwraps; 1 derivation, at most m hashes |
+//! | catch up | 1 request, 1 unicast | p + 1 + c keys wrapped, 40 a call | as many unwraps; 1 derivation, at most m hashes |
 //!
 //! That is with computed chains (`chain` 1, lazy), but for the m - j hashes more that each change
 //! takes the controller for b_j. With stored ones there are none, but members hash their chains in
 //! advance, m - j hashes for who comes in session j, and 1 less in every change. In `sound`, a
 //! removal is 1 derivation more and 1 hash less for all; members that store make m - j instead. A
-//! member that missed k sessions and takes the next message makes k hashes more for each chain.
+//! member that missed k sessions and takes the next message makes k hashes more for each chain. In
+//! what a request asks for, a forward chain began c times; where that reaches into the generation
+//! before, the answer has one key more. Members that store make at most 2m hashes of it.
 //!
 //! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and
 //! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
@@ -74,6 +76,7 @@ use chains::{Chains, History, Keep};
 use update::{News, RECORD, REPEATED};
 
 use crate::context::Context;
+use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
@@ -169,9 +172,6 @@ const REFRESH: u8 = 2;
 const REQUEST: u8 = 3;
 
 const DEGREE: u32 = 2;
-
-/// Keys that one call wraps, at most.
-const WRAPPED: usize = 40;
 
 impl Controller {
     /// A controller without members, for generations of so many sessions. `stored` says whether it
@@ -284,7 +284,7 @@ impl Controller {
             None => &history.starts[place - above].1,
         };
         let count = above + history.starts.len();
-        let calls = || (0..count).step_by(WRAPPED).map(|from| from..count.min(from + WRAPPED));
+        let calls = || (0..count).step_by(MAX_KEYS).map(|from| from..count.min(from + MAX_KEYS));
         let length = calls().map(|places| cx.wrapped_length(places.len())).sum();
         let to = Recipient::Member(group.roster.member(slot));
         let mut draft = cx.draft(to, group.epoch, operation, KEYS);
@@ -579,7 +579,7 @@ fn unwrap(
     mut wrapped: &[u8],
     keys: &mut [Key],
 ) -> Result<(), Error> {
-    for (call, keys) in (0..).zip(keys.chunks_mut(WRAPPED)) {
+    for (call, keys) in (0..).zip(keys.chunks_mut(MAX_KEYS)) {
         let (these, rest) = wrapped
             .split_at_checked(cx.wrapped_length(keys.len()))
             .ok_or(Misbehaviour::Malformed)?;

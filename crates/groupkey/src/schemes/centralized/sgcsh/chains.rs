@@ -230,10 +230,13 @@ impl Chains {
         };
         let present = known(last).unwrap_or_default();
         let present = present.extended(last, newer, first, (epoch, backward))?;
-        let now = (epoch, present.forward(cx, epoch));
-        let tables = Tables::default();
+        let (now, tables) = ((epoch, Key::default()), Tables::default());
         let mut chains = Self { previous, present, now, tables, ..*self };
         chains.fill_tables(cx);
+        chains.now.1 = match chains.tables.get(&chains.tables.forward, epoch) {
+            Some(key) => key.clone(),
+            None => chains.present.forward(cx, epoch),
+        };
         Some(chains)
     }
 
