@@ -38,6 +38,12 @@ pub trait Party: Send {
         None
     }
 
+    /// The group key of an epoch up to the present one, where a scheme heals: a member has the keys
+    /// of all epochs since it came, those that it missed included, as far back as the scheme says.
+    fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
+        None
+    }
+
     /// How much key material this party holds.
     fn footprint(&self) -> Footprint;
 }

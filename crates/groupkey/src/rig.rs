@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
+use crate::protection::Protection;
 use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Scheme};
 use crate::secret::Key;
 
@@ -305,6 +306,20 @@ impl Rig {
     /// The key that a party holds.
     pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
         self.seats.get(&party).and_then(|seat| seat.party.group_key())
+    }
+
+    /// The key that a party has of an epoch, where the scheme heals.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (protection, mut outbox) = (Protection::None, Outbox::new());
+        let (rng, mut probe) = (&mut self.rng, ());
+        let mut cx =
+            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
+        self.seats[&party].party.past_key(&mut cx, epoch)
     }
 
     /// A party's state machine.

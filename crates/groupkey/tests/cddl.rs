@@ -112,7 +112,7 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
         take(rig.add(700));
         take(rig.remove(8));
     }
-    if scheme.recovery == Recovery::Request {
+    if scheme.recovery != Recovery::Rejoin {
         rig.sleep(3);
         take(if can(Operation::Remove) { rig.remove(5) } else { rig.rekey() });
         match rig.catch_up(3) {

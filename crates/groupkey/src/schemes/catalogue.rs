@@ -7,7 +7,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sgcsh, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
@@ -23,6 +23,7 @@ pub static SCHEMES: &[Scheme] = &[
     ofct::SCHEME,
     cfkm::SCHEME,
     s2rp::SCHEME,
+    sgcsh::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
     segcom::SCHEME,
@@ -102,6 +103,9 @@ pub enum Recovery {
     Rejoin,
     /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
     Request,
+    /// The next message brings it up to date, and gives it the keys that it missed
+    /// ([`Party::past_key`]). Where that cannot be, one request does both.
+    SelfHealing,
 }
 
 /// How sure we are that this is the published protocol.
@@ -363,6 +367,7 @@ impl Recovery {
         match self {
             Self::Rejoin => "rejoin",
             Self::Request => "request",
+            Self::SelfHealing => "self-healing",
         }
     }
 
@@ -371,6 +376,9 @@ impl Recovery {
         match self {
             Self::Rejoin => "who missed a change must leave and join again",
             Self::Request => "who missed changes catches up with one request",
+            Self::SelfHealing => {
+                "who missed changes gets the missed keys, too, with the next message or one request"
+            }
         }
     }
 }

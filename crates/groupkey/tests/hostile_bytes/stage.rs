@@ -322,7 +322,7 @@ impl Stage {
         self.enroll(&members);
         self.command(|| Given::Create(members.clone()));
         let sleeper = PartyId::Member(MemberId(1));
-        let sleeps = self.transcript.configuration.scheme().recovery == Recovery::Request;
+        let sleeps = self.transcript.configuration.scheme().recovery != Recovery::Rejoin;
         if self.can(Operation::Add) {
             self.add(MemberId(4));
             self.seat(sleeper).present = !sleeps;

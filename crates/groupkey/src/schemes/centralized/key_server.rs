@@ -55,6 +55,12 @@ pub(crate) trait KeyServer {
 
     /// Sends the member in this slot all that it needs to be in the present epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
+
+    /// As [`Self::bring_up_to_date`], for a member that says that it is in epoch `from`: a scheme that
+    /// heals gives it the keys that it missed, too.
+    fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, _from: Epoch) {
+        self.bring_up_to_date(cx, slot);
+    }
 }
 
 /// The members, the epoch and the group key of a controller.
@@ -199,7 +205,7 @@ fn answer<S: KeyServer>(
     let group = server.group();
     let slot = group.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
     group.require_created()?;
-    server.bring_up_to_date(cx, slot);
+    server.bring_up_to_date_from(cx, slot, message.header().epoch);
     Ok(())
 }
 

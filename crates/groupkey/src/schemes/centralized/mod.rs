@@ -12,4 +12,5 @@ pub mod ofct;
 pub mod oft;
 pub(crate) mod path_update;
 pub mod s2rp;
+pub mod sgcsh;
 pub mod skdc;

@@ -1,0 +1,612 @@
+//! SGCSH, secure group communication with self-healing: session keys that lie between a chain of
+//! hashes that goes with time and one that goes against it. A member that missed sessions takes the
+//! next message and has the keys of the missed ones, too. **As published, somebody who was evicted
+//! and a newcomer together read what was sent between; so does who leaves and comes back.**
+//!
+//! Source: Kausar, Hussain, Park, Masood, "Secure group communication with self-healing and
+//! rekeying in wireless sensor networks", MSN 2007. Class: centralized. Provenance: reconstructed:
+//! the abstract says what the scheme achieves and that it hashes and XORs; chains, tree and
+//! messages are ours.
+//!
+//! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random;
+//! the session key, which is the group key, is `F(f_j XOR b_j, j)`. Who joins in session s gets f_s
+//! and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a binary key
+//! tree, so that only members get it, and leads back to all sessions that a member missed. An add
+//! hashes the keys of the newcomer's path (LKH+), a removal replaces them by random ones, masked by
+//! their children's.
+//!
+//! With p key nodes above the newcomer, after a removal above the place that was freed; session j
+//! of m; r times a forward chain began anew since the member came:
+//!
+//! | operation | messages | controller | member |
+//! |---|---|---|---|
+//! | create, n members | n unicasts | n wraps of p + 2 keys; 1 derivation, m - 1 hashes | 1 unwrap of p + 2 keys, 1 derivation |
+//! | rekey | 1 broadcast | 2 derivations, 1 hash | 2 derivations, 2 hashes |
+//! | add | 1 unicast, 1 broadcast | 1 wrap of p + 2 keys; 3 derivations, p hashes | newcomer 1 unwrap, 1 derivation; others at most 3 derivations, p + 1 hashes |
+//! | remove | 1 broadcast | 2p + 2 derivations, 1 hash | at most p + 2 derivations, 2 hashes |
+//! | catch up | 1 request, 1 unicast | p + 1 + c keys wrapped, 40 a call | as many unwraps; 1 derivation, at most m hashes |
+//!
+//! That is with computed chains (`chain` 1, lazy), but for the m - j hashes more that each change
+//! takes the controller for b_j. With stored ones there are none, but members hash their chains in
+//! advance, m - j hashes for who comes in session j, and 1 less in every change. In `sound`, a
+//! removal is 1 derivation more and 1 hash less for all; members that store make m - j instead. A
+//! member that missed k sessions and takes the next message makes k hashes more for each chain. In
+//! what a request asks for, a forward chain began c times; where that reaches into the generation
+//! before, the answer has one key more. Members that store make at most 2m hashes of it.
+//!
+//! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and
+//! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
+//! generation before, both keep r + 1 keys more, and nothing of those before it.
+//!
+//! When all m sessions are used, the next change opens a generation: its broadcast carries the last
+//! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
+//! derivations and, for the new backward chain, m - 1 hashes.
+//!
+//! What heals: a member follows any broadcast that says it can. Adds are computed again from the
+//! slots of the newcomers, of which a broadcast repeats the last 8 since the last removal. Who
+//! missed a removal, more adds, or the message that opened a generation has `SkippedEpoch`, and its
+//! request's answer brings what leads to all session keys that it missed, in this generation and
+//! the one before.
+//!
+//! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it
+//! anew at each removal, under the new root key, and computes it. What breaks the former: who was
+//! evicted with session t computes f_j for all later j; who joins in session s has b_s and so all
+//! earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f, which
+//! newcomers get for later sessions only. Healing then costs nothing more, for a member could not
+//! follow after a removal anyway.
+//!
+//! Bodies: keys: the session's number, how many sessions they are for, whether the generation
+//! before is told of, the levels of the path's nodes, how many epochs ago each f began, and `{b,
+//! [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a member can
+//! follow, the joins since, in a removal the slot that was freed and a packed byte string of
+//! `under, target, masked key`, then the masked keys of the chains.
+//!
+//! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
+//! from its only child's, so that an add carries no key; healing over adds; generations; the answer
+//! to a request.
+
+mod chains;
+mod update;
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chains::{Chains, History, Keep};
+use update::{News, RECORD, REPEATED};
+
+use crate::context::Context;
+use crate::crypto::wrap::MAX_KEYS;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
+    Scheme,
+};
+use crate::schemes::centralized::key_server::{
+    self, Admission, KeyServer, Membership, ServedGroup,
+};
+use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::path_update::LEVELS;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "sgcsh",
+    name: "SGCSH, secure group communication with self-healing",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Kausar, Hussain, Park and Masood 2007",
+    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
+    law: Law::OneKey,
+    recovery: Recovery::SelfHealing,
+    claims: CLAIMS,
+    published_claims: PUBLISHED_CLAIMS,
+    parameters: &[SESSIONS, CHAIN],
+    members: MEMBERS,
+    parties: Parties::KeyServer {
+        controller: |configuration| Box::new(Controller::configured(configuration)),
+        member: |configuration, _| Box::new(Member::configured(configuration)),
+    },
+};
+
+/// A member's keys of one epoch lead to those of later ones, up to the next removal.
+const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
+
+/// Who was evicted reads what was sent up to when a friend comes, or it comes back itself.
+const PUBLISHED_CLAIMS: Claims =
+    Claims { backward_secrecy: false, collusion_resistance: false, ..CLAIMS };
+
+/// The length of the chains.
+const SESSIONS: Parameter = Parameter {
+    name: "sessions",
+    meaning: "sessions of a generation; then the chains begin anew",
+    sound: 3250,
+    published: 3250,
+    range: (4, 10_000),
+};
+
+/// What is kept of the chains.
+const CHAIN: Parameter = Parameter {
+    name: "chain",
+    meaning: "0 stored: all of a generation's chains is kept; 1 lazy: computed when needed",
+    sound: 1,
+    published: 0,
+    range: (0, 1),
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    profile: Profile,
+    /// For its roster and its tree.
+    lkh: lkh::Controller,
+    chains: Chains,
+    /// The epochs and slots of all joins in the generations that the chains know of.
+    joins: Vec<(u64, u32)>,
+    /// The epoch of the last removal, or of the creation.
+    since: u64,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    profile: Profile,
+    membership: Membership,
+    /// The keys above the member's slot, lowest first.
+    path: Vec<(Node, Key)>,
+    chains: Chains,
+}
+
+/// Carries a member's keys under its individual key.
+const KEYS: u8 = 0;
+/// Begins a session that who was a member before can follow with its own keys.
+const SESSION: u8 = 1;
+/// Begins a session after a removal.
+const REFRESH: u8 = 2;
+/// Asks for what was missed.
+const REQUEST: u8 = 3;
+
+const DEGREE: u32 = 2;
+
+impl Controller {
+    /// A controller without members, for generations of so many sessions. `stored` says whether it
+    /// keeps the backward chain.
+    pub fn new(profile: Profile, sessions: u32, stored: bool) -> Self {
+        let keep = if stored { Keep::Backward } else { Keep::Ends };
+        Self {
+            profile,
+            lkh: lkh::Controller::new(Strategy::Group, profile, DEGREE),
+            chains: Chains::new(sessions, keep),
+            joins: Vec::new(),
+            since: 0,
+        }
+    }
+
+    /// The key of a key node, or of a member in its slot.
+    fn key(&self, node: Node) -> &Key {
+        self.lkh.tree.key(node, &self.lkh.group.roster)
+    }
+
+    fn configured(configuration: &Configuration) -> Self {
+        let stored = configuration.value(CHAIN.name) == 0;
+        Self::new(configuration.profile(), configuration.value(SESSIONS.name), stored)
+    }
+
+    /// Enters the next session.
+    fn begin_session(&mut self, cx: &mut Context<'_>, operation: Operation) -> Begun {
+        let epoch = self.lkh.group.epoch.next().0;
+        let opens = epoch > self.chains.last();
+        let closing = opens.then(|| self.chains.end().clone());
+        let forward = (opens || begins_forward(self.profile, operation)).then(|| cx.random_key());
+        match forward.clone() {
+            None => self.chains.advance(cx, epoch),
+            Some(forward) if opens => {
+                let end = (self.chains.last_from(epoch), cx.random_key());
+                self.chains.open(cx, epoch, forward, end);
+                let first = self.chains.first();
+                self.joins.retain(|&(at, _)| at >= first);
+            }
+            Some(forward) => self.chains.begin_forward(cx, epoch, forward),
+        }
+        let backward = self.chains.backward(cx);
+        let group_key = self.chains.present_key(cx, &backward);
+        self.lkh.group.enter_next(cx, group_key);
+        Begun { closing, forward, backward }
+    }
+
+    /// Broadcasts the chains' keys of the session that began.
+    fn announce(
+        &self,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        removal: Option<(u32, &[u8])>,
+        begun: Begun,
+    ) {
+        let Begun { closing, forward, backward } = begun;
+        let epoch = self.lkh.group.epoch;
+        let root = self.key(self.lkh.tree.root(&self.lkh.group.roster));
+        let mut masked = Vec::with_capacity(3 * Key::BYTES);
+        for (label, key) in [(CLOSING, closing), (FORWARD, forward), (BACKWARD, Some(backward))] {
+            if let Some(key) = key {
+                let masked_key = update::mask(cx, root, label, epoch, [0; 2], &key);
+                masked.extend_from_slice(masked_key.as_bytes());
+            }
+        }
+        let (since, joins) = self.recent_joins();
+        let kind = if removal.is_some() { REFRESH } else { SESSION };
+        let mut draft = cx.draft(Recipient::Group, epoch, operation, kind);
+        draft.number(since).array(2 * joins.len());
+        for &(at, slot) in joins {
+            draft.number(epoch.0 - at).number(u64::from(slot));
+        }
+        if let Some((freed, records)) = removal {
+            draft.number(u64::from(freed)).bytes(records);
+        }
+        draft.bytes(&masked).send();
+    }
+
+    /// The epoch since which a member can follow, and the joins since then.
+    fn recent_joins(&self) -> (u64, &[(u64, u32)]) {
+        let removal = self.joins.partition_point(|&(at, _)| at <= self.since);
+        match self.joins.len().saturating_sub(REPEATED) {
+            forgotten if forgotten > removal => {
+                (self.joins[forgotten - 1].0, &self.joins[forgotten..])
+            }
+            _ => (self.since, &self.joins[removal..]),
+        }
+    }
+
+    /// What the member in a slot needs that is in epoch `from`.
+    fn history(&self, cx: &mut Context<'_>, backward: &Key, slot: u32, from: Epoch) -> History {
+        let joined = self.joins.iter().rfind(|&&(_, newcomer)| newcomer == slot);
+        let joined = joined.map_or_else(|| self.chains.first(), |&(at, _)| at);
+        let wanted = from.next().min(self.lkh.group.epoch.next()).0.max(joined);
+        self.chains.history(cx, backward.clone(), joined, wanted)
+    }
+
+    /// Sends a member its keys and what leads to those that it missed.
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, history: &History) {
+        let group = &self.lkh.group;
+        let mut nodes = [Node::leaf(slot); LEVELS];
+        let mut levels = [0; LEVELS];
+        let mut height = 0;
+        for node in self.lkh.tree.path(slot) {
+            nodes[height] = node;
+            levels[height] = node.level;
+            height += 1;
+        }
+        let ends = [Some(&history.backward), history.end.as_ref()];
+        let below = 1 + usize::from(history.end.is_some());
+        let above = below + height;
+        let key = |place: usize| match ends.get(place).copied().flatten() {
+            Some(end) => end,
+            None if place < above => self.key(nodes[place - below]),
+            None => &history.starts[place - above].1,
+        };
+        let count = above + history.starts.len();
+        let calls = || (0..count).step_by(MAX_KEYS).map(|from| from..count.min(from + MAX_KEYS));
+        let length = calls().map(|places| cx.wrapped_length(places.len())).sum();
+        let to = Recipient::Member(group.roster.member(slot));
+        let mut draft = cx.draft(to, group.epoch, operation, KEYS);
+        draft.number(history.session).number(history.sessions);
+        draft.number(u64::from(history.end.is_some())).bytes(&levels[..height]);
+        draft.array(history.starts.len());
+        for (at, _) in &history.starts {
+            draft.number(group.epoch.0 - at);
+        }
+        draft.packed(length);
+        for (call, places) in (0..).zip(calls()) {
+            let (kek, label) = (group.roster.key(slot), label(history.sessions, call));
+            draft.packed_wrapped(kek, group.epoch, label, places.map(key));
+        }
+        draft.send();
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+    const REKEYS: bool = true;
+
+    fn group(&self) -> &ServedGroup {
+        &self.lkh.group
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.lkh.group
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        self.lkh.tree.fill(&self.lkh.group.roster);
+        self.lkh.tree.draw_keys(|| cx.random_key());
+        let begun = self.begin_session(cx, Operation::Create);
+        self.since = self.lkh.group.epoch.0;
+        let roster = &self.lkh.group.roster;
+        let height = usize::from(self.lkh.tree.height());
+        cx.reserve(roster.len(), cx.wrapped_length(height + 2) + height + 8);
+        let history = self.history(cx, &begun.backward, 0, Epoch::default());
+        for slot in (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot)) {
+            self.send_keys(cx, slot, Operation::Create, &history);
+        }
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let epoch = self.lkh.group.epoch.next();
+        let mut only_child = self.lkh.occupy(slot);
+        let path: Vec<_> = self.lkh.tree.path(slot).collect();
+        for node in path {
+            let key = match only_child.take() {
+                Some(child) => update::first_key(cx, self.key(child), node, epoch),
+                None => update::next_key(cx, self.key(node)),
+            };
+            self.lkh.tree.set_key(node, key);
+        }
+        let begun = self.begin_session(cx, Operation::Add);
+        self.joins.push((epoch.0, slot));
+        let history = self.history(cx, &begun.backward, slot, Epoch::default());
+        self.send_keys(cx, slot, Operation::Add, &history);
+        self.announce(cx, Operation::Add, None, begun);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let path = self.lkh.vacate(slot);
+        for &node in &path {
+            self.lkh.tree.set_key(node, cx.random_key());
+        }
+        let begun = self.begin_session(cx, Operation::Remove);
+        let epoch = self.lkh.group.epoch;
+        let mut records = Vec::with_capacity(2 * path.len() * RECORD);
+        for &target in &path {
+            for under in self.lkh.tree.children(target, &self.lkh.group.roster) {
+                let keys = [self.key(under), self.key(target)];
+                update::record(cx, epoch, [under, target], keys, &mut records);
+            }
+        }
+        self.announce(cx, Operation::Remove, Some((slot, &records)), begun);
+        self.since = epoch.0;
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        let begun = self.begin_session(cx, Operation::Rekey);
+        self.announce(cx, Operation::Rekey, None, begun);
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.bring_up_to_date_from(cx, slot, Epoch::default());
+    }
+
+    fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, from: Epoch) {
+        let backward = self.chains.backward(cx);
+        let history = self.history(cx, &backward, slot, from);
+        self.send_keys(cx, slot, Operation::CatchUp, &history);
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        key_server::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.lkh.group.group_key()
+    }
+
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        self.chains.session_key(cx, epoch.0)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let Footprint { permanent, temporary } = self.lkh.footprint();
+        Footprint { permanent: permanent + self.chains.key_count() * Key::BYTES, temporary }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet, for generations of so many sessions. `stored` says
+    /// whether it keeps the chains.
+    pub fn new(profile: Profile, sessions: u32, stored: bool) -> Self {
+        let keep = if stored { Keep::Both } else { Keep::Ends };
+        Self {
+            profile,
+            membership: Membership::default(),
+            path: Vec::new(),
+            chains: Chains::new(sessions, keep),
+        }
+    }
+
+    fn configured(configuration: &Configuration) -> Self {
+        let stored = configuration.value(CHAIN.name) == 0;
+        Self::new(configuration.profile(), configuration.value(SESSIONS.name), stored)
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        match (message.header().operation, message.header().kind) {
+            (Operation::Create | Operation::Add | Operation::CatchUp, KEYS) => {
+                self.take_keys(cx, message)
+            }
+            (Operation::Add | Operation::Rekey, SESSION) | (Operation::Remove, REFRESH) => {
+                self.follow(cx, message)
+            }
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let enrolment = self.membership.enrolment()?;
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let (session, sessions) = (body.number()?, body.number()?);
+        let previous = body.number()?;
+        let levels = body.bytes()?;
+        let ages = (0..body.array()?).map(|_| body.number()).collect::<Result<Vec<_>, _>>()?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
+        let within = |&level: &u8| (1..LEVELS).contains(&usize::from(level));
+        if previous > 1 || levels.is_empty() || !ascending || !levels.iter().all(within) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        if self.membership.admit(message)? == Admission::Continues {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let count = 1 + previous as usize + levels.len() + ages.len();
+        let mut keys = vec![Key::default(); count];
+        unwrap(cx, &enrolment.key, epoch, sessions, wrapped, &mut keys)?;
+        let mut keys = keys.into_iter();
+        let mut next = || keys.next().ok_or(Misbehaviour::Malformed);
+        let backward = next()?;
+        let end = if previous == 1 { Some(next()?) } else { None };
+        let mut path = Vec::with_capacity(levels.len());
+        for &level in levels {
+            path.push((Node::above(enrolment.slot, level, DEGREE), next()?));
+        }
+        let mut starts = Vec::with_capacity(ages.len());
+        for age in ages {
+            let at = epoch.0.checked_sub(age).ok_or(Misbehaviour::Malformed)?;
+            starts.push((at, next()?));
+        }
+        let history = History { epoch: epoch.0, session, sessions, end, backward, starts };
+        self.chains = self.chains.with(cx, history).ok_or(Misbehaviour::Malformed)?;
+        self.path = path;
+        self.enter(cx, epoch);
+        Ok(())
+    }
+
+    /// Begins a session with what the member holds, and takes in the sessions that it missed.
+    fn follow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let enrolment = self.membership.enrolment()?;
+        let news = News::parse(message)?;
+        if let Some(newcomer) = news.newcomer
+            && self.membership.is_own_joining(message, newcomer)?
+        {
+            return Ok(());
+        }
+        let Some((current, _)) = self.membership.group_key() else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        message.is_later_than(current)?;
+        let (epoch, last) = (header.epoch.0, self.chains.last());
+        if current.0 < news.since || epoch > last.saturating_add(1) {
+            return Err(Misbehaviour::SkippedEpoch { got: header.epoch, current }.into());
+        }
+        let opens = epoch > last;
+        let begins = opens || begins_forward(self.profile, header.operation);
+        if news.masked.len() != Key::BYTES * (1 + usize::from(opens) + usize::from(begins)) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let mut path = self.path.clone();
+        for &(at, slot) in news.joins.iter().filter(|&&(at, _)| at > current.0) {
+            update::follow_join(cx, &mut path, enrolment, Epoch(at), slot)?;
+        }
+        if let Some((freed, records)) = news.removal {
+            path = update::follow_removal(cx, path, enrolment, header.epoch, freed, records)?;
+        }
+        let (_, root) = path.last().ok_or(Misbehaviour::NothingForUs)?;
+        let (masked, _) = news.masked.as_chunks();
+        let mut masked = masked.iter().map(|&bytes| Key::from_bytes(bytes));
+        let mut take = |cx: &mut Context<'_>, label| {
+            let masked = masked.next().ok_or(Misbehaviour::Malformed)?;
+            Ok::<_, Error>(update::mask(cx, root, label, header.epoch, [0; 2], &masked))
+        };
+        let closing = if opens { Some(take(cx, CLOSING)?) } else { None };
+        let forward = if begins { Some(take(cx, FORWARD)?) } else { None };
+        let backward = take(cx, BACKWARD)?;
+        // The one of these keys that must lead to what the member holds shows that all are genuine,
+        // and so are the keys of the path.
+        let (at, linked) = match closing {
+            None => (epoch, backward.clone()),
+            Some(closing) => (last, closing),
+        };
+        let passed = self.chains.link(cx, at, &linked).ok_or(Misbehaviour::WrongKey)?;
+        self.chains.reach(at, linked, passed);
+        match forward {
+            Some(forward) if opens => self.chains.open(cx, epoch, forward, (epoch, backward)),
+            Some(forward) => self.chains.begin_forward(cx, epoch, forward),
+            None => self.chains.advance(cx, epoch),
+        }
+        self.path = path;
+        self.enter(cx, header.epoch);
+        Ok(())
+    }
+
+    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
+        let group_key = self.chains.present_key(cx, self.chains.end());
+        self.membership.enter(cx, epoch, group_key);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        self.chains.session_key(cx, epoch.0)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let path = self.path.len() * Key::BYTES;
+        let permanent = self.membership.key_bytes() + path + self.chains.key_count() * Key::BYTES;
+        Footprint { permanent, temporary: path + 3 * Key::BYTES }
+    }
+}
+
+/// What a session that began brings.
+struct Begun {
+    /// The last backward key of the generation that it closes.
+    closing: Option<Key>,
+    /// The forward key, if its chain begins anew.
+    forward: Option<Key>,
+    backward: Key,
+}
+
+/// Opens keys that were wrapped in as few calls as they take.
+fn unwrap(
+    cx: &mut Context<'_>,
+    kek: &Key,
+    epoch: Epoch,
+    sessions: u64,
+    mut wrapped: &[u8],
+    keys: &mut [Key],
+) -> Result<(), Error> {
+    for (call, keys) in (0..).zip(keys.chunks_mut(MAX_KEYS)) {
+        let (these, rest) = wrapped
+            .split_at_checked(cx.wrapped_length(keys.len()))
+            .ok_or(Misbehaviour::Malformed)?;
+        wrapped = rest;
+        cx.unwrap_keys(kek, epoch, label(sessions, call), these, keys)?;
+    }
+    if wrapped.is_empty() { Ok(()) } else { Err(Misbehaviour::Malformed.into()) }
+}
+
+/// What a call wraps for a member: in one epoch, the number of sessions that it is for decides.
+const fn label(sessions: u64, call: u64) -> u64 {
+    sessions << 16 | call
+}
+
+/// Whether the forward chain begins anew within a generation.
+fn begins_forward(profile: Profile, operation: Operation) -> bool {
+    profile == Profile::Sound && operation == Operation::Remove
+}
+
+const FORWARD: &str = "groupkey sgcsh forward";
+const BACKWARD: &str = "groupkey sgcsh backward";
+const CLOSING: &str = "groupkey sgcsh closing";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,370 @@
+//! The two chains of SGCSH, generation after generation, and the session keys between them.
+//!
+//! A generation is a number of sessions in a row, one an epoch. Its forward chain goes with time,
+//! `f_(j+1) = H(f_j)`, its backward chain against it, `b_j = H(b_(j+1))`. A forward chain may begin
+//! anew within a generation; all keys up to there still follow from where it began before. The
+//! controller knows a backward chain from its last key on, a member from the latest one it got.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::secret::Key;
+
+/// What a party keeps of the chains of the present generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All keys of the backward chain.
+    Backward,
+    /// All keys of both.
+    Both,
+    /// Where they begin and how far they are known; the rest is computed.
+    Ends,
+}
+
+/// What a party knows of the chains of the present generation and of the one before.
+#[derive(Clone, Debug)]
+pub(super) struct Chains {
+    sessions: u64,
+    keep: Keep,
+    previous: Option<Generation>,
+    present: Generation,
+    /// The present epoch and its forward key.
+    now: (u64, Key),
+    tables: Tables,
+}
+
+/// What a member is sent that missed something, or that is new.
+pub(super) struct History {
+    /// The epoch, and which of its generation's sessions it is, from 1 on.
+    pub(super) epoch: u64,
+    pub(super) session: u64,
+    /// How many sessions up to the epoch this is for: how many were missed, or 1 for a newcomer.
+    pub(super) sessions: u64,
+    /// The last backward key of the generation before, if sessions of it are told of.
+    pub(super) end: Option<Key>,
+    /// The backward key of the epoch.
+    pub(super) backward: Key,
+    /// Epochs with their forward keys, from which the later ones follow.
+    pub(super) starts: Vec<(u64, Key)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Generation {
+    /// The epoch of its last session, 0 if there is no generation.
+    last: u64,
+    /// Where the forward chain began, or the party came; the first is where its knowledge begins.
+    starts: Vec<(u64, Key)>,
+    /// The latest backward key that is known, and its epoch.
+    end: (u64, Key),
+}
+
+/// The keys of the present generation from epoch `first` on, as far as they are kept.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    first: u64,
+    forward: Vec<Key>,
+    backward: Vec<Key>,
+}
+
+impl Chains {
+    /// No chains yet, for generations of so many sessions.
+    pub(super) fn new(sessions: u32, keep: Keep) -> Self {
+        Self {
+            sessions: u64::from(sessions),
+            keep,
+            previous: None,
+            present: Generation::default(),
+            now: (0, Key::default()),
+            tables: Tables::default(),
+        }
+    }
+
+    /// The epoch of the last session of the present generation.
+    pub(super) const fn last(&self) -> u64 {
+        self.present.last
+    }
+
+    /// The first epoch that anything is known of.
+    pub(super) fn first(&self) -> u64 {
+        self.previous.as_ref().unwrap_or(&self.present).first()
+    }
+
+    /// Which session of its generation the present epoch is, from 1 on.
+    pub(super) const fn session(&self) -> u64 {
+        self.sessions + self.now.0 - self.present.last
+    }
+
+    /// The last key of the present generation's backward chain, as far as it is known.
+    pub(super) const fn end(&self) -> &Key {
+        &self.present.end.1
+    }
+
+    /// The epoch of the last session of a generation that begins with this epoch.
+    pub(super) const fn last_from(&self, first: u64) -> u64 {
+        first.saturating_add(self.sessions - 1)
+    }
+
+    /// A new generation begins with this epoch. Its backward chain is known down from `end`.
+    pub(super) fn open(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key, end: (u64, Key)) {
+        let last = self.last_from(epoch);
+        let starts = vec![(epoch, forward.clone())];
+        let closed = core::mem::replace(&mut self.present, Generation { last, starts, end });
+        self.previous = (closed.last > 0).then_some(closed);
+        self.now = (epoch, forward);
+        self.fill_tables(cx);
+    }
+
+    /// The forward chain begins anew with this epoch.
+    pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
+        self.present.starts.push((epoch, forward.clone()));
+        self.now = (epoch, forward);
+        self.fill_forward(cx, epoch);
+    }
+
+    /// Goes on to a later epoch of the present generation.
+    pub(super) fn advance(&mut self, cx: &mut Context<'_>, epoch: u64) {
+        self.now = (epoch, self.present_forward(cx, epoch));
+    }
+
+    /// Whether a key is the backward key of an epoch from the latest known on: the chain leads from
+    /// it to what is known. Returns the keys on the way, latest first, if they are to be kept.
+    pub(super) fn link(&self, cx: &mut Context<'_>, epoch: u64, key: &Key) -> Option<Vec<Key>> {
+        let (known, end) = &self.present.end;
+        let mut passed = Vec::new();
+        let mut key = key.clone();
+        for _ in 0..epoch.checked_sub(*known)? {
+            let before = cx.hash(&key, BACKWARD);
+            let later = core::mem::replace(&mut key, before);
+            if self.keep == Keep::Both {
+                passed.push(later);
+            }
+        }
+        (key == *end).then_some(passed)
+    }
+
+    /// Takes a backward key that [`Self::link`] found to be genuine.
+    pub(super) fn reach(&mut self, epoch: u64, key: Key, passed: Vec<Key>) {
+        for (at, key) in (0..=epoch).rev().zip(passed) {
+            self.tables.set_backward(at, key);
+        }
+        self.present.end = (epoch, key);
+    }
+
+    /// The backward key of the present epoch.
+    pub(super) fn backward(&self, cx: &mut Context<'_>) -> Key {
+        self.present_backward(cx, self.now.0)
+    }
+
+    /// The session key of the present epoch, whose backward key the caller knows.
+    pub(super) fn present_key(&self, cx: &mut Context<'_>, backward: &Key) -> Key {
+        combine(cx, &self.now.1, backward, self.now.0)
+    }
+
+    /// The session key of an epoch up to the present one, if the chains lead there.
+    pub(super) fn session_key(&self, cx: &mut Context<'_>, epoch: u64) -> Option<Key> {
+        let (forward, backward) = match &self.previous {
+            _ if (self.present.first()..=self.now.0).contains(&epoch) => {
+                (self.present_forward(cx, epoch), self.present_backward(cx, epoch))
+            }
+            Some(previous) if (previous.first()..=previous.end.0).contains(&epoch) => {
+                (previous.forward(cx, epoch), previous.backward(cx, epoch))
+            }
+            _ => return None,
+        };
+        Some(combine(cx, &forward, &backward, epoch))
+    }
+
+    /// What somebody needs that is a member since `joined`, for the sessions from `wanted` on.
+    pub(super) fn history(
+        &self,
+        cx: &mut Context<'_>,
+        backward: Key,
+        joined: u64,
+        wanted: u64,
+    ) -> History {
+        let previous = self.previous.as_ref().filter(|previous| wanted <= previous.last);
+        let generations = previous.into_iter().chain([&self.present]);
+        let begun = generations.flat_map(|generation| &generation.starts);
+        let mut starts: Vec<_> = begun.filter(|&&(at, _)| at >= wanted).cloned().collect();
+        // A newcomer is not told where the chain began, but where it was when it came.
+        if wanted == joined && starts.first().is_none_or(|&(at, _)| at > joined) {
+            let forward = match previous {
+                Some(previous) => previous.forward(cx, joined),
+                None => self.present_forward(cx, joined),
+            };
+            starts.insert(0, (joined, forward));
+        }
+        History {
+            epoch: self.now.0,
+            session: self.session(),
+            sessions: self.now.0.saturating_add(1).saturating_sub(wanted),
+            end: previous.map(|previous| previous.end.1.clone()),
+            backward,
+            starts,
+        }
+    }
+
+    /// The chains of a member that takes in what it was sent, if that makes sense.
+    pub(super) fn with(&self, cx: &mut Context<'_>, history: History) -> Option<Self> {
+        let History { epoch, session, end, backward, mut starts, .. } = history;
+        let first = epoch.checked_sub(session.checked_sub(1)?).filter(|&first| first > 0)?;
+        let last = self.last_from(first);
+        if session > self.sessions {
+            return None;
+        }
+        let newer = starts.split_off(starts.partition_point(|&(at, _)| at < first));
+        let known = |last| {
+            let mut generations = [Some(&self.present), self.previous.as_ref()].into_iter();
+            generations.find_map(|known| known.filter(|known| known.last == last).cloned())
+        };
+        let previous = match end {
+            None if starts.is_empty() => known(first - 1).filter(|previous| previous.last > 0),
+            None => return None,
+            Some(end) => {
+                let end = (first - 1, end);
+                let earliest = first.saturating_sub(self.sessions);
+                let known = known(first - 1).unwrap_or_default();
+                Some(known.extended(first - 1, starts, earliest, end)?)
+            }
+        };
+        let present = known(last).unwrap_or_default();
+        let present = present.extended(last, newer, first, (epoch, backward))?;
+        let (now, tables) = ((epoch, Key::default()), Tables::default());
+        let mut chains = Self { previous, present, now, tables, ..*self };
+        chains.fill_tables(cx);
+        chains.now.1 = match chains.tables.get(&chains.tables.forward, epoch) {
+            Some(key) => key.clone(),
+            None => chains.present.forward(cx, epoch),
+        };
+        Some(chains)
+    }
+
+    /// Number of keys held.
+    pub(super) fn key_count(&self) -> usize {
+        let generations = self.previous.iter().chain([&self.present]);
+        let ends = generations.filter(|known| known.last > 0).map(|known| known.starts.len() + 1);
+        let now = usize::from(self.present.last > 0);
+        ends.sum::<usize>() + now + self.tables.forward.len() + self.tables.backward.len()
+    }
+
+    fn present_forward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
+        match self.tables.get(&self.tables.forward, epoch) {
+            Some(key) => key.clone(),
+            None if epoch >= self.now.0 => steps(cx, &self.now.1, FORWARD, epoch - self.now.0),
+            None => self.present.forward(cx, epoch),
+        }
+    }
+
+    fn present_backward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
+        match self.tables.get(&self.tables.backward, epoch) {
+            Some(key) => key.clone(),
+            None => self.present.backward(cx, epoch),
+        }
+    }
+
+    /// Makes the tables of a generation that begins, or of which more has become known.
+    fn fill_tables(&mut self, cx: &mut Context<'_>) {
+        let first = self.present.first();
+        let length = match self.keep {
+            Keep::Ends => 0,
+            Keep::Backward | Keep::Both => (self.present.last - first + 1) as usize,
+        };
+        self.tables = Tables { first, forward: Vec::new(), backward: vec![Key::default(); length] };
+        if length == 0 {
+            return;
+        }
+        let (mut at, mut key) = self.present.end.clone();
+        while at > first {
+            let before = cx.hash(&key, BACKWARD);
+            self.tables.set_backward(at, core::mem::replace(&mut key, before));
+            at -= 1;
+        }
+        self.tables.set_backward(at, key);
+        if self.keep == Keep::Both {
+            self.tables.forward.reserve_exact(length);
+            self.fill_forward(cx, first);
+        }
+    }
+
+    /// Makes the table of forward keys anew from an epoch on at which the chain begins.
+    fn fill_forward(&mut self, cx: &mut Context<'_>, from: u64) {
+        if self.keep != Keep::Both {
+            return;
+        }
+        let kept = from.saturating_sub(self.tables.first) as usize;
+        self.tables.forward.truncate(kept);
+        let mut begun = self.present.starts.iter().skip_while(|&&(at, _)| at < from).peekable();
+        let mut key = Key::default();
+        for epoch in from..=self.present.last {
+            key = match begun.next_if(|&&(at, _)| at == epoch) {
+                Some((_, start)) => start.clone(),
+                None => cx.hash(&key, FORWARD),
+            };
+            self.tables.forward.push(key.clone());
+        }
+    }
+}
+
+impl Generation {
+    fn first(&self) -> u64 {
+        self.starts.first().map_or(0, |&(at, _)| at)
+    }
+
+    /// The forward key of an epoch from the first on.
+    fn forward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
+        let latest = self.starts.iter().rfind(|&&(at, _)| at <= epoch);
+        latest.map_or_else(Key::default, |(at, key)| steps(cx, key, FORWARD, epoch - at))
+    }
+
+    /// The backward key of an epoch up to the latest that is known.
+    fn backward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
+        let (at, key) = &self.end;
+        steps(cx, key, BACKWARD, at.saturating_sub(epoch))
+    }
+
+    /// A generation that ends with epoch `last`, known from `first` at the earliest up to `end`,
+    /// with further starts there.
+    fn extended(
+        mut self,
+        last: u64,
+        starts: Vec<(u64, Key)>,
+        first: u64,
+        end: (u64, Key),
+    ) -> Option<Self> {
+        self.starts.extend(starts);
+        let ascending = self.starts.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let within = |&(at, _): &(u64, Key)| (first..=end.0).contains(&at);
+        let known = !self.starts.is_empty() && ascending && self.starts.iter().all(within);
+        known.then_some(Self { last, starts: self.starts, end })
+    }
+}
+
+impl Tables {
+    /// The key of an epoch in one of the two tables.
+    fn get<'t>(&self, table: &'t [Key], epoch: u64) -> Option<&'t Key> {
+        table.get(usize::try_from(epoch.checked_sub(self.first)?).ok()?)
+    }
+
+    fn set_backward(&mut self, epoch: u64, key: Key) {
+        let place = epoch.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        if let Some(known) = place.and_then(|place| self.backward.get_mut(place)) {
+            *known = key;
+        }
+    }
+}
+
+/// A key so many steps on along a chain.
+fn steps(cx: &mut Context<'_>, key: &Key, label: &'static str, count: u64) -> Key {
+    (0..count).fold(key.clone(), |key, _| cx.hash(&key, label))
+}
+
+/// The session key that belongs to a forward and a backward key.
+fn combine(cx: &mut Context<'_>, forward: &Key, backward: &Key, epoch: u64) -> Key {
+    let both = cx.xor(forward, backward);
+    let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()];
+    cx.derive(&both, "groupkey sgcsh session", context.as_flattened())
+}
+
+const FORWARD: &str = "groupkey sgcsh chain f";
+const BACKWARD: &str = "groupkey sgcsh chain b";
