@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::igkmp;
+use crate::schemes::hybrid::{igkmp, kronos, marks};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -22,6 +22,8 @@ pub static SCHEMES: &[Scheme] = &[
     ofct::SCHEME,
     cfkm::SCHEME,
     igkmp::SCHEME,
+    kronos::SCHEME,
+    marks::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,

@@ -2,4 +2,6 @@
 
 pub(crate) mod domain;
 pub mod igkmp;
+pub mod kronos;
+pub mod marks;
 pub(crate) mod subgroup;
