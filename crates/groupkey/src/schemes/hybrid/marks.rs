@@ -48,7 +48,7 @@ use crate::identity::{Epoch, MemberId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
+    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery,
     SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;

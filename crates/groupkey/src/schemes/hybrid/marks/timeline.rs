@@ -54,7 +54,8 @@ impl Session {
         Self { profile, depth }
     }
 
-    const fn periods(self) -> u32 {
+    /// How many periods it has.
+    pub(super) const fn periods(self) -> u32 {
         1 << self.depth
     }
 
@@ -248,6 +249,15 @@ fn expand(cx: &mut Context<'_>, seed: &Seed, leaves: &mut Vec<Key>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Timeline {
+        /// All keys that follow from what is held.
+        pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> Vec<Key> {
+            let mut keys = self.leaves.clone();
+            self.seeds.iter().rev().for_each(|seed| expand(cx, seed, &mut keys));
+            keys
+        }
+    }
 
     /// The algorithm as the literature has it, in levels and places from the root.
     fn cover_from_both_ends(depth: u32, mut low: u32, mut high: u32) -> Vec<Node> {
