@@ -30,9 +30,9 @@
 //! Keys held: controller S + 3; subgroup controller m + 5; member 3. `published`: S + 2, m + 3, 2, so
 //! that a subgroup controller has 32 B and a member 16 B of the scheme's own, as S002's figures say.
 //!
-//! Bodies, after the list of members that `domain` describes: seed: `{MK, R}_shared` of the period
-//! before; tick, for a period that ends early: nothing; welcome: since when MK serves,
-//! `{MK, R}_shared` of this period. To members: `{AK, GK}_individual` (`published`: `{GK}_individual`),
+//! Bodies, after the list of members that `domain` describes: seed: a new `{MK, R}_shared`, whose next
+//! R is that of the period; tick, for a period that ends early: nothing; welcome: since when MK
+//! serves, the present `{MK, R}_shared`. To members: `{AK, GK}_individual` (`published`: `{GK}_individual`),
 //! `slot of the newcomer, {AK, GK}_AK`, and `{GK}_AK` where nobody comes or goes.
 //!
 //! What breaks it: as published, whoever learns MK and one group key computes all later ones, for
