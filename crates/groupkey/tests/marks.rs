@@ -243,7 +243,7 @@ fn grant(rig: &mut Rig, member: u32, (first, last): (u32, u32)) -> Report {
 
 /// The height of the largest node that begins at a period and does not go beyond `last`.
 fn height(t: u32, last: u32) -> u32 {
-    let fits = |&height: &u32| t % (1 << height) == 0 && t + (1 << height) - 1 <= last;
+    let fits = |&height: &u32| t.is_multiple_of(1 << height) && t + (1 << height) - 1 <= last;
     (0..=16).rev().find(fits).unwrap_or(0)
 }
 

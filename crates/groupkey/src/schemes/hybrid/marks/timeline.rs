@@ -273,7 +273,7 @@ mod tests {
             if low > high {
                 break;
             }
-            if high % 2 == 0 {
+            if high.is_multiple_of(2) {
                 nodes.push(Node { first: high << height, height });
                 if high == 0 {
                     break;
