@@ -83,6 +83,8 @@ pub enum Misuse {
     NotMember(MemberId),
     /// The operation before this one is still under way at this party.
     OperationUnderWay,
+    /// Keys can be promised for periods of the session that are not over, the first one first.
+    OutsideSession,
     /// The time for which keys were planned is over: make a new group.
     SessionOver,
     /// A group needs at least two members.
@@ -169,6 +171,9 @@ impl fmt::Display for Misuse {
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),
             Self::OperationUnderWay => write!(f, "an operation is still under way"),
+            Self::OutsideSession => {
+                write!(f, "keys can be promised for periods of the session that are not over")
+            }
             Self::SessionOver => {
                 write!(f, "the time for which keys were planned is over: make a new group")
             }

@@ -278,6 +278,8 @@ impl Rig {
                 agreed.get_or_insert(own);
             }
         }
+        // In a period that no member was promised, the controllers have the key to themselves.
+        let agreed = agreed.or_else(|| held.first().map(|&(_, own)| own));
         let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
         for (id, (its_epoch, its_key)) in held {
             let outdated = hybrid && !matches!(id, PartyId::Member(_)) && its_epoch < epoch;
@@ -376,7 +378,8 @@ impl Rig {
     }
 
     /// Gives a command to those whom it is for and who are awake: the controller, or where there is
-    /// none all members; a new period of a hybrid scheme to all parties.
+    /// none all members; a new period of a hybrid scheme to all parties, those too that are enrolled
+    /// but not in the group: clocks tick for everybody.
     fn command(
         &mut self,
         command: Command<'_>,
@@ -384,10 +387,7 @@ impl Rig {
     ) -> Result<(), RigError> {
         let class = self.configuration.scheme().class;
         let parties: Vec<_> = match (class, command) {
-            (Class::Hybrid, Command::Rekey) => {
-                let controllers = self.seats.keys().filter(|id| !matches!(id, PartyId::Member(_)));
-                controllers.copied().chain(everybody.iter().map(|&id| id.into())).collect()
-            }
+            (Class::Hybrid, Command::Rekey) => self.seats.keys().copied().collect(),
             (Class::Distributed, _) => everybody.iter().map(|&id| id.into()).collect(),
             (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
         };

@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sgcsh, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
+use crate::schemes::hybrid::{dep, igkmp, iolus, kronos, marks, segcom, tkh};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -26,6 +26,8 @@ pub static SCHEMES: &[Scheme] = &[
     sgcsh::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
+    kronos::SCHEME,
+    marks::SCHEME,
     segcom::SCHEME,
     tkh::SCHEME,
     iolus::SCHEME,

@@ -358,6 +358,7 @@ impl Membership {
     /// Enters an epoch whose key is not for this party.
     pub(crate) fn enter_without_key(&mut self, epoch: Epoch) {
         self.epoch = epoch;
+        self.group_key = None;
     }
 
     /// Bytes of the individual key and of the group key.

@@ -89,6 +89,8 @@ pub(crate) struct Change {
     pub(crate) operation: Operation,
     /// Who is named to the controller of which subgroup.
     named: Vec<(SubgroupId, MemberId)>,
+    /// The subgroup that gets its first member in a group that goes on already.
+    opened: Option<SubgroupId>,
 }
 
 /// Where a member is. Small, because there is one for each.
@@ -141,7 +143,7 @@ fn create<S: DomainServer>(
         return Err(Misuse::TooFewMembers.into());
     }
     domain.join_all(members)?;
-    let change = Change { operation: Operation::Create, named: domain.absent() };
+    let change = Change { operation: Operation::Create, named: domain.absent(), opened: None };
     server.change(cx, &change);
     Ok(())
 }
@@ -154,10 +156,8 @@ fn add<S: DomainServer>(
     if !S::CHANGES {
         return Err(Unsupported::Operation.into());
     }
-    let domain = server.domain_mut();
-    domain.require_created()?;
-    let subgroup = domain.join(member)?;
-    server.change(cx, &Change { operation: Operation::Add, named: [(subgroup, member)].into() });
+    let change = server.domain_mut().arrival(member, Operation::Add)?;
+    server.change(cx, &change);
     Ok(())
 }
 
@@ -176,14 +176,20 @@ fn remove<S: DomainServer>(
         return Err(Misuse::TooFewMembers.into());
     }
     domain.forget(member);
-    server.change(cx, &Change { operation: Operation::Remove, named: [(subgroup, member)].into() });
+    let named = [(subgroup, member)].into();
+    server.change(cx, &Change { operation: Operation::Remove, named, opened: None });
     Ok(())
 }
 
 impl Change {
     /// A new period, and nobody comes or goes.
     pub(crate) const fn period() -> Self {
-        Self { operation: Operation::Rekey, named: Vec::new() }
+        Self { operation: Operation::Rekey, named: Vec::new(), opened: None }
+    }
+
+    /// Whether this is the first that the subgroup's controller hears of a group that goes on already.
+    pub(crate) fn opens(&self, subgroup: SubgroupId) -> bool {
+        self.opened == Some(subgroup)
     }
 
     /// Who is named to the controller of a subgroup.
@@ -252,6 +258,18 @@ impl Domain {
     /// A subgroup.
     pub(crate) fn station(&self, subgroup: SubgroupId) -> &Station {
         &self.stations[subgroup.0 as usize]
+    }
+
+    /// An enrolled member joins the group, which goes on already.
+    pub(crate) fn arrival(
+        &mut self,
+        member: MemberId,
+        operation: Operation,
+    ) -> Result<Change, Error> {
+        self.require_created()?;
+        let (subgroup, opens) = self.join(member)?;
+        let opened = opens.then_some(subgroup);
+        Ok(Change { operation, named: [(subgroup, member)].into(), opened })
     }
 
     /// Enters the next epoch.
@@ -368,15 +386,17 @@ impl Domain {
         Ok(())
     }
 
-    fn join(&mut self, member: MemberId) -> Result<SubgroupId, Error> {
+    /// The subgroup of the member that joins, and whether it had none in the group before.
+    fn join(&mut self, member: MemberId) -> Result<(SubgroupId, bool), Error> {
         let place = self.places.get_mut(&member).ok_or(Misuse::NotEnrolled(member))?;
         if place.joined {
             return Err(Misuse::AlreadyMember(member).into());
         }
         place.joined = true;
         self.joined += 1;
-        self.stations[usize::from(place.subgroup)].active = true;
-        Ok(place.subgroup())
+        let station = &mut self.stations[usize::from(place.subgroup)];
+        let opens = !core::mem::replace(&mut station.active, true);
+        Ok((place.subgroup(), opens))
     }
 
     /// The subgroup of a current member.

@@ -4,6 +4,8 @@ pub mod dep;
 pub(crate) mod domain;
 pub mod igkmp;
 pub mod iolus;
+pub mod kronos;
+pub mod marks;
 pub mod segcom;
 pub(crate) mod subgroup;
 pub mod tkh;

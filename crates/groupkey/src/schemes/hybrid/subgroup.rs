@@ -48,6 +48,11 @@ pub(crate) trait SubgroupServer {
         news: Self::News,
     );
 
+    /// A member is promised the keys of some periods.
+    fn grant(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
     /// A new period begins.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
         Ok(())
@@ -112,6 +117,9 @@ fn follow<S: SubgroupServer>(
         return Ok(());
     }
     subgroup.membership.enrolment()?;
+    if message.header().operation == Operation::Grant {
+        return server.grant(cx, message);
+    }
     subgroup.membership.admit(message)?;
     let mut body = message.body();
     let named = member_list(&mut body)?;
@@ -211,7 +219,7 @@ impl Subgroup {
 }
 
 /// The list of member ids that a message of the controller begins with.
-fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
+pub(crate) fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
     let length = body.array()?;
     // Not reserved by `length`: it is not known to be true.
     let mut members = Vec::new();

@@ -1,0 +1,544 @@
+//! Kronos: a new group key every period, whoever comes or goes, and no message for it from the
+//! controller: subgroup controllers share a master key and a value with it, and take both one step
+//! further when their clocks tick.
+//!
+//! Source: Setia, Koussih, Jajodia, Harder, "Kronos: a scalable group re-keying approach for secure
+//! multicast", IEEE S&P 2000; how it was measured: S002. Class: hybrid; the paper's key distributors of
+//! the domain and of areas are the controllers. Provenance: reconstructed: only the paper's abstract
+//! could be read; R_i = F(MK, R_(i-1)) is how others describe it, areas and messages are as IGKMP's.
+//!
+//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
+//! or leaves (before it does):
+//!
+//! | operation | messages | controller | its subgroup controller | every other | member |
+//! |---|---|---|---|---|---|
+//! | create | S + n unicasts | S wraps of 2 keys | m wraps of 2 keys | m wraps of 2 keys | 1 unwrap |
+//! | add | S + 1 unicasts, S multicasts | | 2 wraps of 2 keys | 1 wrap | 1 unwrap |
+//! | remove | S + m - 1 unicasts, S - 1 multicasts | S wraps of 2 keys | m - 1 wraps of 2 keys | 1 wrap | 1 unwrap |
+//! | rekey | S multicasts | | | 1 wrap | 1 unwrap |
+//! | rekey, new MK | S unicasts, S multicasts | S wraps of 2 keys | | 1 wrap | 1 unwrap |
+//! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
+//!
+//! All controllers derive 2 keys a period, R and the group key, and a subgroup controller opens MK and
+//! R where they are sent. Who joins a subgroup without members costs a multicast less, and its
+//! controller is sent MK and R in 1 wrap of 2 keys if it did not follow the group before.
+//!
+//! Profiles: `sound` is the above; MK is replaced when somebody leaves and when it has served for
+//! `reseed` periods. `published` is what S002 measured: the group key is R itself (1 derivation a
+//! period), MK stays, and each member is sent {R} singly, S + n messages at a change, n at a tick.
+//!
+//! Keys held: controller S + 3; subgroup controller m + 5; member 3. `published`: S + 2, m + 3, 2, so
+//! that a subgroup controller has 32 B and a member 16 B of the scheme's own, as S002's figures say.
+//!
+//! Bodies, after the list of members that `domain` describes: seed: a new `{MK, R}_shared`, whose next
+//! R is that of the period; tick, for a period that ends early: nothing; welcome: since when MK
+//! serves, the present `{MK, R}_shared`. To members: `{AK, GK}_individual` (`published`: `{GK}_individual`),
+//! `slot of the newcomer, {AK, GK}_AK`, and `{GK}_AK` where nobody comes or goes.
+//!
+//! What breaks it: as published, whoever learns MK and one group key computes all later ones, for
+//! ever. The tests show it, and that the sound form recovers with the next MK.
+//!
+//! Deviations: joins and leaves end the period at once, as S002 has it; in the paper they wait for its
+//! end, and who was evicted reads on until then. A key derivation stands where the source encrypts. A
+//! member that missed periods asks its subgroup controller.
+
+use alloc::boxed::Box;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, SubgroupId};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS,
+    Scheme,
+};
+use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "kronos",
+    name: "Kronos, periodic rekeying",
+    class: Class::Hybrid,
+    provenance: Provenance::Reconstructed,
+    source: "Setia, Koussih, Jajodia and Harder 2000; S002",
+    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    // A group key is what the next one is computed from.
+    published_claims: Claims { key_independence: false, ..Claims::ALL },
+    parameters: &[SUBGROUPS, RESEED],
+    members: MEMBERS,
+    parties: Parties::Hybrid {
+        controller: |configuration| {
+            let subgroups = configuration.value(SUBGROUPS.name);
+            let reseed = configuration.value(RESEED.name);
+            Box::new(Controller::new(configuration.profile(), reseed, subgroups))
+        },
+        subgroup_controller: |configuration, id| {
+            let reseed = configuration.value(RESEED.name);
+            Box::new(SubgroupController::new(configuration.profile(), reseed, id))
+        },
+        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+    },
+};
+
+/// How long a master key serves.
+const RESEED: Parameter = Parameter {
+    name: "reseed",
+    meaning: "periods that a master key serves; 0: for ever, unless a leave ends its time (sound)",
+    sound: 24,
+    published: 0,
+    range: (0, 10_000),
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    profile: Profile,
+    reseed: u32,
+    domain: Domain,
+    chain: Chain,
+}
+
+/// A subgroup's controller.
+#[derive(Debug)]
+pub struct SubgroupController {
+    profile: Profile,
+    reseed: u32,
+    subgroup: Subgroup,
+    chain: Chain,
+    clock: Clock,
+    /// Shared by the subgroup; wraps what nobody outside needs.
+    area_key: Key,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    profile: Profile,
+    membership: Membership,
+    area_key: Key,
+}
+
+/// What the controllers compute group keys from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chain {
+    /// MK.
+    master: Key,
+    /// R of the present period.
+    value: Key,
+    /// The first epoch of this master key.
+    since: Epoch,
+}
+
+/// A period with a new master key begins with two things in either order: the own clock's tick, and
+/// the controller's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    /// The message came first.
+    Behind,
+    /// Neither came, or both did.
+    InStep,
+    /// The tick came first.
+    Waiting,
+}
+
+/// Carries a new master key to a subgroup's controller.
+const SEED: u8 = 0;
+/// Ends a period early.
+const TICK: u8 = 1;
+/// Carries the present master key to a subgroup's controller that did not follow the group.
+const WELCOME: u8 = 2;
+/// Carries what a member needs under its individual key.
+const KEYS: u8 = 3;
+/// Carries new keys under the old area key, when somebody joins the subgroup.
+const REFRESH: u8 = 4;
+/// Carries the group key under the area key.
+const REKEY: u8 = 5;
+/// Asks for the current keys.
+const REQUEST: u8 = 6;
+
+impl Controller {
+    /// A controller without members, for so many subgroups; a master key serves `reseed` periods.
+    pub fn new(profile: Profile, reseed: u32, subgroups: u32) -> Self {
+        Self { profile, reseed, domain: Domain::new(subgroups), chain: Chain::default() }
+    }
+
+    /// Enters the next epoch, with a new master key or with the old one.
+    fn advance(&mut self, cx: &mut Context<'_>, seed: Option<&Chain>) {
+        self.chain = seed.unwrap_or(&self.chain).next(cx);
+        let group_key = self.chain.group_key(cx, self.profile, self.domain.epoch().next());
+        self.domain.enter_next(cx, group_key);
+    }
+
+    fn needs_seed(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::Create => true,
+            Operation::Remove if self.profile == Profile::Sound => true,
+            _ => self.chain.is_due(self.reseed, self.domain.epoch().next()),
+        }
+    }
+}
+
+impl DomainServer for Controller {
+    fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    fn domain_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+        let since = self.domain.epoch().next();
+        let seed = self.needs_seed(change.operation).then(|| Chain {
+            master: cx.random_key(),
+            value: cx.random_key(),
+            since,
+        });
+        self.advance(cx, seed.as_ref());
+        let epoch = self.domain.epoch();
+        for station in self.domain.stations() {
+            match &seed {
+                Some(Chain { master, value, .. }) => self
+                    .domain
+                    .draft(cx, station, change, SEED)
+                    .wrapped(&station.key, epoch, 0, [master, value])
+                    .send(),
+                None if change.opens(station.id) => self
+                    .domain
+                    .draft(cx, station, change, WELCOME)
+                    .number(self.chain.since.0)
+                    .wrapped(&station.key, epoch, 1, [&self.chain.master, &self.chain.value])
+                    .send(),
+                None => self.domain.draft(cx, station, change, TICK).send(),
+            }
+        }
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if self.needs_seed(Operation::Rekey) {
+            self.change(cx, &Change::period());
+        } else {
+            self.advance(cx, None);
+        }
+        Ok(())
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        domain::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.domain.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let chain = chain_bytes(self.profile, self.group_key().is_some());
+        Footprint { permanent: self.domain.key_bytes() + chain, temporary: 2 * Key::BYTES }
+    }
+}
+
+impl SubgroupController {
+    /// A controller of a subgroup without members.
+    pub fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
+        Self {
+            profile,
+            reseed,
+            subgroup: Subgroup::new(id),
+            chain: Chain::default(),
+            clock: Clock::InStep,
+            area_key: Key::default(),
+        }
+    }
+
+    /// Enters an epoch with the chain as it is, and lets the members know.
+    fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+        change: LocalChange,
+    ) {
+        let group_key = self.chain.group_key(cx, self.profile, epoch);
+        self.subgroup.membership.enter(cx, epoch, group_key.clone());
+        if self.profile == Profile::Published {
+            return self.send_keys_to_all(cx, operation);
+        }
+        let everybody = self.subgroup.everybody();
+        match change {
+            LocalChange::Created | LocalChange::Left(_) => {
+                self.area_key = cx.random_key();
+                self.send_keys_to_all(cx, operation);
+            }
+            LocalChange::Joined(slot) => {
+                let old = core::mem::replace(&mut self.area_key, cx.random_key());
+                self.send_keys(cx, slot, operation);
+                // Where nobody was before, the old area key is nobody's, and may never have been.
+                if self.subgroup.roster.len() > 1 {
+                    cx.draft(everybody, epoch, operation, REFRESH)
+                        .number(u64::from(slot))
+                        .wrapped(&old, epoch, 0, [&self.area_key, &group_key])
+                        .send();
+                }
+            }
+            LocalChange::Nobody => cx
+                .draft(everybody, epoch, operation, REKEY)
+                .wrapped(&self.area_key, epoch, 1, [&group_key])
+                .send(),
+        }
+    }
+
+    /// To a member, under its individual key, all that it needs.
+    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
+        let roster = &self.subgroup.roster;
+        let mut draft = cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS);
+        match self.profile {
+            Profile::Published => draft.wrapped(roster.key(slot), epoch, 0, [group_key]),
+            Profile::Sound => {
+                draft.wrapped(roster.key(slot), epoch, 0, [&self.area_key, group_key])
+            }
+        };
+        draft.send();
+    }
+
+    fn send_keys_to_all(&self, cx: &mut Context<'_>, operation: Operation) {
+        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(2) + 2);
+        self.subgroup.slots().for_each(|slot| self.send_keys(cx, slot, operation));
+    }
+}
+
+impl SubgroupServer for SubgroupController {
+    /// The chain of the epoch that the message leads to.
+    type News = Chain;
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<Chain, Error> {
+        let header = message.header();
+        let membership = &self.subgroup.membership;
+        match (header.operation, header.kind) {
+            (Operation::Create | Operation::Add | Operation::Remove | Operation::Rekey, SEED) => {
+                let wrapped = body.bytes()?;
+                body.finish()?;
+                let [master, value] = unwrap_own(membership, cx, message, 0, wrapped)?;
+                Ok(Chain { master, value, since: header.epoch }.next(cx))
+            }
+            (Operation::Add, WELCOME) if !membership.has_joined() => {
+                let since = Epoch(body.number()?);
+                let wrapped = body.bytes()?;
+                body.finish()?;
+                if since > header.epoch {
+                    return Err(Misbehaviour::Malformed.into());
+                }
+                let [master, value] = unwrap_own(membership, cx, message, 1, wrapped)?;
+                Ok(Chain { master, value, since })
+            }
+            (Operation::Add, TICK) if membership.has_joined() => {
+                body.finish()?;
+                Ok(self.chain.next(cx))
+            }
+            (Operation::Remove, TICK) if self.profile == Profile::Published => {
+                body.finish()?;
+                Ok(self.chain.next(cx))
+            }
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        chain: Chain,
+    ) {
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        if operation == Operation::Rekey {
+            let ticked = self.clock == Clock::Waiting;
+            self.clock = if ticked { Clock::InStep } else { Clock::Behind };
+        }
+        self.chain = chain;
+        self.enter(cx, epoch, operation, change);
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        let membership = &self.subgroup.membership;
+        let next = membership.epoch().next();
+        if !membership.has_joined() {
+            return Ok(());
+        }
+        if self.clock == Clock::Behind {
+            self.clock = Clock::InStep;
+        } else if self.chain.is_due(self.reseed, next) {
+            self.clock = Clock::Waiting;
+        } else {
+            self.chain = self.chain.next(cx);
+            self.enter(cx, next, Operation::Rekey, LocalChange::Nobody);
+        }
+        Ok(())
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_keys(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        subgroup::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.subgroup.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let joined = self.group_key().is_some();
+        let own = chain_bytes(self.profile, joined) + area_key_bytes(self.profile, joined);
+        Footprint { permanent: self.subgroup.key_bytes() + own, temporary: 2 * Key::BYTES }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(profile: Profile) -> Self {
+        Self { profile, membership: Membership::of_a_subgroup(), area_key: Key::default() }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if take_enrolment(&mut self.membership, cx, message)? {
+            return Ok(());
+        }
+        self.membership.enrolment()?;
+        let header = message.header();
+        let mut body = message.body();
+        let newcomer = if header.kind == REFRESH { Some(body.number32()?) } else { None };
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        match (self.profile, header.operation, header.kind, newcomer) {
+            (Profile::Published, _, KEYS, _) => {
+                self.membership.admit(message)?;
+                let [group_key] = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+                self.membership.enter(cx, header.epoch, group_key);
+            }
+            (Profile::Sound, _, KEYS, _) => {
+                self.membership.admit(message)?;
+                let keys = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+                self.enter(cx, header.epoch, keys);
+            }
+            (Profile::Sound, Operation::Add, REFRESH, Some(newcomer)) => {
+                if self.membership.is_own_joining(message, newcomer)? {
+                    return Ok(());
+                }
+                self.must_continue(message)?;
+                let mut keys = [Key::default(), Key::default()];
+                cx.unwrap_keys(&self.area_key, header.epoch, 0, wrapped, &mut keys)?;
+                self.enter(cx, header.epoch, keys);
+            }
+            (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
+                self.must_continue(message)?;
+                let group_key = cx.unwrap_key(&self.area_key, header.epoch, 1, wrapped)?;
+                self.membership.enter(cx, header.epoch, group_key);
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+        Ok(())
+    }
+
+    /// A multicast is for those who hold the area key.
+    fn must_continue(&self, message: &Message<'_>) -> Result<(), Error> {
+        match self.membership.admit(message)? {
+            Admission::Continues => Ok(()),
+            Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, [area_key, group_key]: [Key; 2]) {
+        self.area_key = area_key;
+        self.membership.enter(cx, epoch, group_key);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let area_key = area_key_bytes(self.profile, self.group_key().is_some());
+        Footprint { permanent: self.membership.key_bytes() + area_key, temporary: 2 * Key::BYTES }
+    }
+}
+
+impl Chain {
+    /// One period further.
+    fn next(&self, cx: &mut Context<'_>) -> Self {
+        let value = cx.derive(&self.master, "groupkey kronos period", self.value.as_bytes());
+        Self { master: self.master.clone(), value, since: self.since }
+    }
+
+    /// The group key of the present period.
+    fn group_key(&self, cx: &mut Context<'_>, profile: Profile, epoch: Epoch) -> Key {
+        match profile {
+            Profile::Published => self.value.clone(),
+            Profile::Sound => {
+                let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
+                cx.derive(&self.value, "groupkey kronos group key", context.as_flattened())
+            }
+        }
+    }
+
+    /// Whether the master key has served its time when this epoch begins.
+    fn is_due(&self, reseed: u32, epoch: Epoch) -> bool {
+        reseed > 0 && epoch.0.saturating_sub(self.since.0) >= u64::from(reseed)
+    }
+}
+
+/// Bytes of MK and R, which as published is the group key and not counted twice.
+fn chain_bytes(profile: Profile, joined: bool) -> usize {
+    match profile {
+        _ if !joined => 0,
+        Profile::Published => Key::BYTES,
+        Profile::Sound => 2 * Key::BYTES,
+    }
+}
+
+/// Bytes of the area key, where there is one.
+fn area_key_bytes(profile: Profile, joined: bool) -> usize {
+    if joined && profile == Profile::Sound { Key::BYTES } else { 0 }
+}
+
+#[cfg(test)]
+mod tests;

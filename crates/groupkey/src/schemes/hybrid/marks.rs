@@ -1,0 +1,485 @@
+//! MARKS: the keys of all periods hang in a binary tree of one-way functions, and a member is given
+//! the few nodes above those that it was promised. After that no message is needed: not for a new
+//! period, not for who comes, and not for who goes. **Nobody can be evicted before its time.**
+//!
+//! Source: Briscoe, "MARKS: zero side effect multicast key management using arbitrarily revealed key
+//! sequences", NGC 1999 (the binary hash tree); how it was measured: S002. Class: hybrid; subgroup
+//! controllers are the source's replicated key managers. Provenance: reconstructed: the tree and the
+//! cover are the source's as others give them, the messages are ours.
+//!
+//! With 2^D periods (parameter `depth`), S subgroups with members, n members, m of them in a
+//! subgroup; c is the number of seeds that cover the member's interval, 1 for the whole session and
+//! 2(D - 1) at most; h(t) is the height of the node that starts at period t in what a party holds:
+//!
+//! | operation | messages | controller | subgroup controller | member |
+//! |---|---|---|---|---|
+//! | create | S + n unicasts | S wraps, D hashes | 1 unwrap, m wraps of c keys, D hashes and the cover's | 1 unwrap of c keys, h hashes |
+//! | rekey | none | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes |
+//! | grant | 2 unicasts | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
+//! | catch up | 1 request, 1 unicast | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
+//!
+//! A cover's hashes are, for each seed, its depth below the node that the subgroup controller holds.
+//! A grant to a subgroup whose controller did not follow costs 1 wrap of at most D keys more. A tick
+//! is 3 hashes on average.
+//!
+//! Profiles: `sound` is the above: all wipe what has passed. `published` is what S002 measured: who
+//! gets seeds computes all keys below them at once, 2^(D+1) - 2 hashes for the whole session, and
+//! keeps them; a tick then takes none. Keys held in `sound` are c of what is left; controller S + 1
+//! more, subgroup controller m + 2, member 2. In `published` that and one for each period: with D = 10,
+//! 16 KB at controllers, as in S002; its 16 B for a member leave out what it needs in later periods.
+//!
+//! Bodies: plan, after the list of members that `domain` describes: first and last epoch that they
+//! are promised, `{seeds of what is left of the session}_shared` or nothing for who has them; seeds:
+//! first and last epoch of what is left to the member, `{seeds}_individual` or nothing.
+//!
+//! What breaks it: nothing found. Members that pool what they have get the union of their intervals;
+//! whoever takes over a controller has the rest of the session, and as published its past, too.
+//!
+//! Deviations: both one-way functions are one hash with two labels, where the source rotates by a bit
+//! and applies MD5. The other forms (chains, BHC-T) are not implemented. A member has one interval.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::{Context, Draft};
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId, SubgroupId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{
+    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery,
+    SUBGROUPS, Scheme,
+};
+use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
+};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+pub use timeline::Session;
+use timeline::{Span, Timeline, epoch_of};
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "marks",
+    name: "MARKS, arbitrarily revealed key sequences",
+    class: Class::Hybrid,
+    provenance: Provenance::Reconstructed,
+    source: "Briscoe 1999; S002",
+    operations: &[Operation::Create, Operation::Rekey],
+    law: Law::PlannedPeriods,
+    recovery: Recovery::Request,
+    // Of the planned interval: nobody is removed before its end.
+    claims: Claims::ALL,
+    published_claims: Claims::ALL,
+    parameters: &[SUBGROUPS, DEPTH, PLANNED],
+    members: MEMBERS,
+    parties: Parties::Hybrid {
+        controller: |configuration| {
+            let subgroups = configuration.value(SUBGROUPS.name);
+            let planned = configuration.value(PLANNED.name);
+            Box::new(Controller::new(session(configuration), planned, subgroups))
+        },
+        subgroup_controller: |configuration, id| {
+            Box::new(SubgroupController::new(session(configuration), id))
+        },
+        member: |configuration, _| Box::new(Member::new(session(configuration))),
+    },
+};
+
+/// The tree's depth, and with it the length of the session.
+const DEPTH: Parameter = Parameter {
+    name: "depth",
+    meaning: "depth of the tree of keys; a session has 2^depth periods",
+    sound: 10,
+    published: 10,
+    range: (2, 16),
+};
+
+/// What the members of the creation get.
+const PLANNED: Parameter = Parameter {
+    name: "planned",
+    meaning: "periods that the members of the creation are promised, from the first; 0: all",
+    sound: 0,
+    published: 0,
+    range: (0, 1 << DEPTH.range.1),
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    session: Session,
+    planned: u32,
+    domain: Domain,
+    timeline: Timeline,
+}
+
+/// A subgroup's controller.
+#[derive(Debug)]
+pub struct SubgroupController {
+    session: Session,
+    subgroup: Subgroup,
+    timeline: Timeline,
+    /// What each member was promised, by slot.
+    promised: Vec<Span>,
+}
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    session: Session,
+    membership: Membership,
+    timeline: Timeline,
+}
+
+/// Tells a subgroup's controller who is promised what.
+const PLAN: u8 = 0;
+/// Carries a member's seeds.
+const SEEDS: u8 = 1;
+/// Asks for the current period, and the seeds of what is left.
+const REQUEST: u8 = 2;
+
+impl Controller {
+    /// A controller without members, for so many subgroups; the members of the creation are promised
+    /// so many periods, or all if 0.
+    pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
+        let domain = Domain::new(subgroups);
+        Self { session, planned, domain, timeline: Timeline::default() }
+    }
+
+    /// Takes the clock to an epoch of the session.
+    fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
+        if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
+            self.domain.enter_next(cx, key);
+        }
+    }
+}
+
+impl DomainServer for Controller {
+    const CHANGES: bool = false;
+
+    fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    fn domain_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+        let whole = self.session.rest(0);
+        let root = [cx.random_key()];
+        self.timeline = Timeline::new(cx, self.session.profile, whole, &root);
+        self.enter(cx, 0);
+        let epoch = self.domain.epoch();
+        let last = if self.planned == 0 { whole.last } else { whole.last.min(self.planned - 1) };
+        for station in self.domain.stations() {
+            let mut draft = self.domain.draft(cx, station, change, PLAN);
+            Span { first: 0, last }.write(&mut draft);
+            draft.wrapped(&station.key, epoch, whole.label(), &root).send();
+        }
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        let period = self.session.next_period(self.domain.epoch())?;
+        self.enter(cx, period);
+        Ok(())
+    }
+
+    fn grant(
+        &mut self,
+        cx: &mut Context<'_>,
+        member: MemberId,
+        first: Epoch,
+        last: Epoch,
+    ) -> Result<(), Error> {
+        let promised = self.session.span(first, last).ok_or(Misuse::OutsideSession)?;
+        if first < self.domain.epoch() {
+            return Err(Misuse::OutsideSession.into());
+        }
+        let subgroup = self.domain.subgroup_of(member)?;
+        let change = self.domain.arrival(member, Operation::Grant)?;
+        let epoch = self.domain.epoch();
+        let rest = self.session.rest(self.session.period(epoch)?);
+        let seeds = if change.opens(subgroup) { self.timeline.reveal(cx, rest) } else { vec![] };
+        let station = self.domain.station(subgroup);
+        let mut draft = self.domain.draft(cx, station, &change, PLAN);
+        promised.write(&mut draft);
+        wrapped_or_none(&mut draft, &station.key, epoch, rest, &seeds);
+        draft.send();
+        Ok(())
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        domain::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.domain.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let permanent = self.domain.key_bytes() + self.timeline.key_bytes();
+        Footprint { permanent, temporary: self.session.cover_bytes() }
+    }
+}
+
+impl SubgroupController {
+    /// A controller of a subgroup without members.
+    pub fn new(session: Session, id: SubgroupId) -> Self {
+        let timeline = Timeline::default();
+        Self { session, subgroup: Subgroup::new(id), timeline, promised: Vec::new() }
+    }
+
+    /// Opens the seeds of what is left of the session.
+    fn open_session(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        wrapped: &[u8],
+    ) -> Result<Timeline, Error> {
+        let rest = self.session.rest(self.session.period(message.header().epoch)?);
+        let shared = &self.subgroup.membership.enrolment()?.key;
+        Timeline::open(cx, self.session.profile, shared, message, rest, wrapped)
+    }
+
+    /// Takes the clock to a period of the session.
+    fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
+        if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
+            self.subgroup.membership.enter(cx, epoch_of(period), key);
+        }
+    }
+
+    /// To a member, under its individual key, what is left of what it was promised.
+    fn send_what_is_left(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
+        let Some(&promised) = self.promised.get(slot as usize) else { return };
+        let Ok(now) = self.session.period(self.subgroup.membership.epoch()) else { return };
+        match promised.from(now) {
+            Some(left) => {
+                let seeds = self.timeline.reveal(cx, left);
+                self.send_seeds(cx, slot, operation, left, &seeds);
+            }
+            None => self.send_seeds(cx, slot, operation, promised, &[]),
+        }
+    }
+
+    fn send_seeds(
+        &self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        operation: Operation,
+        span: Span,
+        seeds: &[Key],
+    ) {
+        let roster = &self.subgroup.roster;
+        let epoch = self.subgroup.membership.epoch();
+        let mut draft = cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, SEEDS);
+        span.write(&mut draft);
+        wrapped_or_none(&mut draft, roster.key(slot), epoch, span, seeds);
+        draft.send();
+    }
+}
+
+impl SubgroupServer for SubgroupController {
+    /// What the members of the creation are promised, and the whole session.
+    type News = (Span, Timeline);
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+    ) -> Result<(Span, Timeline), Error> {
+        if (message.header().operation, message.header().kind) != (Operation::Create, PLAN) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let promised = Span::read(&mut body, self.session)?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        if epoch_of(promised.first) != message.header().epoch {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        Ok((promised, self.open_session(cx, message, wrapped)?))
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        _: LocalChange,
+        (promised, timeline): (Span, Timeline),
+    ) {
+        self.timeline = timeline;
+        self.promised = vec![promised; self.subgroup.roster.slots()];
+        self.enter(cx, promised.first);
+        let seeds = self.timeline.reveal(cx, promised);
+        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(seeds.len()) + 13);
+        let operation = message.header().operation;
+        for slot in self.subgroup.slots() {
+            self.send_seeds(cx, slot, operation, promised, &seeds);
+        }
+    }
+
+    /// The epoch of the message matters only to who did not follow the session: a promise holds
+    /// whatever the clocks say, and is taken once.
+    fn grant(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        if header.kind != PLAN {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let named = member_list(&mut body)?;
+        let promised = Span::read(&mut body, self.session)?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let &[member] = &named[..] else { return Err(Misbehaviour::InvalidRoster.into()) };
+        let session = match (self.subgroup.membership.has_joined(), wrapped) {
+            (true, []) => None,
+            (true, _) => return Err(Misbehaviour::UnexpectedMessage.into()),
+            (false, _) => Some(self.open_session(cx, message, wrapped)?),
+        };
+        let period = self.session.period(header.epoch)?;
+        let joined = self.subgroup.roster.join(member);
+        let slot = joined.map_err(|_| Misbehaviour::InvalidRoster)?;
+        if let Some(timeline) = session {
+            self.timeline = timeline;
+            self.enter(cx, period);
+        }
+        self.promised.resize(self.subgroup.roster.slots(), promised);
+        self.promised[slot as usize] = promised;
+        self.send_what_is_left(cx, slot, Operation::Grant);
+        Ok(())
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if self.subgroup.membership.has_joined() {
+            let period = self.session.next_period(self.subgroup.membership.epoch())?;
+            self.enter(cx, period);
+        }
+        Ok(())
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        self.send_what_is_left(cx, slot, Operation::CatchUp);
+    }
+}
+
+impl Party for SubgroupController {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        subgroup::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.subgroup.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let permanent = self.subgroup.key_bytes() + self.timeline.key_bytes();
+        Footprint { permanent, temporary: self.session.cover_bytes() }
+    }
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub fn new(session: Session) -> Self {
+        let membership = Membership::of_a_subgroup();
+        Self { session, membership, timeline: Timeline::default() }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        if take_enrolment(&mut self.membership, cx, message)? {
+            return Ok(());
+        }
+        let individual = &self.membership.enrolment()?.key;
+        let header = message.header();
+        match (header.operation, header.kind) {
+            (Operation::Create | Operation::Grant, SEEDS) if !self.membership.has_joined() => {}
+            (Operation::CatchUp, SEEDS) => {}
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+        message.is_later_than(self.membership.epoch())?;
+        let period = self.session.period(header.epoch)?;
+        let mut body = message.body();
+        let span = Span::read(&mut body, self.session)?;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        self.timeline = match span.from(period) {
+            Some(left) if left == span => {
+                Timeline::open(cx, self.session.profile, individual, message, span, wrapped)?
+            }
+            None if wrapped.is_empty() => Timeline::default(),
+            _ => return Err(Misbehaviour::Malformed.into()),
+        };
+        self.enter(cx, period);
+        Ok(())
+    }
+
+    /// The own clock ticks: no message is needed.
+    fn tick(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if self.membership.has_joined() {
+            let period = self.session.next_period(self.membership.epoch())?;
+            self.enter(cx, period);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
+        match self.timeline.enter(cx, self.session.profile, period) {
+            Some(key) => self.membership.enter(cx, epoch_of(period), key),
+            None => self.membership.enter_without_key(epoch_of(period)),
+        }
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Rekey) => self.tick(cx),
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let permanent = self.membership.key_bytes() + self.timeline.key_bytes();
+        Footprint { permanent, temporary: self.session.cover_bytes() }
+    }
+}
+
+/// The session that a configuration describes.
+fn session(configuration: &Configuration) -> Session {
+    Session::new(configuration.profile(), configuration.value(DEPTH.name))
+}
+
+/// Appends the seeds of a span, wrapped, or an empty byte string if there are none.
+fn wrapped_or_none(draft: &mut Draft<'_, '_>, kek: &Key, epoch: Epoch, span: Span, seeds: &[Key]) {
+    if seeds.is_empty() {
+        draft.bytes(&[]);
+    } else {
+        draft.wrapped(kek, epoch, span.label(), seeds);
+    }
+}
+
+mod timeline;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+//! The keys of a session as a tree of one-way functions, and the part of it that a party holds.
+//!
+//! Periods count from 0 here: period t is epoch t + 1.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::{Context, Draft};
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::Epoch;
+use crate::schemes::catalogue::Profile;
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// What all parties know of a session before it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    pub(super) profile: Profile,
+    depth: u32,
+}
+
+/// What a party has of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    /// The nodes above what it may have, latest first.
+    seeds: Vec<Seed>,
+    /// As published, all keys below them, earliest first.
+    leaves: Vec<Key>,
+}
+
+#[derive(Debug)]
+struct Seed {
+    node: Node,
+    key: Key,
+}
+
+/// A node of the tree, by the first of the 2^height periods below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    first: u32,
+    height: u32,
+}
+
+/// Periods that follow each other, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+impl Session {
+    /// A session of 2^`depth` periods.
+    pub const fn new(profile: Profile, depth: u32) -> Self {
+        Self { profile, depth }
+    }
+
+    /// How many periods it has.
+    pub(super) const fn periods(self) -> u32 {
+        1 << self.depth
+    }
+
+    /// From this period to the last.
+    pub(super) const fn rest(self, first: u32) -> Span {
+        Span { first, last: self.periods() - 1 }
+    }
+
+    /// These epochs, if they are of the session and in this order.
+    pub(super) fn span(self, first: Epoch, last: Epoch) -> Option<Span> {
+        let ordered = Epoch(0) < first && first <= last && last.0 <= u64::from(self.periods());
+        // Not more than there are periods, which is a number of 32 bits.
+        ordered.then(|| Span { first: (first.0 - 1) as u32, last: (last.0 - 1) as u32 })
+    }
+
+    /// The period that is an epoch.
+    pub(super) fn period(self, epoch: Epoch) -> Result<u32, Error> {
+        let span = self.span(epoch, epoch).ok_or(Misbehaviour::Malformed)?;
+        Ok(span.first)
+    }
+
+    /// The period after an epoch.
+    pub(super) fn next_period(self, epoch: Epoch) -> Result<u32, Error> {
+        let span = self.span(epoch.next(), epoch.next()).ok_or(Misuse::SessionOver)?;
+        Ok(span.first)
+    }
+
+    /// Bytes of the largest cover.
+    pub(super) const fn cover_bytes(self) -> usize {
+        2 * (self.depth as usize - 1) * Key::BYTES
+    }
+}
+
+impl Timeline {
+    /// What follows from the seeds of a span.
+    pub(super) fn new(cx: &mut Context<'_>, profile: Profile, span: Span, seeds: &[Key]) -> Self {
+        let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
+        let mut timeline = Self { seeds: seeds.collect(), leaves: Vec::new() };
+        if profile == Profile::Published {
+            timeline.leaves.reserve_exact((span.last - span.first) as usize + 1);
+            for seed in &timeline.seeds {
+                expand(cx, seed, &mut timeline.leaves);
+            }
+        }
+        timeline.seeds.reverse();
+        timeline
+    }
+
+    /// Opens the wrapped seeds of a span.
+    pub(super) fn open(
+        cx: &mut Context<'_>,
+        profile: Profile,
+        kek: &Key,
+        message: &Message<'_>,
+        span: Span,
+        wrapped: &[u8],
+    ) -> Result<Self, Error> {
+        let mut seeds = vec![Key::default(); span.cover().count()];
+        cx.unwrap_keys(kek, message.header().epoch, span.label(), wrapped, &mut seeds)?;
+        Ok(Self::new(cx, profile, span, &seeds))
+    }
+
+    /// The key of a period, if the party may have it. What is before the period is wiped, or as
+    /// published kept.
+    pub(super) fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        profile: Profile,
+        period: u32,
+    ) -> Option<Key> {
+        match profile {
+            Profile::Published => {
+                let first = self.seeds.last()?.node.first;
+                self.leaves.get(period.checked_sub(first)? as usize).cloned()
+            }
+            Profile::Sound => {
+                self.wipe_before(cx, period);
+                self.derive(cx, Node { first: period, height: 0 })
+            }
+        }
+    }
+
+    /// What is left are the nodes of the minimal cover, so that whatever cover lies in it hangs below
+    /// one of them.
+    fn wipe_before(&mut self, cx: &mut Context<'_>, period: u32) {
+        while let Some(seed) = self.seeds.pop_if(|seed| seed.node.first < period) {
+            if seed.node.last() >= period {
+                let [left, right] = seed.node.children();
+                self.seeds.push(Seed { node: right, key: child(cx, &seed.key, true) });
+                self.seeds.push(Seed { node: left, key: child(cx, &seed.key, false) });
+            }
+        }
+    }
+
+    /// The seeds of the minimal cover of a span; it must lie in what is held.
+    pub(super) fn reveal(&self, cx: &mut Context<'_>, span: Span) -> Vec<Key> {
+        span.cover().filter_map(|node| self.derive(cx, node)).collect()
+    }
+
+    fn derive(&self, cx: &mut Context<'_>, node: Node) -> Option<Key> {
+        let above = self.seeds.iter().find(|seed| seed.node.is_above(node))?;
+        let levels = (node.height..above.node.height).rev();
+        Some(
+            levels.fold(above.key.clone(), |key, level| {
+                child(cx, &key, node.first >> level & 1 == 1)
+            }),
+        )
+    }
+
+    /// Bytes of the keys held.
+    pub(super) fn key_bytes(&self) -> usize {
+        (self.seeds.len() + self.leaves.len()) * Key::BYTES
+    }
+}
+
+impl Node {
+    const fn last(self) -> u32 {
+        self.first + ((1 << self.height) - 1)
+    }
+
+    const fn children(self) -> [Self; 2] {
+        let height = self.height - 1;
+        [Self { first: self.first, height }, Self { first: self.first + (1 << height), height }]
+    }
+
+    const fn is_above(self, other: Self) -> bool {
+        self.first <= other.first && other.last() <= self.last()
+    }
+}
+
+impl Span {
+    /// Reads the first and the last epoch.
+    pub(super) fn read(body: &mut Reader<'_>, session: Session) -> Result<Self, Error> {
+        let (first, last) = (Epoch(body.number()?), Epoch(body.number()?));
+        session.span(first, last).ok_or_else(|| Misbehaviour::Malformed.into())
+    }
+
+    /// Appends the first and the last epoch.
+    pub(super) fn write(self, draft: &mut Draft<'_, '_>) {
+        draft.number(epoch_of(self.first).0).number(epoch_of(self.last).0);
+    }
+
+    /// What no other span has.
+    pub(super) fn label(self) -> u64 {
+        u64::from(self.first) << 32 | u64::from(self.last)
+    }
+
+    /// What is left of it in a period.
+    pub(super) fn from(self, period: u32) -> Option<Self> {
+        (period <= self.last).then(|| Self { first: self.first.max(period), last: self.last })
+    }
+
+    /// The fewest nodes that have these periods below them and no others, earliest first: always the
+    /// largest that begins where the one before ended.
+    fn cover(self) -> impl Iterator<Item = Node> {
+        let mut rest = Some(self);
+        core::iter::from_fn(move || {
+            let Self { first, last } = rest?;
+            let height = first.trailing_zeros().min((last - first + 1).ilog2());
+            let node = Node { first, height };
+            rest = (node.last() < last).then(|| Self { first: node.last() + 1, last });
+            Some(node)
+        })
+    }
+}
+
+/// The epoch that a period is.
+pub(super) const fn epoch_of(period: u32) -> Epoch {
+    Epoch(period as u64 + 1)
+}
+
+/// The key of a child, from which those of its parent and of the other child do not follow.
+fn child(cx: &mut Context<'_>, key: &Key, right: bool) -> Key {
+    cx.hash(key, if right { "groupkey marks right" } else { "groupkey marks left" })
+}
+
+/// Appends all keys below a seed.
+fn expand(cx: &mut Context<'_>, seed: &Seed, leaves: &mut Vec<Key>) {
+    let mut level = vec![seed.key.clone()];
+    for _ in 0..seed.node.height {
+        // Neither this nor what is appended below moves a key, which would leave a copy behind.
+        let mut below = Vec::with_capacity(2 * level.len());
+        for key in &level {
+            below.extend([child(cx, key, false), child(cx, key, true)]);
+        }
+        level = below;
+    }
+    leaves.extend_from_slice(&level);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Timeline {
+        /// All keys that follow from what is held.
+        pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> Vec<Key> {
+            let mut keys = self.leaves.clone();
+            self.seeds.iter().rev().for_each(|seed| expand(cx, seed, &mut keys));
+            keys
+        }
+    }
+
+    /// The algorithm as the literature has it, in levels and places from the root.
+    fn cover_from_both_ends(depth: u32, mut low: u32, mut high: u32) -> Vec<Node> {
+        if low == 0 && high == (1 << depth) - 1 {
+            return vec![Node { first: 0, height: depth }];
+        }
+        let mut nodes = Vec::new();
+        for height in 0..=depth {
+            if low % 2 == 1 {
+                nodes.push(Node { first: low << height, height });
+                low += 1;
+            }
+            if low > high {
+                break;
+            }
+            if high.is_multiple_of(2) {
+                nodes.push(Node { first: high << height, height });
+                if high == 0 {
+                    break;
+                }
+                high -= 1;
+            }
+            if low > high {
+                break;
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+        nodes.sort_by_key(|node| node.first);
+        nodes
+    }
+
+    #[test]
+    fn covers_are_exact_and_minimal() {
+        for depth in 1..=7 {
+            let mut largest = 0;
+            for first in 0..1 << depth {
+                for last in first..1 << depth {
+                    let cover: Vec<_> = Span { first, last }.cover().collect();
+                    assert_eq!(cover, cover_from_both_ends(depth, first, last));
+                    let periods = cover.iter().flat_map(|node| node.first..=node.last());
+                    assert!(periods.eq(first..=last), "{first} to {last}");
+                    largest = largest.max(cover.len() as u32);
+                }
+            }
+            assert_eq!(largest, (2 * (depth - 1)).max(1));
+        }
+    }
+}
