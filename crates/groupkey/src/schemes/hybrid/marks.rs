@@ -96,7 +96,7 @@ const DEPTH: Parameter = Parameter {
     meaning: "depth of the tree of keys; a session has 2^depth periods",
     sound: 10,
     published: 10,
-    range: (2, 16),
+    range: (2, 14),
 };
 
 /// What the members of the creation get.
