@@ -7,7 +7,7 @@ use cddl_cat::cbor::validate_cbor;
 use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
-use groupkey::catalogue::{Profile, Recovery, SCHEMES, Scheme};
+use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
 use groupkey::{Operation, Suite};
 
@@ -112,7 +112,7 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
         take(rig.add(700));
         take(rig.remove(8));
     }
-    if scheme.recovery == Recovery::Request {
+    if scheme.recovery.is_by_request() {
         rig.sleep(3);
         take(if can(Operation::Remove) { rig.remove(5) } else { rig.rekey() });
         take(rig.catch_up(3));

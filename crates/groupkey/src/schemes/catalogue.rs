@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::igkmp;
+use crate::schemes::hybrid::{igkmp, lnt, riseg};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -22,6 +22,8 @@ pub static SCHEMES: &[Scheme] = &[
     ofct::SCHEME,
     cfkm::SCHEME,
     igkmp::SCHEME,
+    lnt::SCHEME,
+    riseg::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,
@@ -94,6 +96,9 @@ pub enum Law {
 pub enum Recovery {
     /// It must leave and join again.
     Rejoin,
+    /// As with [`Self::Request`]. But members hand keys on: who is asleep holds up those behind it,
+    /// until it catches up and hands on what they missed.
+    Relay,
     /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
     Request,
 }
@@ -352,10 +357,16 @@ impl Law {
 }
 
 impl Recovery {
+    /// Whether [`Command::CatchUp`](crate::Command::CatchUp) is the way back.
+    pub const fn is_by_request(self) -> bool {
+        matches!(self, Self::Relay | Self::Request)
+    }
+
     /// The name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rejoin => "rejoin",
+            Self::Relay => "relay",
             Self::Request => "request",
         }
     }
@@ -364,6 +375,9 @@ impl Recovery {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Rejoin => "who missed a change must leave and join again",
+            Self::Relay => {
+                "who missed changes catches up with one request; until then it holds up those behind it"
+            }
             Self::Request => "who missed changes catches up with one request",
         }
     }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use groupkey::catalogue::{Class, Configuration, Profile, Recovery, Scheme};
+use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
@@ -320,7 +320,7 @@ impl Stage {
         self.enroll(&members);
         self.command(|| Given::Create(members.clone()));
         let sleeper = PartyId::Member(MemberId(1));
-        let sleeps = self.transcript.configuration.scheme().recovery == Recovery::Request;
+        let sleeps = self.transcript.configuration.scheme().recovery.is_by_request();
         if self.can(Operation::Add) {
             self.add(MemberId(4));
             self.seat(sleeper).present = !sleeps;

@@ -2,4 +2,7 @@
 
 pub(crate) mod domain;
 pub mod igkmp;
+pub mod lnt;
+pub(crate) mod relay;
+pub mod riseg;
 pub(crate) mod subgroup;
