@@ -174,15 +174,15 @@ impl Place {
         self.takers.iter().flatten()
     }
 
-    /// Bytes of edge keys.
-    pub(crate) fn key_bytes(&self) -> usize {
-        (usize::from(self.giver.is_some()) + self.takers().count()) * Key::BYTES
+    /// With whom it shares edge keys: the giver, then the takers.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
+        self.giver.iter().chain(self.takers())
     }
 
     /// What an envelope brings, and how many keys that is.
     fn keys<'k>(&'k self, group_key: &'k Key) -> ([&'k Key; KEYS], usize) {
         let mut keys = [group_key; KEYS];
-        let edges = self.giver.iter().chain(self.takers());
+        let edges = self.neighbours();
         let count = keys[1..].iter_mut().zip(edges).map(|(key, edge)| *key = &edge.key).count();
         (keys, 1 + count)
     }
@@ -277,7 +277,7 @@ impl Link {
 
     /// Bytes of all keys held.
     pub(crate) fn key_bytes(&self) -> usize {
-        self.membership.key_bytes() + self.place.key_bytes()
+        self.membership.key_bytes() + self.place.neighbours().count() * Key::BYTES
     }
 }
 
@@ -367,3 +367,6 @@ impl<'m> Envelope<'m> {
         draft
     }
 }
+
+#[cfg(test)]
+pub(crate) mod stage;
