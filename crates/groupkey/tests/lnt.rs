@@ -1,5 +1,5 @@
-//! LNT costs what the header of its file says, and whoever sleeps holds up those below it and nobody
-//! else, whatever happens meanwhile.
+//! LNT costs what the header of its file says, and whoever sleeps holds up those below it and
+//! nobody else, whatever happens meanwhile.
 
 use std::collections::BTreeSet;
 

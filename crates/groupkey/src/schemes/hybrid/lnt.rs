@@ -1,13 +1,15 @@
-//! LNT, logical neighbour tree: the members of a subgroup stand in a tree, in heap order, and a new
-//! group key travels down from neighbour to neighbour by unicasts. The subgroup's controller sends to
-//! the root, and no network that can multicast is needed. **Who is asleep holds up those below it.**
+//! LNT, logical neighbour tree: the members of a subgroup stand in a tree, in heap order, and a
+//! new group key travels down from neighbour to neighbour by unicasts. The subgroup's controller
+//! sends to the root, and no network that can multicast is needed. **Who is asleep holds up those
+//! below it.**
 //!
 //! Source: Cheikhrouhou, Koubaa, Dini, Alzaid, Abid, "LNT: a logical neighbor tree secure group
 //! communication scheme for wireless sensor networks", Ad Hoc Networks, 2012; how it was measured:
-//! S002. Class: hybrid. Provenance: reconstructed: from the abstract; order, keys, messages are ours.
+//! S002. Class: hybrid. Provenance: reconstructed: from the abstract; order, keys, messages are
+//! ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does). The last member is the one at the last position:
+//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it
+//! did) or leaves (before it does). The last member is the one at the last position:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -17,26 +19,27 @@
 //! | rekey | S + n unicasts | S wraps | 1 wrap | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | catch up | 1 request, 1 unicast, at most 2 to hand on | | 1 wrap | | 1 unwrap, at most 2 wraps |
 //!
-//! A change takes 1 + log2 m hops, rounded down, from the subgroup's controller on. Its wraps are of at most
-//! 4 keys, and of each key but the group's is a hash. Who catches up hands on to those it held up,
-//! and they to others: one unicast for each. Whoever also missed that somebody came or went in its own
-//! subgroup asks for itself: 2 unicasts more.
+//! A change takes 1 + log2 m hops, rounded down, from the subgroup's controller on. Its wraps are
+//! of at most 4 keys, and of each key but the group's is a hash. Who catches up hands on to those
+//! it held up, and they to others: one unicast for each. Whoever also missed that somebody came or
+//! went in its own subgroup asks for itself: 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!
-//! Profiles: `sound` is the above. `published` is what S002 measured: the subgroup's controller sends
-//! the group key to each of its members singly, S + n messages. A member then holds two keys, 32
-//! bytes, as in S002: the group key, and the one that it shares with who gives it keys.
+//! Profiles: `sound` is the above. `published` is what S002 measured: the subgroup's controller
+//! sends the group key to each of its members singly, S + n messages. A member then holds two
+//! keys, 32 bytes, as in S002: the group key, and the one that it shares with who gives it keys.
 //!
-//! A newcomer takes the next position, and gets its place from the subgroup's controller at once. When
-//! a member leaves, the one at the last position takes its place. Envelopes go to the member there, its
-//! giver, its takers, and who was the last one's giver, if they are not the root.
+//! A newcomer takes the next position, and gets its place from the subgroup's controller at once.
+//! When a member leaves, the one at the last position takes its place. Envelopes go to the member
+//! there, its giver, its takers, and who was the last one's giver, if they are not the root.
 //!
-//! Bodies: `relay` has letters and tokens. From the controller, after the list of members that `domain`
-//! describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
+//! Bodies: `relay` has letters and tokens. From the controller, after the list of members that
+//! `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
 //!
 //! What a captured inner member can do: leave those below it without keys, or give them one of its
-//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is evicted.
+//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is
+//! evicted.
 //!
 //! Deviations: edges come with the creation, where the source has them before, and are made of the
 //! individual keys of both; new edges travel with the key that needs them, and not ahead of it.

@@ -1,19 +1,21 @@
 //! What schemes do alike in which members hand keys on.
 //!
-//! The members of a subgroup stand in a line, which may fork: each has a giver, and takers to whom it
-//! hands on what it was given. The first is given keys by the subgroup's controller. Neighbours share
-//! an edge key, which the controller makes of the individual keys of both: it stores none, whoever
-//! else gets a place beside one of them has another edge, and a device that was evicted and comes
-//! back has new ones.
+//! The members of a subgroup stand in a line, which may fork: each has a giver, and takers to whom
+//! it hands on what it was given. The first is given keys by the subgroup's controller. Neighbours
+//! share an edge key, which the controller makes of the individual keys of both: it stores none,
+//! whoever else gets a place beside one of them has another edge, and a device that was evicted
+//! and comes back has new ones.
 //!
-//! A letter brings the group key down the line, from hand to hand, each time under an edge key. For
-//! those whose place is another than before it carries envelopes, each under an individual key, with
-//! the group key and all edges of the new place: nobody needs edges that are still on their way.
+//! A letter brings the group key down the line, from hand to hand, each time under an edge key.
+//! For those whose place is another than before it carries envelopes, each under an individual
+//! key, with the group key and all edges of the new place: nobody needs edges that are still on
+//! their way.
 //!
-//! Who slept does not know whether its takers still are members, and must not hand on to one who was
-//! evicted. So a letter tells since when all places that are not in its envelopes are what they are.
-//! Who was there then takes the key, whatever else it missed, and hands it on. Who was not asks the
-//! subgroup's controller for its place, and hands on then. **At its epoch, a member's place is right.**
+//! Who slept does not know whether its takers still are members, and must not hand on to one who
+//! was evicted. So a letter tells since when all places that are not in its envelopes are what
+//! they are. Who was there then takes the key, whatever else it missed, and hands it on. Who was
+//! not asks the subgroup's controller for its place, and hands on then. **At its epoch, a member's
+//! place is right.**
 
 use alloc::vec::Vec;
 
@@ -117,7 +119,7 @@ impl Line {
         first.min(end)..(first + self.width).min(end)
     }
 
-    /// Sends a letter to the member at the first of these positions, with envelopes for all of them.
+    /// Sends a letter to the member at the first of these positions, with envelopes for all.
     pub(crate) fn send(
         &self,
         cx: &mut Context<'_>,

@@ -1,15 +1,15 @@
 //! RiSeG, ring based secure group communication: the members of a subgroup stand in a ring that
-//! begins and ends at their controller, and a new group key goes round, from neighbour to neighbour.
-//! A change costs the subgroup's controller the same whatever their number. **Who is asleep holds up
-//! those behind it, and a change takes as many hops as there are members.**
+//! begins and ends at their controller, and a new group key goes round, from neighbour to
+//! neighbour. A change costs the subgroup's controller one message, however many they are. **Who is
+//! asleep holds up those behind it, and a change takes as many hops as there are members.**
 //!
-//! Source: Cheikhrouhou, Koubaa, Dini, Abid, "RiSeG: a ring based secure group communication protocol
-//! for resource-constrained wireless sensor networks", Personal and Ubiquitous Computing 15(8), 2011;
-//! how it was measured: S002. Class: hybrid. Provenance: reconstructed: from the abstract; keys and
-//! messages are ours.
+//! Source: Cheikhrouhou, Koubaa, Dini, Abid, "RiSeG: a ring based secure group communication
+//! protocol for resource-constrained wireless sensor networks", Personal and Ubiquitous Computing
+//! 15(8), 2011; how it was measured: S002. Class: hybrid. Provenance: reconstructed: from the
+//! abstract; keys and messages are ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does), r in any other:
+//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it
+//! did) or leaves (before it does), r in any other:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -19,14 +19,15 @@
 //! | rekey | 2S + n unicasts | S wraps | | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | catch up | 1 request, 1 unicast, 1 to hand on | | 1 wrap | | 1 unwrap, 1 wrap, 2 derivations |
 //!
-//! S is the number of subgroups that have members after the change. Of each key wrapped but the group's
-//! there is a hash; an add of the first member takes 1 wrap of 1 key. The last member of a ring wraps
-//! nothing. Who catches up hands on to those it held up, one unicast for each; whoever also missed that
-//! somebody came or went in its own subgroup asks for itself, 2 unicasts more.
+//! S is the number of subgroups that have members after the change. Of each key wrapped but the
+//! group's there is a hash; an add of the first member takes 1 wrap of 1 key. The last member of a
+//! ring wraps nothing. Who catches up hands on to those it held up, one unicast for each; whoever
+//! also missed that somebody came or went in its own subgroup asks for itself, 2 unicasts more.
 //!
-//! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3. S002
-//! counts 2 bytes for each member at the controller, a list of node addresses that makes the ring; here
-//! the ring is kept by the subgroups' controllers, 4 bytes for each, which are no keys and not counted.
+//! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
+//! S002 counts 2 bytes for each member at the controller, a list of node addresses that makes the
+//! ring; here the ring is kept by the subgroups' controllers, 4 bytes for each, which are no keys
+//! and not counted.
 //!
 //! Profiles: `published`: the last member confirms with the group key under its individual key, 1
 //! unwrap and no derivation at the subgroup's controller, 1 wrap and none at the member. `sound`:
@@ -37,15 +38,15 @@
 //! envelopes go to those who were before and behind it.
 //!
 //! Bodies: `relay` has letters and tokens; `sound`: a token also has who began with the tags, and
-//! their sum. Confirmation: `{GK'}_individual`, or `who began, sum`. From the controller, after the
-//! list of members that `domain` describes: `{GK'}_shared`.
+//! their sum. Confirmation: `{GK'}_individual`, or `who began, sum`. From the controller, after
+//! the list of members that `domain` describes: `{GK'}_shared`.
 //!
-//! What breaks it: in `published` two members, one behind the other with a third between them, give
-//! that one a key of their own, and the confirmation is as it should be. The tests show it.
+//! What breaks it: in `published` two members, one behind the other with a third between them,
+//! give that one a key of their own, and the confirmation is as it should be. The tests show it.
 //!
-//! Deviations: edges come with the creation, where the source has them before, in which no key goes
-//! round; new edges travel with the key that needs them. Who is silent is not searched for: that
-//! takes a timer. A member that missed rekeys asks its subgroup controller.
+//! Deviations: edges come with the creation, where the source has them before, in which no key
+//! goes round; new edges travel with the key that needs them. Who is silent is not searched for:
+//! that takes a timer. A member that missed rekeys asks its subgroup controller.
 
 use alloc::boxed::Box;
 
