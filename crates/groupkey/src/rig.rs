@@ -28,7 +28,7 @@ use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
 use crate::protection::Protection;
-use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Scheme};
+use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
 use crate::secret::Key;
 
 pub use crate::protection::Guard;
@@ -259,9 +259,12 @@ impl Rig {
 
     /// The key that the controller and all current members that are awake hold: the group's, or where
     /// there is none that of the last message. A subgroup controller need not hold it, but holds no
-    /// other of the same epoch.
+    /// other of the same epoch. Where members hand keys on and somebody sleeps, that goes for all: the
+    /// key is that of the latest epoch, and who is held up is in an earlier one.
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
         let hybrid = self.configuration.scheme().class == Class::Hybrid;
+        let held_up = self.configuration.scheme().recovery == Recovery::Relay
+            && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
         let mut agreed: Option<(Epoch, &Key)> = None;
         let mut held = Vec::new();
         for (&id, seat) in self.seats.iter().filter(|(_, seat)| seat.standing == Standing::Awake) {
@@ -274,7 +277,9 @@ impl Rig {
             }
         }
         for &(id, own) in &held {
-            if !hybrid || matches!(id, PartyId::Member(_)) {
+            if held_up && agreed.is_none_or(|(latest, _)| latest < own.0) {
+                agreed = Some(own);
+            } else if !hybrid || matches!(id, PartyId::Member(_)) {
                 agreed.get_or_insert(own);
             }
         }
@@ -282,7 +287,8 @@ impl Rig {
         let agreed = agreed.or_else(|| held.first().map(|&(_, own)| own));
         let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
         for (id, (its_epoch, its_key)) in held {
-            let outdated = hybrid && !matches!(id, PartyId::Member(_)) && its_epoch < epoch;
+            let may_be_behind = held_up || hybrid && !matches!(id, PartyId::Member(_));
+            let outdated = may_be_behind && its_epoch < epoch;
             if !outdated && (its_epoch, its_key) != (epoch, key) {
                 return Err(RigError::Disagreement(id));
             }

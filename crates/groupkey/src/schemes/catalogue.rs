@@ -9,7 +9,7 @@ use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sgcsh, skdc};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{dep, igkmp, iolus, kronos, marks, segcom, tkh};
+use crate::schemes::hybrid::{dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -27,7 +27,9 @@ pub static SCHEMES: &[Scheme] = &[
     dep::SCHEME,
     igkmp::SCHEME,
     kronos::SCHEME,
+    lnt::SCHEME,
     marks::SCHEME,
+    riseg::SCHEME,
     segcom::SCHEME,
     tkh::SCHEME,
     iolus::SCHEME,
@@ -103,6 +105,9 @@ pub enum Law {
 pub enum Recovery {
     /// It must leave and join again.
     Rejoin,
+    /// As with [`Self::Request`]. But members hand keys on: who is asleep holds up those behind it,
+    /// until it catches up and hands on what they missed.
+    Relay,
     /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
     Request,
     /// The next message brings it up to date, and gives it the keys that it missed
@@ -368,6 +373,7 @@ impl Recovery {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rejoin => "rejoin",
+            Self::Relay => "relay",
             Self::Request => "request",
             Self::SelfHealing => "self-healing",
         }
@@ -377,6 +383,9 @@ impl Recovery {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Rejoin => "who missed a change must leave and join again",
+            Self::Relay => {
+                "who missed changes catches up with one request; until then it holds up those behind it"
+            }
             Self::Request => "who missed changes catches up with one request",
             Self::SelfHealing => {
                 "who missed changes gets the missed keys, too, with the next message or one request"

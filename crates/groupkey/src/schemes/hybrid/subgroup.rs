@@ -58,6 +58,16 @@ pub(crate) trait SubgroupServer {
         Ok(())
     }
 
+    /// Takes what a member tells, other than a request.
+    fn hear(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &Message<'_>,
+        _member: MemberId,
+    ) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
     /// Sends the member in this slot all that it needs to be in the present epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
 }
@@ -138,13 +148,13 @@ fn follow<S: SubgroupServer>(
 
 /// Answers a member that asks for what it missed.
 fn answer<S: SubgroupServer>(
-    server: &S,
+    server: &mut S,
     cx: &mut Context<'_>,
     message: &Message<'_>,
     member: MemberId,
 ) -> Result<(), Error> {
     if (message.header().operation, message.header().kind) != (Operation::CatchUp, S::REQUEST) {
-        return Err(Misbehaviour::UnexpectedMessage.into());
+        return server.hear(cx, message, member);
     }
     message.body().finish()?;
     let roster = &server.subgroup().roster;

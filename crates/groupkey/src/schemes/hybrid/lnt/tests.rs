@@ -1,0 +1,146 @@
+//! What members get that were evicted, whoever slept meanwhile; and what a captured one can do.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::identity::{MemberId, PartyId};
+use crate::party::Command;
+use crate::schemes::hybrid::relay::TOKEN;
+use crate::schemes::hybrid::relay::stage::{Posted, Stage};
+
+type Group = Stage<SubgroupController, Member>;
+
+fn group(size: usize) -> Group {
+    let subgroup = SubgroupController::new(Profile::Sound, SubgroupId(0));
+    let members = (0..size).map(|_| Member::new(Profile::Sound)).collect();
+    Stage::new(Box::new(Controller::new(1)), subgroup, members)
+}
+
+/// All keys that a member has, and had.
+fn keys_of(member: &Member) -> Vec<Key> {
+    let mut keys = vec![member.link.membership.enrolment().unwrap().key.clone()];
+    keys.extend(member.link.place.neighbours().map(|neighbour| neighbour.key.clone()));
+    keys.extend(member.group_key().map(|(_, key)| key.clone()));
+    keys
+}
+
+/// Whether some key opens anything wrapped in a message, wherever it lies.
+fn opens(group: &mut Group, keys: &[Key], message: &Posted) -> bool {
+    let mut opened = false;
+    let mut epochs = Vec::new();
+    epochs.extend(group.subgroup.group_key().map(|(epoch, _)| epoch));
+    let body = &message.bytes[message.body..];
+    let _ = group.step(PartyId::Controller, |cx, _| {
+        for (kek, count) in keys.iter().flat_map(|kek| (1..=4).map(move |count| (kek, count))) {
+            for wrapped in body.windows(cx.wrapped_length(count)) {
+                let mut keys: Vec<_> = (0..count).map(|_| Key::default()).collect();
+                opened |= epochs
+                    .iter()
+                    .any(|&epoch| cx.unwrap_keys(kek, epoch, 0, wrapped, &mut keys).is_ok());
+            }
+        }
+        Ok(())
+    });
+    opened
+}
+
+#[test]
+fn the_search_for_keys_finds_those_of_a_member() {
+    let mut group = group(7);
+    let keys = keys_of(&group.members[5]);
+    group.recorded.clear();
+    group.command(Command::Rekey);
+    let recorded = core::mem::take(&mut group.recorded);
+    assert_eq!(recorded.iter().filter(|message| opens(&mut group, &keys, message)).count(), 1);
+}
+
+#[test]
+fn evicted_members_get_nothing_together_even_if_sleepers_never_notice_that_they_slept() {
+    const SIZE: u32 = 9;
+    for first in 0..SIZE {
+        for sleepers in 0..1u32 << SIZE {
+            // Every third set of sleepers will do.
+            if sleepers >> first & 1 == 1 || sleepers % 3 != 0 {
+                continue;
+            }
+            let mut group = group(SIZE as usize);
+            group.asleep = (0..SIZE).filter(|member| sleepers >> member & 1 == 1).collect();
+            let second = (first + 1 + sleepers % 4) % SIZE;
+            let mut keys = keys_of(&group.members[first as usize]);
+            group.command(Command::Remove(MemberId(first)));
+            keys.extend(keys_of(&group.members[second as usize]));
+            group.command(Command::Remove(MemberId(second)));
+            // They wake, and do not ask.
+            group.asleep.clear();
+            group.recorded.clear();
+            group.command(Command::Rekey);
+            let recorded = core::mem::take(&mut group.recorded);
+            for message in &recorded {
+                assert!(!opens(&mut group, &keys, message), "{first}, {second}, {sleepers:b}");
+            }
+            // Nor are they given anything; all others are, for they ask.
+            let present = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            for member in 0..SIZE {
+                let held = group.members[member as usize].group_key();
+                let held = held.map(|(epoch, key)| (epoch, key.clone()));
+                assert_eq!(held == present, member != first && member != second);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_is_the_epoch_of_the_last_change_that_stops_who_slept_from_handing_on() {
+    let mut group = group(7);
+    let evicted = 6;
+    let keys = keys_of(&group.members[evicted as usize]);
+    // The giver of the last one, and its own giver, do not hear of the eviction.
+    group.asleep = [0, 2].into();
+    group.command(Command::Remove(MemberId(evicted)));
+    group.asleep = [0].into();
+    group.recorded.clear();
+    group.begin(Command::Rekey);
+    while let Some(message) = group.next() {
+        group.deliver(&message).unwrap();
+    }
+    // A token as the root sends it, but with epoch 0 in the place of that of the eviction.
+    group.asleep.clear();
+    let letter = group.recorded.iter().find(|message| message.to == member(0)).unwrap().clone();
+    group.deliver(&letter).unwrap();
+    let mut token = group.next().unwrap();
+    while token.to != member(2) {
+        token = group.next().unwrap();
+    }
+    assert_eq!(token.bytes[token.body], 2);
+    group.recorded.clear();
+    group.deliver(&token).unwrap();
+    let [request] = &core::mem::take(&mut group.recorded)[..] else { panic!("it asks") };
+    assert_eq!(request.to, Recipient::SubgroupController(SubgroupId(0)));
+
+    token.bytes[token.body] = 0;
+    group.deliver(&token).unwrap();
+    let handed_on = core::mem::take(&mut group.recorded);
+    assert!(handed_on.iter().any(|message| opens(&mut group, &keys, message)));
+}
+
+#[test]
+fn a_captured_inner_member_gives_those_below_it_a_key_of_its_own() {
+    let mut group = group(7);
+    let captured = group.members[1].link.place.takers().next().unwrap();
+    let (victim, edge, own) = (captured.id, captured.key.clone(), Key::from_bytes([7; 16]));
+    let forged = group.subgroup.group_key().unwrap().0.next();
+    let outcome = group.step(MemberId(1).into(), |cx, _| {
+        let mut draft = cx.draft(Recipient::Member(victim), forged, Operation::Rekey, TOKEN);
+        draft.number(1).number(0).array(0).wrapped(&edge, forged, 0, [&own]).send();
+        Ok(())
+    });
+    assert_eq!(outcome, Ok(()));
+    let message = group.next().unwrap();
+    group.deliver(&message).unwrap();
+    assert_eq!(group.members[victim.0 as usize].group_key(), Some((forged, &own)));
+}
+
+fn member(id: u32) -> Recipient {
+    Recipient::Member(MemberId(id))
+}
