@@ -6,7 +6,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::MemberId;
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, skdc};
+use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, sbsa_r, skdc, xfks_r};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 
 /// All schemes, in the order in which tables show them.
@@ -19,6 +19,8 @@ pub static SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     ofct::SCHEME,
     cfkm::SCHEME,
+    sbsa_r::SCHEME,
+    xfks_r::SCHEME,
     gdh1::SCHEME,
     gdh2::BROADCAST,
     gdh2::RELAY,
