@@ -1,6 +1,6 @@
 //! The deployment phase that all key servers share: every member gets an individual key over a
 //! confidential channel, once. The controller keeps the keys in slots, or derives them for slots
-//! (`individual_keys.rs`); a slot is reused after its member was evicted, and always with a new key.
+//! (`individual_keys.rs`). A slot is reused after its member was evicted, always with a new key.
 //!
 //! Message `Enroll` (confidential): `slot, individual key`.
 

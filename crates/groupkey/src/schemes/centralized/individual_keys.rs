@@ -14,8 +14,8 @@ pub(crate) enum IndividualKeys {
     Derived {
         /// Drawn with the first individual key that is issued.
         master: Option<Key>,
-        /// How many members had the slot and are gone. It goes into the key, and nothing else tells
-        /// the keys of those who sit in the same slot one after the other apart.
+        /// How many members had the slot and are gone. It goes into the key, and nothing else
+        /// tells the keys of those who sit in the same slot one after the other apart.
         predecessors: Vec<u64>,
     },
     /// Each drawn at random and kept.

@@ -1,15 +1,15 @@
 //! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
 //! member and the controller can derive, once for each epoch. A mask protects nothing from being
-//! altered: who flips a bit of the masked key flips it in the key. So a second value goes along, and
-//! a key that does not fit it is refused.
+//! altered: who flips a bit of the masked key flips it in the key. So a second value goes along,
+//! and a key that does not fit it is refused.
 //!
-//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a derivation and then a
-//! chain of hashes, as many steps as the scheme wants it to cost.
+//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a derivation and then
+//! a chain of hashes, as many steps as the scheme wants it to cost.
 //!
-//! In the `published` form the confirmation follows from the key and is the same for everybody. But
-//! whoever was sent the key knows from it the mask of every entry that it hears, and can confirm any
-//! other key to the entry's receiver. In the `sound` form it follows from the receiver's individual
-//! key and the masked key, and is checked before the mask is made.
+//! In the `published` form the confirmation follows from the key and is the same for everybody.
+//! But whoever was sent the key knows from it the mask of every entry that it hears, and can
+//! confirm any other key to the entry's receiver. In the `sound` form it follows from the
+//! receiver's individual key and the masked key, and is checked before the mask is made.
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -116,7 +116,8 @@ pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
     cx.derive(key, "groupkey masking commitment", place(cx, epoch).as_flattened())
 }
 
-/// Reads a masked key or a confirmation. Neither is a secret, but they are compared and XORed as keys.
+/// Reads a masked key or a confirmation. Neither is a secret, but they are compared and XORed as
+/// keys.
 pub(crate) fn read_value(body: &mut Reader<'_>) -> Result<Key, Error> {
     let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
     Ok(Key::from_bytes(bytes))

@@ -1,13 +1,13 @@
 //! SBSA-R, a stand-in for SBSA: a star whose controller stores no individual keys, and masks the
 //! group key for each member instead of wrapping it.
 //!
-//! Source: none. S002 measures a scheme SBSA, which could not be identified; this is one of ours with
-//! the same profile of costs. Class: centralized. Provenance: stand-in. What S002 section 5.1 says of
-//! SBSA, and how it is met here:
+//! Source: none. S002 measures a scheme SBSA, which could not be identified; this is one of ours
+//! with the same profile of costs. Class: centralized. Provenance: stand-in. What S002 section 5.1
+//! says of SBSA, and how it is met here:
 //!
 //! - C1, it is centralized and can create, add and remove: so it is, and does.
-//! - C2, the controller's add and remove are the third slowest, so linear in n: three derivations a
-//!   member.
+//! - C2, the controller's add and remove are the third slowest, so linear in n: three derivations
+//!   a member.
 //! - C3, the controller stores a constant amount below 0.1 MB: two keys.
 //! - C4, a member stores less than 0.5 KB and is not among the three slowest: two keys, two
 //!   derivations.
@@ -20,19 +20,20 @@
 //! | remove, from n members | n - 1 unicasts | 3n - 3 (published: 2n - 1) | 2 |
 //! | catch up | 1 request, 1 unicast | 3 | 2 |
 //!
-//! Keys held: controller 2, the master key and the group key; member 2. Individual keys are derived
-//! from the master key (`individual_keys.rs`).
+//! Keys held: controller 2, the master key and the group key; member 2. Individual keys are
+//! derived from the master key (`individual_keys.rs`).
 //!
 //! Profiles: in `published` one confirmation, derived from the group key, goes to everybody; in
 //! `sound` each member's entry is confirmed under its individual key (`masking.rs`).
 //!
 //! Body of a rekey message: `group key' XOR mask, confirmation`.
 //!
-//! What breaks it: in `published` a member alters another's entry into one for a key of its choice,
-//! and confirms it; nobody else holds that key. The tests show it. In `sound` that is refused.
+//! What breaks it: in `published` a member alters another's entry into one for a key of its
+//! choice, and confirms it; nobody else holds that key. The tests show it. In `sound` that is
+//! refused.
 //!
-//! Deviations: there is nothing to deviate from. Entries are unicasts, not one broadcast: a broadcast
-//! for 55,000 members would have 1.1 MB, and every member would need room for all of it.
+//! Deviations: there is nothing to deviate from. Entries are unicasts, not one broadcast: a
+//! broadcast for 55,000 members would have 1.1 MB, and every member would need room for all of it.
 
 use alloc::boxed::Box;
 
@@ -88,7 +89,8 @@ const REQUEST: u8 = 1;
 /// A mask is one derivation.
 const ITERATIONS: u32 = 1;
 
-/// While a key is masked, the individual key and the mask; while it is taken, the mask and the key.
+/// While a key is masked, the individual key and the mask; while it is taken, the mask and the
+/// key.
 const TEMPORARY: usize = 2 * Key::BYTES;
 
 impl Controller {
