@@ -7,7 +7,9 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
-use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sgcsh, skdc};
+use crate::schemes::centralized::{
+    cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
+};
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
 use crate::schemes::hybrid::{dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh};
 
@@ -23,7 +25,9 @@ pub static SCHEMES: &[Scheme] = &[
     ofct::SCHEME,
     cfkm::SCHEME,
     s2rp::SCHEME,
+    sbsa_r::SCHEME,
     sgcsh::SCHEME,
+    xfks_r::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
     kronos::SCHEME,

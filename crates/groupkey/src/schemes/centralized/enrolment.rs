@@ -1,6 +1,6 @@
 //! The deployment phase that all key servers share: every member gets an individual key over a
-//! confidential channel, once. The controller keeps the keys in slots; a slot is reused after its
-//! member was evicted, and always with a new key.
+//! confidential channel, once. The controller keeps the keys in slots, or derives them for slots
+//! (`individual_keys.rs`). A slot is reused after its member was evicted, always with a new key.
 //!
 //! Message `Enroll` (confidential): `slot, individual key`.
 
@@ -15,6 +15,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
+use crate::schemes::centralized::individual_keys::IndividualKeys;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -32,7 +33,7 @@ pub(crate) struct Enrolment {
 pub(crate) struct Roster {
     slots: HashMap<MemberId, u32>,
     members: Vec<MemberId>,
-    keys: Vec<Key>,
+    keys: IndividualKeys,
     standings: Vec<Standing>,
     /// Free slots; the lowest is reused first, which keeps key trees low.
     free: BinaryHeap<Reverse<u32>>,
@@ -64,7 +65,13 @@ impl Enrolment {
 }
 
 impl Roster {
-    /// Draws an individual key for each member and sends it over the confidential channel.
+    /// A roster that derives individual keys instead of storing them. [`Self::individual_key`] has
+    /// them; `key` and `current_members` are for rosters that store.
+    pub(crate) fn with_derived_keys() -> Self {
+        Self { keys: IndividualKeys::derived(), ..Self::default() }
+    }
+
+    /// Makes an individual key for each member and sends it over the confidential channel.
     pub(crate) fn enroll(
         &mut self,
         cx: &mut Context<'_>,
@@ -78,8 +85,11 @@ impl Roster {
                 members[..index].iter().for_each(|&earlier| self.forget(earlier));
                 return Err(Misuse::AlreadyEnrolled(member).into());
             }
-            let key = cx.random_key();
-            let slot = self.occupy(member, key.clone());
+            self.occupy(member);
+        }
+        for &member in members {
+            let slot = self.slots[&member];
+            let key = self.keys.issue(cx, slot);
             cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, ENROLMENT)
                 .number(u64::from(slot))
                 .secret(&key)
@@ -161,6 +171,9 @@ impl Roster {
     /// Makes a member a stranger: its key is wiped, its slot free.
     pub(crate) fn evict(&mut self, member: MemberId) {
         self.leave(member);
+        if let Some(&slot) = self.slots.get(&member) {
+            self.keys.retire(slot);
+        }
         self.forget(member);
     }
 
@@ -189,22 +202,32 @@ impl Roster {
         self.members[slot as usize]
     }
 
-    /// The individual key of an occupied slot.
-    pub(crate) fn key(&self, slot: u32) -> &Key {
-        &self.keys[slot as usize]
+    /// The individual key of an occupied slot, stored or derived.
+    pub(crate) fn individual_key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
+        self.keys.key(cx, slot)
     }
 
-    /// The current members with their individual keys, in the order of their slots.
+    /// The stored individual key of an occupied slot.
+    pub(crate) fn key(&self, slot: u32) -> &Key {
+        &self.keys.stored()[slot as usize]
+    }
+
+    /// The slots of the current members.
+    pub(crate) fn current_slots(&self) -> impl Iterator<Item = u32> {
+        (0..self.slots() as u32).filter(|&slot| self.is_joined(slot))
+    }
+
+    /// The current members with their stored individual keys, in the order of their slots.
     pub(crate) fn current_members(&self) -> impl Iterator<Item = (MemberId, &Key)> {
         let joined = self.standings.iter().map(|&standing| standing == Standing::Joined);
         joined
-            .zip(self.members.iter().zip(&self.keys))
+            .zip(self.members.iter().zip(self.keys.stored()))
             .filter_map(|(joined, (&member, key))| joined.then_some((member, key)))
     }
 
     /// Bytes of individual keys held.
     pub(crate) fn key_bytes(&self) -> usize {
-        self.slots.len() * Key::BYTES
+        self.keys.key_bytes(self.slots.len())
     }
 
     fn reserve(&mut self, additional: usize) {
@@ -218,17 +241,16 @@ impl Roster {
         }
     }
 
-    fn occupy(&mut self, member: MemberId, key: Key) -> u32 {
+    fn occupy(&mut self, member: MemberId) -> u32 {
         let slot = match self.free.pop() {
             Some(Reverse(slot)) => {
                 self.members[slot as usize] = member;
-                self.keys[slot as usize] = key;
                 self.standings[slot as usize] = Standing::Enrolled;
                 slot
             }
             None => {
                 self.members.push(member);
-                self.keys.push(key);
+                self.keys.add_slot();
                 self.standings.push(Standing::Enrolled);
                 self.members.len() as u32 - 1
             }
@@ -265,7 +287,6 @@ impl Roster {
 
     fn forget(&mut self, member: MemberId) {
         if let Some(slot) = self.slots.remove(&member) {
-            self.keys[slot as usize] = Key::default();
             self.standings[slot as usize] = Standing::Free;
             self.free.push(Reverse(slot));
         }
@@ -279,7 +300,7 @@ mod tests {
     fn occupied(members: &[u32]) -> Roster {
         let mut roster = Roster::default();
         for &member in members {
-            roster.occupy(MemberId(member), Key::from_bytes([member as u8; 16]));
+            roster.occupy(MemberId(member));
         }
         roster
     }
@@ -289,9 +310,9 @@ mod tests {
         let mut roster = occupied(&[10, 11, 12, 13]);
         roster.forget(MemberId(12));
         roster.forget(MemberId(10));
-        assert_eq!(roster.occupy(MemberId(20), Key::default()), 0);
-        assert_eq!(roster.occupy(MemberId(21), Key::default()), 2);
-        assert_eq!(roster.occupy(MemberId(22), Key::default()), 4);
+        assert_eq!(roster.occupy(MemberId(20)), 0);
+        assert_eq!(roster.occupy(MemberId(21)), 2);
+        assert_eq!(roster.occupy(MemberId(22)), 4);
     }
 
     #[test]

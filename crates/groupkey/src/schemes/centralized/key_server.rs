@@ -210,6 +210,11 @@ fn answer<S: KeyServer>(
 }
 
 impl ServedGroup {
+    /// A group whose members' individual keys are derived, so that none is stored.
+    pub(crate) fn with_derived_keys() -> Self {
+        Self { roster: Roster::with_derived_keys(), ..Self::default() }
+    }
+
     /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))

@@ -1,0 +1,142 @@
+//! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
+//! member and the controller can derive, once for each epoch. A mask protects nothing from being
+//! altered: who flips a bit of the masked key flips it in the key. So a second value goes along,
+//! and a key that does not fit it is refused.
+//!
+//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a derivation and then
+//! a chain of hashes, as many steps as the scheme wants it to cost.
+//!
+//! In the `published` form the confirmation follows from the key and is the same for everybody.
+//! But whoever was sent the key knows from it the mask of every entry that it hears, and can
+//! confirm any other key to the entry's receiver. In the `sound` form it follows from the
+//! receiver's individual key and the masked key, and is checked before the mask is made.
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::catalogue::Profile;
+use crate::schemes::centralized::key_server::ServedGroup;
+use crate::secret::Key;
+use crate::wire::Reader;
+
+/// How a scheme masks and confirms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Masking {
+    iterations: u32,
+    profile: Profile,
+}
+
+/// Carries a masked key.
+pub(crate) const ENTRY: u8 = 0;
+
+/// Length of an entry's body: two byte strings with their heads.
+pub(crate) const ENTRY_BYTES: usize = 2 * (Key::BYTES + 1);
+
+impl Masking {
+    /// Masks that cost so many steps, at least one.
+    pub(crate) const fn new(profile: Profile, iterations: u32) -> Self {
+        Self { iterations, profile }
+    }
+
+    /// Sends the key of the present epoch to each of the members in these slots.
+    pub(crate) fn send(
+        self,
+        cx: &mut Context<'_>,
+        group: &ServedGroup,
+        operation: Operation,
+        slots: impl IntoIterator<Item = u32>,
+        key: &Key,
+    ) {
+        let epoch = group.epoch;
+        let shared = match self.profile {
+            Profile::Published => Some(commitment(cx, epoch, key)),
+            Profile::Sound => None,
+        };
+        for slot in slots {
+            let individual = group.roster.individual_key(cx, slot);
+            let mask = self.mask(cx, &individual, epoch);
+            let masked = cx.xor(key, &mask);
+            let own = match &shared {
+                Some(shared) => shared.clone(),
+                None => authenticator(cx, &individual, epoch, &masked),
+            };
+            let to = Recipient::Member(group.roster.member(slot));
+            cx.draft(to, epoch, operation, ENTRY)
+                .bytes(masked.as_bytes())
+                .bytes(own.as_bytes())
+                .send();
+        }
+    }
+
+    /// Reads an entry for the member with this individual key; refuses an altered one.
+    pub(crate) fn receive(
+        self,
+        cx: &mut Context<'_>,
+        individual: &Key,
+        epoch: Epoch,
+        mut body: Reader<'_>,
+    ) -> Result<Key, Error> {
+        let masked = read_value(&mut body)?;
+        let confirmation = read_value(&mut body)?;
+        body.finish()?;
+        if self.profile == Profile::Sound
+            && authenticator(cx, individual, epoch, &masked) != confirmation
+        {
+            return Err(Misbehaviour::WrongKey.into());
+        }
+        let mask = self.mask(cx, individual, epoch);
+        let key = cx.xor(&masked, &mask);
+        if self.profile == Profile::Published && commitment(cx, epoch, &key) != confirmation {
+            return Err(Misbehaviour::WrongKey.into());
+        }
+        Ok(key)
+    }
+
+    /// The function F: what a key becomes for an epoch, at this scheme's price.
+    pub(crate) fn stretch(
+        self,
+        cx: &mut Context<'_>,
+        key: &Key,
+        label: &'static str,
+        epoch: Epoch,
+    ) -> Key {
+        let first = cx.derive(key, label, place(cx, epoch).as_flattened());
+        (1..self.iterations).fold(first, |key, _| cx.hash(&key, label))
+    }
+
+    fn mask(self, cx: &mut Context<'_>, individual: &Key, epoch: Epoch) -> Key {
+        self.stretch(cx, individual, "groupkey masking mask", epoch)
+    }
+}
+
+/// Shows to whoever has the key, and only to them, that it is the one that was meant.
+pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
+    cx.derive(key, "groupkey masking commitment", place(cx, epoch).as_flattened())
+}
+
+/// Reads a masked key or a confirmation. Neither is a secret, but they are compared and XORed as
+/// keys.
+pub(crate) fn read_value(body: &mut Reader<'_>) -> Result<Key, Error> {
+    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    Ok(Key::from_bytes(bytes))
+}
+
+/// Shows to the one member with this individual key that the masked key is the controller's.
+fn authenticator(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, masked: &Key) -> Key {
+    let [group, epoch] = place(cx, epoch);
+    let mut context = [0; 16 + Key::BYTES];
+    context[..8].copy_from_slice(&group);
+    context[8..16].copy_from_slice(&epoch);
+    context[16..].copy_from_slice(masked.as_bytes());
+    cx.derive(individual, "groupkey masking entry", &context)
+}
+
+/// What every value is bound to: the group and the epoch.
+const fn place(cx: &Context<'_>, epoch: Epoch) -> [[u8; 8]; 2] {
+    [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()]
+}
+
+#[cfg(test)]
+pub(super) mod stage;
