@@ -7,8 +7,9 @@
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::hash::BuildHasher;
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -31,7 +32,9 @@ pub(crate) struct Enrolment {
 /// The members that a controller enrolled, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    slots: HashMap<MemberId, u32>,
+    /// The occupied slots, to be found by who sits in them. It holds no ids a second time.
+    occupied: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     members: Vec<MemberId>,
     keys: IndividualKeys,
     standings: Vec<Standing>,
@@ -80,7 +83,7 @@ impl Roster {
     ) -> Result<(), Error> {
         self.reserve(members.len());
         for (index, &member) in members.iter().enumerate() {
-            if self.slots.contains_key(&member) {
+            if self.enrolled_slot(member).is_some() {
                 // Nothing may change on an error: take back those before this one.
                 members[..index].iter().for_each(|&earlier| self.forget(earlier));
                 return Err(Misuse::AlreadyEnrolled(member).into());
@@ -88,7 +91,7 @@ impl Roster {
             self.occupy(member);
         }
         for &member in members {
-            let slot = self.slots[&member];
+            let Some(slot) = self.enrolled_slot(member) else { continue };
             let key = self.keys.issue(cx, slot);
             cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, ENROLMENT)
                 .number(u64::from(slot))
@@ -118,9 +121,10 @@ impl Roster {
 
     /// Makes all enrolled members current, except these.
     pub(crate) fn join_all_but(&mut self, absent: &[MemberId]) {
-        let absent: Vec<_> = absent.iter().filter_map(|member| self.slots.get(member)).collect();
+        let absent = absent.iter().filter_map(|&member| self.enrolled_slot(member));
+        let absent: Vec<_> = absent.collect();
         for (slot, standing) in (0..).zip(&mut self.standings) {
-            if *standing == Standing::Enrolled && !absent.contains(&&slot) {
+            if *standing == Standing::Enrolled && !absent.contains(&slot) {
                 *standing = Standing::Joined;
                 self.joined += 1;
             }
@@ -129,13 +133,14 @@ impl Roster {
 
     /// The slot of an enrolled member, current or not.
     pub(crate) fn enrolled_slot(&self, member: MemberId) -> Option<u32> {
-        self.slots.get(&member).copied()
+        let hash = self.hasher.hash_one(member);
+        self.occupied.find(hash, |&slot| self.members[slot as usize] == member).copied()
     }
 
     /// The slot of a current member.
     pub(crate) fn current(&self, member: MemberId) -> Result<u32, Error> {
-        match self.slots.get(&member) {
-            Some(&slot) if self.standings[slot as usize] == Standing::Joined => Ok(slot),
+        match self.enrolled_slot(member) {
+            Some(slot) if self.standings[slot as usize] == Standing::Joined => Ok(slot),
             _ => Err(Misuse::NotMember(member).into()),
         }
     }
@@ -164,14 +169,14 @@ impl Roster {
         // Somebody who leaves is a member still, so that nobody can do both.
         self.join_all(joining)?;
         leaving.iter().for_each(|&member| self.evict(member));
-        let joined = joining.iter().map(|member| self.slots[member]).collect();
+        let joined = joining.iter().filter_map(|&member| self.enrolled_slot(member)).collect();
         Ok((joined, left))
     }
 
     /// Makes a member a stranger: its key is wiped, its slot free.
     pub(crate) fn evict(&mut self, member: MemberId) {
         self.leave(member);
-        if let Some(&slot) = self.slots.get(&member) {
+        if let Some(slot) = self.enrolled_slot(member) {
             self.keys.retire(slot);
         }
         self.forget(member);
@@ -184,7 +189,7 @@ impl Roster {
 
     /// Number of members that have an individual key, current or not.
     pub(crate) fn enrolled(&self) -> usize {
-        self.slots.len()
+        self.occupied.len()
     }
 
     /// Number of slots, free ones included.
@@ -227,11 +232,12 @@ impl Roster {
 
     /// Bytes of individual keys held.
     pub(crate) fn key_bytes(&self) -> usize {
-        self.keys.key_bytes(self.slots.len())
+        self.keys.key_bytes(self.occupied.len())
     }
 
     fn reserve(&mut self, additional: usize) {
-        self.slots.reserve(additional);
+        self.occupied
+            .reserve(additional, |&slot| self.hasher.hash_one(self.members[slot as usize]));
         let new_slots = additional.saturating_sub(self.free.len());
         // Exactly, where many come at once: a controller's memory is mostly this.
         if new_slots > self.members.len() / 8 {
@@ -255,7 +261,9 @@ impl Roster {
                 self.members.len() as u32 - 1
             }
         };
-        self.slots.insert(member, slot);
+        let Self { occupied, hasher, members, .. } = self;
+        let hash = |slot: u32| hasher.hash_one(members[slot as usize]);
+        occupied.insert_unique(hash(slot), slot, |&slot| hash(slot));
         slot
     }
 
@@ -267,7 +275,7 @@ impl Roster {
         let slot = if guessed {
             guess
         } else {
-            *self.slots.get(&member).ok_or(Misuse::NotEnrolled(member))?
+            self.enrolled_slot(member).ok_or(Misuse::NotEnrolled(member))?
         };
         let standing = &mut self.standings[slot as usize];
         if *standing == Standing::Joined {
@@ -279,14 +287,17 @@ impl Roster {
     }
 
     fn leave(&mut self, member: MemberId) {
-        if let Some(&slot) = self.slots.get(&member) {
+        if let Some(slot) = self.enrolled_slot(member) {
             self.standings[slot as usize] = Standing::Enrolled;
             self.joined -= 1;
         }
     }
 
     fn forget(&mut self, member: MemberId) {
-        if let Some(slot) = self.slots.remove(&member) {
+        let Self { occupied, hasher, members, .. } = self;
+        let sits = |slot: &u32| members[*slot as usize] == member;
+        if let Ok(entry) = occupied.find_entry(hasher.hash_one(member), sits) {
+            let (slot, _) = entry.remove();
             self.standings[slot as usize] = Standing::Free;
             self.free.push(Reverse(slot));
         }

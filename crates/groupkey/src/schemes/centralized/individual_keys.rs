@@ -15,8 +15,9 @@ pub(crate) enum IndividualKeys {
         /// Drawn with the first individual key that is issued.
         master: Option<Key>,
         /// How many members had the slot and are gone. It goes into the key, and nothing else
-        /// tells the keys of those who sit in the same slot one after the other apart.
-        predecessors: Vec<u64>,
+        /// tells the keys of those who sit in the same slot one after the other apart. It would
+        /// take 136 years of a change every second to come around.
+        predecessors: Vec<u32>,
     },
     /// Each drawn at random and kept.
     Stored(Vec<Key>),
@@ -58,7 +59,7 @@ impl IndividualKeys {
         match self {
             Self::Derived { master, predecessors } => {
                 let master = master.as_ref().expect("no slot is occupied before the first issue");
-                let mut context = [0; 12];
+                let mut context = [0; 8];
                 context[..4].copy_from_slice(&slot.to_be_bytes());
                 context[4..].copy_from_slice(&predecessors[slot as usize].to_be_bytes());
                 cx.derive(master, "groupkey individual key", &context)
@@ -78,7 +79,10 @@ impl IndividualKeys {
     /// The member in the slot is gone: its key is never used again.
     pub(crate) fn retire(&mut self, slot: u32) {
         match self {
-            Self::Derived { predecessors, .. } => predecessors[slot as usize] += 1,
+            Self::Derived { predecessors, .. } => {
+                let predecessors = &mut predecessors[slot as usize];
+                *predecessors = predecessors.wrapping_add(1);
+            }
             Self::Stored(keys) => keys[slot as usize] = Key::default(),
         }
     }
