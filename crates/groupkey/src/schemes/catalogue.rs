@@ -11,7 +11,9 @@ use crate::schemes::centralized::{
     cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
 use crate::schemes::distributed::{gdh1, gdh2, gdh3};
-use crate::schemes::hybrid::{dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh};
+use crate::schemes::hybrid::{
+    alohali_r, dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh,
+};
 
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &[
@@ -28,6 +30,7 @@ pub static SCHEMES: &[Scheme] = &[
     sbsa_r::SCHEME,
     sgcsh::SCHEME,
     xfks_r::SCHEME,
+    alohali_r::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
     kronos::SCHEME,

@@ -1,5 +1,6 @@
 //! Schemes with a controller, controllers of subgroups under it, and members below those.
 
+pub mod alohali_r;
 pub mod dep;
 pub(crate) mod domain;
 pub mod igkmp;

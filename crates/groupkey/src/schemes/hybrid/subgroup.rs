@@ -48,6 +48,9 @@ pub(crate) trait SubgroupServer {
         news: Self::News,
     );
 
+    /// These members were enrolled just now: a scheme with more than individual keys hands it over.
+    fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
+
     /// A member is promised the keys of some periods.
     fn grant(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
         Err(Misbehaviour::UnexpectedMessage.into())
@@ -121,7 +124,9 @@ fn follow<S: SubgroupServer>(
 ) -> Result<(), Error> {
     let subgroup = server.subgroup_mut();
     if (message.header().operation, message.header().kind) == (Operation::Enroll, MEMBERS) {
-        return subgroup.enroll(cx, message);
+        let members = subgroup.enroll(cx, message)?;
+        server.enrolled(cx, &members);
+        return Ok(());
     }
     if subgroup.membership.take_enrolment(message)? {
         return Ok(());
@@ -182,6 +187,11 @@ impl Subgroup {
         Self { id, membership: Membership::default(), roster: Roster::default() }
     }
 
+    /// The same, with individual keys that are derived and not stored.
+    pub(crate) fn with_derived_keys(id: SubgroupId) -> Self {
+        Self { roster: Roster::with_derived_keys(), ..Self::new(id) }
+    }
+
     /// All members of the subgroup.
     pub(crate) const fn everybody(&self) -> Recipient {
         Recipient::Subset(SubsetId(self.id.0))
@@ -197,13 +207,18 @@ impl Subgroup {
         (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
     }
 
-    fn enroll(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+    fn enroll(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<Vec<MemberId>, Error> {
         self.membership.enrolment()?;
         let mut body = message.body();
         let members = member_list(&mut body)?;
         body.finish()?;
         let enrolled = self.roster.enroll(cx, self.membership.epoch(), &members);
-        enrolled.map_err(|_| Misbehaviour::InvalidRoster.into())
+        enrolled.map_err(|_| Misbehaviour::InvalidRoster)?;
+        Ok(members)
     }
 
     /// What a change means here, if it is one that can be.
