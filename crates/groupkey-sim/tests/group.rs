@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use groupkey::Suite;
 use groupkey::catalogue::{Profile, SCHEMES, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
+use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupSettings, GroupSimulation, SimulationError, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 
@@ -138,8 +138,18 @@ fn every_scheme_gets_through_loss() {
         let mut group = GroupSimulation::new(settings(scheme.id, 20, 0.1));
         let created = group.create(9).unwrap();
         assert!(created.retransmissions > 0, "{}", scheme.id);
-        group.add().unwrap();
-        group.remove(None).unwrap();
+        for &operation in &scheme.operations[1..] {
+            let result = match operation {
+                Operation::Add => group.add(),
+                Operation::Remove => group.remove(None),
+                Operation::Rekey => group.rekey(),
+                Operation::Send => group.send_message(),
+                // It is for applications, not for studies.
+                Operation::Batch => continue,
+                other => panic!("{}: {other:?}", scheme.id),
+            };
+            result.unwrap_or_else(|error| panic!("{}, {operation:?}: {error}", scheme.id));
+        }
         assert_eq!(group.members(), 9);
     }
 }

@@ -78,8 +78,8 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(
         out,
         "\nClaims of the sound profile, and what is left of them in the published one; not audited yet.\n\
-         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys.\nTry one: groupkey net --scheme {}",
-        SCHEMES[0].id
+         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys.\nWhat a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
+        SCHEMES[2].id, SCHEMES[0].id
     )?;
     Ok(())
 }
@@ -174,6 +174,5 @@ fn words(parameters: &[Parameter]) -> String {
     if parameters.is_empty() {
         return "-".to_owned();
     }
-    let word = |p: &Parameter| format!("{}={} ({}-{})", p.name, p.sound, p.range.0, p.range.1);
-    parameters.iter().map(word).collect::<Vec<_>>().join(", ")
+    parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(" ")
 }
