@@ -48,9 +48,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
+use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -216,18 +214,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_keys(cx, slot, Operation::CatchUp);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let table = if self.group_key().is_some() { 2 * self.table.len() + 1 } else { 0 };
         let permanent = self.group.key_bytes() + table * Key::BYTES;
         Footprint { permanent, temporary: Key::BYTES }

@@ -38,9 +38,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
+use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -171,18 +169,8 @@ impl KeyServer for Controller {
         let roster = &self.group.roster;
         self.send_packet(cx, roster.member(slot), roster.key(slot), Operation::CatchUp);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let wrapping_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
         let permanent = self.group.key_bytes() + wrapping_key;
         Footprint { permanent, temporary: PACKET_KEYS * Key::BYTES }

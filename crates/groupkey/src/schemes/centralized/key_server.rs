@@ -11,13 +11,13 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Event;
-use crate::party::{Command, Input, Operation};
+use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::centralized::enrolment::{Enrolment, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The controller's side: what differs between schemes.
-pub(crate) trait KeyServer {
+pub(crate) trait KeyServer: Send {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
@@ -61,6 +61,33 @@ pub(crate) trait KeyServer {
     fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, _from: Epoch) {
         self.bring_up_to_date(cx, slot);
     }
+
+    /// The group key of an epoch up to the present one, where the scheme heals.
+    fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
+        None
+    }
+
+    /// How much key material the controller holds.
+    fn held(&self) -> Footprint;
+}
+
+/// Every key server is a party.
+impl<S: KeyServer> Party for S {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group().group_key()
+    }
+
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        KeyServer::past_key(self, cx, epoch)
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.held()
+    }
 }
 
 /// The members, the epoch and the group key of a controller.
@@ -92,11 +119,7 @@ pub(crate) enum Admission {
 }
 
 /// A controller's step.
-pub(crate) fn step<S: KeyServer>(
-    server: &mut S,
-    cx: &mut Context<'_>,
-    input: Input<'_>,
-) -> Result<(), Error> {
+fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
     match input {
         Input::Command(Command::Add(member)) => add(server, cx, member),
         Input::Command(Command::Batch { joining, leaving }) => batch(server, cx, joining, leaving),

@@ -73,15 +73,13 @@ use alloc::vec::Vec;
 use key_store::KeyStore;
 
 use crate::context::{Context, Draft};
-use crate::error::Error;
-use crate::identity::Epoch;
 use crate::outbox::{Recipient, SubsetId};
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Operation};
 use crate::schemes::catalogue::{
     Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance,
     Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::{
     BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
@@ -249,18 +247,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.welcome(cx, slot, Operation::CatchUp);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let (tree, creation) = self.keys.held(&self.tree);
         let path = usize::from(self.tree.height());
         Footprint {

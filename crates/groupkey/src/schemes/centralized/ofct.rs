@@ -47,7 +47,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
@@ -162,19 +162,9 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.lkh.bring_up_to_date(cx, slot);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.lkh.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.lkh.footprint()
+    fn held(&self) -> Footprint {
+        self.lkh.held()
     }
 }
 

@@ -59,9 +59,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
+use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::secret::Key;
@@ -297,18 +295,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_path(cx, slot, Operation::CatchUp);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let leaves = if self.group_key().is_some() { self.group.roster.len() } else { 0 };
         let secrets = (leaves + self.tree.key_count()) * Key::BYTES;
         // Two children's secrets, plain and blinded, and a key for a wrap.

@@ -65,15 +65,14 @@ use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
 use crate::context::Context;
-use crate::error::Error;
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::hash_chains::Chains;
-use crate::schemes::centralized::key_server::{self, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{label, record_length};
@@ -402,18 +401,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_keys(cx, slot, Operation::CatchUp);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.lkh.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let lkh = self.lkh.footprint();
         let leaves = if self.stored > 1 { self.lkh.group.roster.len() } else { 0 };
         let chains = self.lkh.tree.key_count() + leaves + 1;

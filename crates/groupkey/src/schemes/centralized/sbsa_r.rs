@@ -44,7 +44,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{self, KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -144,18 +144,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send(cx, Operation::CatchUp, [slot]);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         Footprint { permanent: self.group.key_bytes(), temporary: TEMPORARY }
     }
 }

@@ -85,9 +85,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
+use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::LEVELS;
@@ -384,22 +382,12 @@ impl KeyServer for Controller {
         let history = self.history(cx, &backward, slot, from);
         self.send_keys(cx, slot, Operation::CatchUp, &history);
     }
-}
-
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.lkh.group.group_key()
-    }
 
     fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
         self.chains.session_key(cx, epoch.0)
     }
 
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let Footprint { permanent, temporary } = self.lkh.footprint();
         Footprint { permanent: permanent + self.chains.key_count() * Key::BYTES, temporary }
     }

@@ -27,7 +27,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{self, KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -113,18 +113,8 @@ impl KeyServer for Controller {
         let (member, individual) = (self.group.roster.member(slot), self.group.roster.key(slot));
         send_group_key(cx, member, Operation::CatchUp, epoch, individual, group_key);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         Footprint { permanent: self.group.key_bytes(), temporary: Key::BYTES }
     }
 }

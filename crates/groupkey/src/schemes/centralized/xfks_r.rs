@@ -57,9 +57,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{
-    self, Admission, KeyServer, Membership, ServedGroup,
-};
+use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment, read_value};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -190,18 +188,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.masking.send(cx, &self.group, Operation::CatchUp, [slot], &self.traffic_key);
     }
-}
 
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        key_server::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
+    fn held(&self) -> Footprint {
         let traffic_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
         Footprint { permanent: self.group.key_bytes() + traffic_key, temporary: TEMPORARY }
     }

@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
-use crate::error::Misbehaviour;
+use crate::error::{Error, Misbehaviour};
 use crate::identity::{MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
