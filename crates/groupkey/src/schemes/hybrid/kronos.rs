@@ -32,8 +32,7 @@
 //!
 //! Bodies, after the list of members that `domain` describes: seed: a new `{MK, R}_shared`, whose next
 //! R is that of the period; tick, for a period that ends early: nothing; welcome: since when MK
-//! serves, the present `{MK, R}_shared`. To members: `{AK, GK}_individual` (`published`: `{GK}_individual`),
-//! `slot of the newcomer, {AK, GK}_AK`, and `{GK}_AK` where nobody comes or goes.
+//! serves, the present `{MK, R}_shared`. Those to members, and the members themselves, are in `area`.
 //!
 //! What breaks it: as published, whoever learns MK and one group key computes all later ones, for
 //! ever. The tests show it, and that the sound form recovers with the next MK.
@@ -47,19 +46,18 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, SubgroupId};
-use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS,
     Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::area::{Area, REQUEST};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
-use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
-};
+use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, unwrap_own};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
+
+pub use crate::schemes::hybrid::area::Member;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -111,21 +109,10 @@ pub struct Controller {
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
-    profile: Profile,
     reseed: u32,
-    subgroup: Subgroup,
+    area: Area,
     chain: Chain,
     clock: Clock,
-    /// Shared by the subgroup; wraps what nobody outside needs.
-    area_key: Key,
-}
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    profile: Profile,
-    membership: Membership,
-    area_key: Key,
 }
 
 /// What the controllers compute group keys from.
@@ -157,14 +144,6 @@ const SEED: u8 = 0;
 const TICK: u8 = 1;
 /// Carries the present master key to a subgroup's controller that did not follow the group.
 const WELCOME: u8 = 2;
-/// Carries what a member needs under its individual key.
-const KEYS: u8 = 3;
-/// Carries new keys under the old area key, when somebody joins the subgroup.
-const REFRESH: u8 = 4;
-/// Carries the group key under the area key.
-const REKEY: u8 = 5;
-/// Asks for the current keys.
-const REQUEST: u8 = 6;
 
 impl Controller {
     /// A controller without members, for so many subgroups; a master key serves `reseed` periods.
@@ -252,14 +231,8 @@ impl Party for Controller {
 impl SubgroupController {
     /// A controller of a subgroup without members.
     pub fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
-        Self {
-            profile,
-            reseed,
-            subgroup: Subgroup::new(id),
-            chain: Chain::default(),
-            clock: Clock::InStep,
-            area_key: Key::default(),
-        }
+        let area = Area::new(profile, id);
+        Self { reseed, area, chain: Chain::default(), clock: Clock::InStep }
     }
 
     /// Enters an epoch with the chain as it is, and lets the members know.
@@ -270,52 +243,8 @@ impl SubgroupController {
         operation: Operation,
         change: LocalChange,
     ) {
-        let group_key = self.chain.group_key(cx, self.profile, epoch);
-        self.subgroup.membership.enter(cx, epoch, group_key.clone());
-        if self.profile == Profile::Published {
-            return self.send_keys_to_all(cx, operation);
-        }
-        let everybody = self.subgroup.everybody();
-        match change {
-            LocalChange::Created | LocalChange::Left(_) => {
-                self.area_key = cx.random_key();
-                self.send_keys_to_all(cx, operation);
-            }
-            LocalChange::Joined(slot) => {
-                let old = core::mem::replace(&mut self.area_key, cx.random_key());
-                self.send_keys(cx, slot, operation);
-                // Where nobody was before, the old area key is nobody's, and may never have been.
-                if self.subgroup.roster.len() > 1 {
-                    cx.draft(everybody, epoch, operation, REFRESH)
-                        .number(u64::from(slot))
-                        .wrapped(&old, epoch, 0, [&self.area_key, &group_key])
-                        .send();
-                }
-            }
-            LocalChange::Nobody => cx
-                .draft(everybody, epoch, operation, REKEY)
-                .wrapped(&self.area_key, epoch, 1, [&group_key])
-                .send(),
-        }
-    }
-
-    /// To a member, under its individual key, all that it needs.
-    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
-        let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
-        let roster = &self.subgroup.roster;
-        let mut draft = cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS);
-        match self.profile {
-            Profile::Published => draft.wrapped(roster.key(slot), epoch, 0, [group_key]),
-            Profile::Sound => {
-                draft.wrapped(roster.key(slot), epoch, 0, [&self.area_key, group_key])
-            }
-        };
-        draft.send();
-    }
-
-    fn send_keys_to_all(&self, cx: &mut Context<'_>, operation: Operation) {
-        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(2) + 2);
-        self.subgroup.slots().for_each(|slot| self.send_keys(cx, slot, operation));
+        let group_key = self.chain.group_key(cx, self.area.profile, epoch);
+        self.area.enter(cx, epoch, operation, change, &group_key);
     }
 }
 
@@ -326,11 +255,11 @@ impl SubgroupServer for SubgroupController {
     const REQUEST: u8 = REQUEST;
 
     fn subgroup(&self) -> &Subgroup {
-        &self.subgroup
+        &self.area.subgroup
     }
 
     fn subgroup_mut(&mut self) -> &mut Subgroup {
-        &mut self.subgroup
+        &mut self.area.subgroup
     }
 
     fn open(
@@ -340,7 +269,7 @@ impl SubgroupServer for SubgroupController {
         mut body: Reader<'_>,
     ) -> Result<Chain, Error> {
         let header = message.header();
-        let membership = &self.subgroup.membership;
+        let membership = &self.area.subgroup.membership;
         match (header.operation, header.kind) {
             (Operation::Create | Operation::Add | Operation::Remove | Operation::Rekey, SEED) => {
                 let wrapped = body.bytes()?;
@@ -362,7 +291,7 @@ impl SubgroupServer for SubgroupController {
                 body.finish()?;
                 Ok(self.chain.next(cx))
             }
-            (Operation::Remove, TICK) if self.profile == Profile::Published => {
+            (Operation::Remove, TICK) if self.area.profile == Profile::Published => {
                 body.finish()?;
                 Ok(self.chain.next(cx))
             }
@@ -387,7 +316,7 @@ impl SubgroupServer for SubgroupController {
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        let membership = &self.subgroup.membership;
+        let membership = &self.area.subgroup.membership;
         let next = membership.epoch().next();
         if !membership.has_joined() {
             return Ok(());
@@ -404,7 +333,7 @@ impl SubgroupServer for SubgroupController {
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        self.send_keys(cx, slot, Operation::CatchUp);
+        self.area.send_keys(cx, slot, Operation::CatchUp);
     }
 }
 
@@ -414,91 +343,13 @@ impl Party for SubgroupController {
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.subgroup.membership.group_key()
+        self.area.subgroup.membership.group_key()
     }
 
     fn footprint(&self) -> Footprint {
         let joined = self.group_key().is_some();
-        let own = chain_bytes(self.profile, joined) + area_key_bytes(self.profile, joined);
-        Footprint { permanent: self.subgroup.key_bytes() + own, temporary: 2 * Key::BYTES }
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
-        Self { profile, membership: Membership::of_a_subgroup(), area_key: Key::default() }
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if take_enrolment(&mut self.membership, cx, message)? {
-            return Ok(());
-        }
-        self.membership.enrolment()?;
-        let header = message.header();
-        let mut body = message.body();
-        let newcomer = if header.kind == REFRESH { Some(body.number32()?) } else { None };
-        let wrapped = body.bytes()?;
-        body.finish()?;
-        match (self.profile, header.operation, header.kind, newcomer) {
-            (Profile::Published, _, KEYS, _) => {
-                self.membership.admit(message)?;
-                let [group_key] = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
-                self.membership.enter(cx, header.epoch, group_key);
-            }
-            (Profile::Sound, _, KEYS, _) => {
-                self.membership.admit(message)?;
-                let keys = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
-                self.enter(cx, header.epoch, keys);
-            }
-            (Profile::Sound, Operation::Add, REFRESH, Some(newcomer)) => {
-                if self.membership.is_own_joining(message, newcomer)? {
-                    return Ok(());
-                }
-                self.must_continue(message)?;
-                let mut keys = [Key::default(), Key::default()];
-                cx.unwrap_keys(&self.area_key, header.epoch, 0, wrapped, &mut keys)?;
-                self.enter(cx, header.epoch, keys);
-            }
-            (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
-                self.must_continue(message)?;
-                let group_key = cx.unwrap_key(&self.area_key, header.epoch, 1, wrapped)?;
-                self.membership.enter(cx, header.epoch, group_key);
-            }
-            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
-        }
-        Ok(())
-    }
-
-    /// A multicast is for those who hold the area key.
-    fn must_continue(&self, message: &Message<'_>) -> Result<(), Error> {
-        match self.membership.admit(message)? {
-            Admission::Continues => Ok(()),
-            Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
-        }
-    }
-
-    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, [area_key, group_key]: [Key; 2]) {
-        self.area_key = area_key;
-        self.membership.enter(cx, epoch, group_key);
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        let area_key = area_key_bytes(self.profile, self.group_key().is_some());
-        Footprint { permanent: self.membership.key_bytes() + area_key, temporary: 2 * Key::BYTES }
+        let permanent = self.area.key_bytes() + chain_bytes(self.area.profile, joined);
+        Footprint { permanent, temporary: 2 * Key::BYTES }
     }
 }
 
@@ -533,11 +384,6 @@ fn chain_bytes(profile: Profile, joined: bool) -> usize {
         Profile::Published => Key::BYTES,
         Profile::Sound => 2 * Key::BYTES,
     }
-}
-
-/// Bytes of the area key, where there is one.
-fn area_key_bytes(profile: Profile, joined: bool) -> usize {
-    if joined && profile == Profile::Sound { Key::BYTES } else { 0 }
 }
 
 #[cfg(test)]

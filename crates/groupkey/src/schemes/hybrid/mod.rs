@@ -1,6 +1,7 @@
 //! Schemes with a controller, controllers of subgroups under it, and members below those.
 
 pub mod alohali_r;
+pub(crate) mod area;
 pub mod dep;
 pub(crate) mod domain;
 pub mod igkmp;

@@ -146,7 +146,7 @@ impl SubgroupController {
         let nonce: &[u8; Key::BYTES] =
             body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
         body.finish()?;
-        let subgroup = &self.igkmp.subgroup;
+        let subgroup = &self.igkmp.area.subgroup;
         subgroup.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
         let epoch = subgroup.membership.epoch();
         cx.draft(Recipient::Controller, epoch, Operation::CatchUp, REQUEST)
@@ -158,7 +158,7 @@ impl SubgroupController {
 
     /// Hands the controller's answer on to the member.
     fn hand_down(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let subgroup = &self.igkmp.subgroup;
+        let subgroup = &self.igkmp.area.subgroup;
         let mut body = message.body();
         let member = MemberId(body.number32()?);
         let wrapped = body.bytes()?;
@@ -172,7 +172,7 @@ impl SubgroupController {
             unwrap_own(&subgroup.membership, cx, message, ANSWER_LABEL, wrapped)?;
         let individual = subgroup.roster.key(slot);
         let mut draft = cx.draft(Recipient::Member(member), current, Operation::CatchUp, ANSWER);
-        match self.igkmp.profile {
+        match self.igkmp.area.profile {
             Profile::Published => {
                 draft.wrapped(individual, current, ANSWER_LABEL, [&group_key, &nonce])
             }
@@ -180,7 +180,7 @@ impl SubgroupController {
                 individual,
                 current,
                 ANSWER_LABEL,
-                [&self.igkmp.area_key, &group_key, &nonce],
+                [&self.igkmp.area.area_key, &group_key, &nonce],
             ),
         };
         draft.send();
