@@ -189,6 +189,12 @@ impl<'a> Context<'a> {
         derive::derive(self.setting.suite, secret.as_bytes(), label, context)
     }
 
+    /// A key derived from another for one epoch of this group.
+    pub fn derive_for(&mut self, epoch: Epoch, secret: &Key, label: &'static str) -> Key {
+        let context = [self.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
+        self.derive(secret, label, context.as_flattened())
+    }
+
     /// The next key of a one-way chain; `label`, of at most 38 bytes, says of which kind of chain.
     /// Cheaper than [`Self::derive`], for chains of thousands of keys.
     pub fn hash(&mut self, key: &Key, label: &'static str) -> Key {

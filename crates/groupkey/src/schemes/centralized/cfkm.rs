@@ -389,10 +389,7 @@ fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     match profile {
         Profile::Published => traffic_key.clone(),
-        Profile::Sound => {
-            let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
-            cx.derive(traffic_key, "groupkey cfkm group key", context.as_flattened())
-        }
+        Profile::Sound => cx.derive_for(epoch, traffic_key, "groupkey cfkm group key"),
     }
 }
 

@@ -102,7 +102,7 @@ impl Masking {
         label: &'static str,
         epoch: Epoch,
     ) -> Key {
-        let first = cx.derive(key, label, place(cx, epoch).as_flattened());
+        let first = cx.derive_for(epoch, key, label);
         (1..self.iterations).fold(first, |key, _| cx.hash(&key, label))
     }
 
@@ -113,7 +113,7 @@ impl Masking {
 
 /// Shows to whoever has the key, and only to them, that it is the one that was meant.
 pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
-    cx.derive(key, "groupkey masking commitment", place(cx, epoch).as_flattened())
+    cx.derive_for(epoch, key, "groupkey masking commitment")
 }
 
 /// Reads a masked key or a confirmation. Neither is a secret, but they are compared and XORed as
@@ -125,17 +125,12 @@ pub(crate) fn read_value(body: &mut Reader<'_>) -> Result<Key, Error> {
 
 /// Shows to the one member with this individual key that the masked key is the controller's.
 fn authenticator(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, masked: &Key) -> Key {
-    let [group, epoch] = place(cx, epoch);
+    let [group, epoch] = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
     let mut context = [0; 16 + Key::BYTES];
     context[..8].copy_from_slice(&group);
     context[8..16].copy_from_slice(&epoch);
     context[16..].copy_from_slice(masked.as_bytes());
     cx.derive(individual, "groupkey masking entry", &context)
-}
-
-/// What every value is bound to: the group and the epoch.
-const fn place(cx: &Context<'_>, epoch: Epoch) -> [[u8; 8]; 2] {
-    [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()]
 }
 
 #[cfg(test)]

@@ -511,8 +511,7 @@ fn wrapping_key(cx: &mut Context<'_>, secret: &Key) -> Key {
 
 /// The group key that belongs to a root's secret.
 fn group_key(cx: &mut Context<'_>, epoch: Epoch, root: &Key) -> Key {
-    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
-    cx.derive(root, "groupkey oft group key", context.as_flattened())
+    cx.derive_for(epoch, root, "groupkey oft group key")
 }
 
 #[cfg(test)]

@@ -81,12 +81,7 @@ pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
 pub(crate) fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
     match profile {
         Profile::Published => root.clone(),
-        Profile::Sound => {
-            let mut context = [0; 16];
-            context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
-            context[8..].copy_from_slice(&epoch.0.to_be_bytes());
-            cx.derive(root, "groupkey lkh group key", &context)
-        }
+        Profile::Sound => cx.derive_for(epoch, root, "groupkey lkh group key"),
     }
 }
 

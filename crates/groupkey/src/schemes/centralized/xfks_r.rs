@@ -281,10 +281,7 @@ fn after_join(cx: &mut Context<'_>, masking: Masking, epoch: Epoch, traffic_key:
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     match profile {
         Profile::Published => traffic_key.clone(),
-        Profile::Sound => {
-            let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
-            cx.derive(traffic_key, "groupkey xfks group key", context.as_flattened())
-        }
+        Profile::Sound => cx.derive_for(epoch, traffic_key, "groupkey xfks group key"),
     }
 }
 

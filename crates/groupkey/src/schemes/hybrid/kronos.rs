@@ -364,10 +364,7 @@ impl Chain {
     fn group_key(&self, cx: &mut Context<'_>, profile: Profile, epoch: Epoch) -> Key {
         match profile {
             Profile::Published => self.value.clone(),
-            Profile::Sound => {
-                let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
-                cx.derive(&self.value, "groupkey kronos group key", context.as_flattened())
-            }
+            Profile::Sound => cx.derive_for(epoch, &self.value, "groupkey kronos group key"),
         }
     }
 
