@@ -124,6 +124,9 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
     if can(Operation::Send) {
         take(rig.send(0));
     }
+    if scheme.law == Law::PlannedPeriods {
+        take(rig.grant(900, 2, 3));
+    }
     if can(Operation::Rekey) {
         take(rig.rekey());
     }

@@ -135,6 +135,9 @@ impl Transcript {
             Given::Batch(joining, leaving) => {
                 cx.command(party, Command::Batch { joining, leaving })
             }
+            Given::Grant(member, first, last) => {
+                cx.command(party, Command::Grant { member: *member, first: *first, last: *last })
+            }
             Given::Send => cx.command(party, Command::Send),
             Given::Rekey => cx.command(party, Command::Rekey),
             Given::Add(member) => cx.command(party, Command::Add(*member)),
@@ -292,6 +295,7 @@ enum Given {
     CatchUp,
     Create(Vec<MemberId>),
     Enroll(Vec<MemberId>),
+    Grant(MemberId, Epoch, Epoch),
     Rekey,
     Remove(MemberId),
     Send,
@@ -329,6 +333,11 @@ impl Stage {
             // Of the sleeper's own subgroup, where there are two.
             self.remove(MemberId(3));
         }
+        let law = self.transcript.configuration.scheme().law;
+        if law == Law::PlannedPeriods {
+            self.enroll(&[MemberId(20)]);
+            self.command(|| Given::Grant(MemberId(20), Epoch(2), Epoch(4)));
+        }
         if self.can(Operation::Rekey) {
             self.seat(sleeper).present = !sleeps;
             self.command(|| Given::Rekey);
@@ -351,7 +360,6 @@ impl Stage {
         }
         let members = self.seats.iter().filter(|(id, _)| matches!(id, PartyId::Member(_)));
         let mut keys: Vec<_> = members.map(|(_, seat)| seat).filter(|seat| seat.present).collect();
-        let law = self.transcript.configuration.scheme().law;
         keys.dedup_by_key(|seat| match law {
             Law::OneKey | Law::PlannedPeriods => observe(&*seat.party).0,
             Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key.clone())),
