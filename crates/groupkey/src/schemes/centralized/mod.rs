@@ -13,3 +13,4 @@ pub mod oft;
 pub(crate) mod path_update;
 pub mod s2rp;
 pub mod skdc;
+pub(crate) mod whole_tree;
