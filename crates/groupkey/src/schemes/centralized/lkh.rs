@@ -47,7 +47,8 @@
 //!
 //! Bodies, after the slot that changed (0 in a creation and in a batch's broadcast): records, a
 //! packed byte string of `under, target, {target's key}_under` sorted by `under`, or an array of
-//! bundles `under, levels, {keys}_under`. A key node without a second child has no key (see
+//! bundles `under, levels, {keys}_under`; in the creation of `lkh-group` the slots taken and the
+//! wrapped keys alone (see `whole_tree`). A key node without a second child has no key (see
 //! `key_tree`).
 //!
 //! What a derived store gives up: whoever takes the master key has the tree's keys of all epochs,
@@ -526,13 +527,14 @@ impl Controller {
 
     /// Appends a record to a packed byte string.
     pub(super) fn packed_record(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
+        draft.packed_number(under.id()).packed_number(target.id());
+        self.packed_key(draft, under, target);
+    }
+
+    /// Appends a key wrapped under another to a packed byte string.
+    fn packed_key(&self, draft: &mut Draft<'_, '_>, under: Node, target: Node) {
         let (kek, key) = (self.draft_key(draft, under), self.draft_key(draft, target));
-        draft.packed_number(under.id()).packed_number(target.id()).packed_wrapped(
-            &kek,
-            self.group.epoch,
-            label(under, target),
-            [&*key],
-        );
+        draft.packed_wrapped(&kek, self.group.epoch, label(under, target), [&*key]);
     }
 
     /// Appends a record to a buffer, for messages that share it.

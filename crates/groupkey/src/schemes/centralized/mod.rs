@@ -17,4 +17,5 @@ pub mod s2rp;
 pub mod sbsa_r;
 pub mod sgcsh;
 pub mod skdc;
+pub(crate) mod whole_tree;
 pub mod xfks_r;

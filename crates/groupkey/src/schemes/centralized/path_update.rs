@@ -4,7 +4,7 @@
 //! Records: a packed byte string of `under, target, {key of target}_under`, four bytes for each node
 //! (see [`Node::id`]), sorted by `under`, so that a member among 55,000 finds its few by bisection.
 //! Bundles: an array of `[under, levels, {keys}_under]`, the keys being those of the ancestors on
-//! these levels.
+//! these levels. A whole tree's keys need no names (see `whole_tree`).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,6 +16,7 @@ use crate::party::Operation;
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::whole_tree::{self, WholeTree};
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -32,6 +33,7 @@ pub(crate) struct Update<'a> {
 pub(crate) enum NewKeys<'a> {
     Bundles(Vec<Bundle<'a>>),
     Records(Records<'a>),
+    Tree(WholeTree<'a>),
 }
 
 /// Keys that were wrapped in one call.
@@ -58,6 +60,8 @@ struct Step {
 pub(crate) const RECORDS: u8 = 0;
 /// The kind of a message that carries bundles.
 pub(crate) const BUNDLES: u8 = 1;
+/// The kind of a message that carries a whole tree's keys; schemes have their own kinds between.
+pub(crate) const TREE: u8 = 4;
 
 /// More levels than a tree of 2^27 slots has.
 pub(crate) const LEVELS: usize = 32;
@@ -95,6 +99,7 @@ impl<'a> NewKeys<'a> {
                 Self::Bundles(bundles.collect::<Result<_, _>>()?)
             }
             RECORDS => Self::Records(Records::parse(cx, 1, body.bytes()?)?),
+            TREE => Self::Tree(WholeTree::parse(&mut body)?),
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         body.finish()?;
@@ -133,6 +138,7 @@ impl Update<'_> {
                 let steps = self.follow_records(cx, records)?;
                 Ok(steps.into_iter().map(|Step { target, key, .. }| (target, key)).collect())
             }
+            NewKeys::Tree(tree) => self.follow_tree(cx, tree),
         }
     }
 
@@ -178,6 +184,22 @@ impl Update<'_> {
             steps.push(Step { under, target, key });
         }
         Ok(steps)
+    }
+
+    /// Follows a new tree's keys upwards from the member's own.
+    fn follow_tree(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &WholeTree<'_>,
+    ) -> Result<Vec<(Node, Key)>, Error> {
+        let steps = tree.path(cx, self.enrolment.slot, self.degree)?;
+        let mut path: Vec<(Node, Key)> = Vec::with_capacity(steps.len());
+        for whole_tree::Step { under, target, wrapped } in steps {
+            let kek = path.last().map_or(&self.enrolment.key, |(_, key)| key);
+            let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
+            path.push((target, key));
+        }
+        Ok(path)
     }
 
     /// Opens the lowest bundle that the member can.

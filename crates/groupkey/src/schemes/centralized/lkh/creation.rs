@@ -8,7 +8,8 @@ use crate::party::Operation;
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::key_tree::{Node, NodeIndex};
 use crate::schemes::centralized::lkh::{Controller, Strategy};
-use crate::schemes::centralized::path_update::{RECORDS, record_length};
+use crate::schemes::centralized::path_update::{RECORDS, TREE, record_length};
+use crate::schemes::centralized::whole_tree::write_taken;
 
 impl Controller {
     /// Sends a new group its keys.
@@ -22,15 +23,17 @@ impl Controller {
 
     /// Every key, wrapped under each child's: one broadcast for the whole tree.
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
-        let key_nodes = self.tree.key_count();
+        let roster = &self.group.roster;
         // Everybody but the root is some key node's child.
-        let length = record_length(cx) * (self.group.roster.len() + key_nodes - 1);
-        cx.reserve(1, length + 16);
-        let mut draft = self.draft(cx, Recipient::Group, Operation::Create, RECORDS, 0);
+        let keys = roster.len() + self.tree.key_count() - 1;
+        let length = cx.wrapped_length(1) * keys;
+        cx.reserve(1, length + roster.slots() / 8 + 24);
+        let mut draft = self.draft(cx, Recipient::Group, Operation::Create, TREE, 0);
+        write_taken(&mut draft, roster);
         draft.packed(length);
         for under in self.joined_slots().map(Node::leaf).chain(self.key_nodes()) {
             if let Some(target) = self.tree.key_node_above(under) {
-                self.packed_record(&mut draft, under, target);
+                self.packed_key(&mut draft, under, target);
             }
         }
         draft.send();

@@ -57,6 +57,9 @@ impl Member {
         let mut body = message.body();
         let changed = body.number32()?;
         let keys = NewKeys::parse(cx, header.kind, body)?;
+        if matches!(keys, NewKeys::Tree(_)) && header.operation != Operation::Create {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
         let is_broadcast = header.to == Recipient::Group;
         let is_own_joining = match header.operation {
             Operation::Add if is_broadcast => self.membership.is_own_joining(message, changed)?,
