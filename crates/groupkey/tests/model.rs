@@ -75,8 +75,10 @@ fn bad_commands_change_nothing() {
             assert_eq!(rig.command_to(actor, command), Err(error), "{}: {command:?}", scheme.id);
         }
         assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
-        change_somehow(&mut rig, scheme);
-        assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+        if scheme.operations != [Operation::Create] {
+            change_somehow(&mut rig, scheme);
+            assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+        }
     }
 }
 
@@ -109,8 +111,10 @@ fn bad_batches_change_nothing() {
             assert_eq!(refused, Err(error), "{}: {joining:?}, {leaving:?}", scheme.id);
         }
         assert_eq!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
-        change_somehow(&mut rig, scheme);
-        assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+        if scheme.operations != [Operation::Create] {
+            change_somehow(&mut rig, scheme);
+            assert_ne!(&before, rig.agreed_key().unwrap(), "{}", scheme.id);
+        }
     }
 }
 
