@@ -370,17 +370,20 @@ impl History {
         if self.scheme.recovery == Recovery::Rejoin {
             return Ok(());
         }
-        let eligible = self.members.len() - 1;
-        let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
         if self.scheme.class == Class::Distributed {
             if self.scheme.id == "gdh3" || self.members.len() < 3 {
                 return Ok(());
             }
+            // The one who acts is the oldest member or the newest.
+            let between = self.members.len() - 2;
+            let sleeper = *self.members.iter().nth(1 + usize::from(place) % between).unwrap();
             self.rig.sleep(sleeper);
             self.asleep.insert(sleeper);
             self.add()?;
             return self.wake();
         }
+        let eligible = self.members.len() - 1;
+        let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
         if self.members.len() - self.asleep.len() > 2 {
             self.rig.sleep(sleeper);
             self.asleep.insert(sleeper);

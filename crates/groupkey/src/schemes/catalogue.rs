@@ -8,7 +8,7 @@ use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, skdc};
-use crate::schemes::distributed::{bd, gdh1, gdh2, gdh3};
+use crate::schemes::distributed::{bd, ckd, gdh1, gdh2, gdh3};
 use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
 /// All schemes, in the order in which tables show them.
@@ -33,6 +33,7 @@ pub static SCHEMES: &[Scheme] = &[
     gdh2::RELAY,
     gdh3::SCHEME,
     bd::SCHEME,
+    ckd::SCHEME,
 ];
 
 /// The scheme with this id.
