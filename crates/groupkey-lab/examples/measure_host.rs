@@ -94,6 +94,14 @@ impl Bench {
                 });
                 (self.time(Guard::None, |cx| keep(cx.power(&element, &exponent))), 0.0)
             }
+            Primitive::MultiplyElements => {
+                let (a, b) = self.once(two_elements);
+                (self.time(Guard::None, |cx| keep(cx.multiply(&a, &b))), 0.0)
+            }
+            Primitive::DivideElements => {
+                let (a, b) = self.once(two_elements);
+                (self.time(Guard::None, |cx| keep(cx.divide(&a, &b))), 0.0)
+            }
             Primitive::InvertExponent => {
                 let exponent = self.once(random_exponent);
                 (self.time(Guard::None, |cx| keep(cx.inverse(&exponent))), 0.0)
@@ -201,6 +209,11 @@ const ME: PartyId = PartyId::Member(MemberId(1));
 
 fn random_exponent(cx: &mut Context<'_>) -> Exponent {
     cx.random_exponent()
+}
+
+fn two_elements(cx: &mut Context<'_>) -> (Element, Element) {
+    let [a, b] = [random_exponent(cx), random_exponent(cx)];
+    (cx.generator_power(&a), cx.generator_power(&b))
 }
 
 fn send_bytes(cx: &mut Context<'_>, bytes: &[u8]) {

@@ -293,6 +293,18 @@ impl<'a> Context<'a> {
         element.power(exponent)
     }
 
+    /// The product of two elements.
+    pub fn multiply(&mut self, a: &Element, b: &Element) -> Element {
+        self.probe.record(Primitive::MultiplyElements, 1);
+        a.times(b)
+    }
+
+    /// An element divided by another.
+    pub fn divide(&mut self, dividend: &Element, divisor: &Element) -> Element {
+        self.probe.record(Primitive::DivideElements, 1);
+        dividend.over(divisor)
+    }
+
     /// The exponent that undoes another.
     pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
         self.probe.record(Primitive::InvertExponent, 1);

@@ -1,6 +1,6 @@
 //! A controller's memory is mostly keys: at most twice what it counts as key material. Where it has
 //! no key of each member, because those are derived or a subgroup controller has them, it must still
-//! know who is in: that is at most 16 bytes a member. Where members hand keys on, a subgroup
+//! know who is in: that is at most 24 bytes a member. Where members hand keys on, a subgroup
 //! controller also knows their order, four bytes a member, and where they were promised periods, which
 //! ones, eight bytes a member: there it goes beyond twice by that.
 
@@ -56,7 +56,7 @@ fn controllers_hold_little_but_keys() {
                     _ => 0,
                 };
                 let members = MEMBERS as usize;
-                let most = known_of_each * members + (2 * keys).max(16 * members);
+                let most = known_of_each * members + (2 * keys).max(24 * members);
                 assert!(held <= most, "{told}");
             }
         }

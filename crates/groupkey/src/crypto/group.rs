@@ -115,6 +115,27 @@ impl Element {
         })
     }
 
+    /// The product of two elements. It may be the identity.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (ElementKind::Ristretto(a), ElementKind::Ristretto(b)) => ElementKind::Ristretto(a + b),
+            (ElementKind::Modp(a), ElementKind::Modp(b)) => ElementKind::Modp(a.mul(b)),
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    /// This element divided by another. The quotient may be the identity.
+    pub(crate) fn over(&self, divisor: &Self) -> Self {
+        Self(match (&self.0, &divisor.0) {
+            (ElementKind::Ristretto(a), ElementKind::Ristretto(b)) => ElementKind::Ristretto(a - b),
+            (ElementKind::Modp(a), ElementKind::Modp(b)) => {
+                // No element is zero, so the inverse exists.
+                ElementKind::Modp(a.mul(&b.invert().unwrap_or(Residue::ONE)))
+            }
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
     /// Reads an element; `None` unless it is the canonical encoding of one that passes the check.
     pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
         match suite {
@@ -261,6 +282,18 @@ mod tests {
             assert!(ab == Element::generator_power(suite, &b).power(&a));
             assert!(ab == Element::generator_power(suite, &a.times(&b)));
             assert!(ab.power(&b.inverse()) == Element::generator_power(suite, &a));
+        }
+    }
+
+    #[test]
+    fn elements_multiply_and_divide() {
+        for suite in Suite::ALL {
+            let [a, b] = exponents(suite);
+            let [x, y] = [&a, &b].map(|exponent| Element::generator_power(suite, exponent));
+            assert!(x.times(&y) == y.times(&x));
+            assert!(x.times(&y).over(&y) == x);
+            assert!(x.times(&y).power(&a) == x.power(&a).times(&y.power(&a)));
+            assert!(x.times(&x.over(&x)) == x, "a quotient may be the identity");
         }
     }
 

@@ -24,6 +24,10 @@ pub enum Primitive {
     ExponentiateGenerator,
     /// An element raised to an exponent; the amount is 1.
     Exponentiate,
+    /// Two elements multiplied; the amount is 1.
+    MultiplyElements,
+    /// An element divided by another; the amount is 1.
+    DivideElements,
     /// The inverse of an exponent; the amount is 1.
     InvertExponent,
     /// A received element decoded and checked; the amount is 1.
@@ -53,7 +57,7 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
@@ -64,6 +68,8 @@ impl Primitive {
         Self::Verify,
         Self::ExponentiateGenerator,
         Self::Exponentiate,
+        Self::MultiplyElements,
+        Self::DivideElements,
         Self::InvertExponent,
         Self::CheckElement,
     ];
@@ -81,6 +87,8 @@ impl Primitive {
             Self::Verify => "verify",
             Self::ExponentiateGenerator => "exponentiate-generator",
             Self::Exponentiate => "exponentiate",
+            Self::MultiplyElements => "multiply-elements",
+            Self::DivideElements => "divide-elements",
             Self::InvertExponent => "invert-exponent",
             Self::CheckElement => "check-element",
         }

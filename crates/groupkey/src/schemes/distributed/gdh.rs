@@ -318,6 +318,15 @@ pub(crate) fn group_key(
     epoch: Epoch,
     roster: &Roster,
 ) -> Key {
+    let context = circumstances(cx, epoch, roster);
+    let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
+    shared.zeroize();
+    key
+}
+
+/// What a key of distributed schemes is derived for: this group, this epoch, these members in this
+/// order.
+pub(crate) fn circumstances(cx: &Context<'_>, epoch: Epoch, roster: &Roster) -> Vec<u8> {
     let mut context = Vec::with_capacity(20 + 4 * roster.len());
     context.extend_from_slice(&cx.group().0.to_be_bytes());
     context.extend_from_slice(&epoch.0.to_be_bytes());
@@ -325,9 +334,7 @@ pub(crate) fn group_key(
     for member in roster.iter() {
         context.extend_from_slice(&member.0.to_be_bytes());
     }
-    let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
-    shared.zeroize();
-    key
+    context
 }
 
 fn not_created() -> Error {

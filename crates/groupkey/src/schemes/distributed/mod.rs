@@ -1,5 +1,7 @@
 //! Contributory schemes: the members make the key among themselves.
 
+pub mod bd;
+pub mod ckd;
 pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;

@@ -227,6 +227,17 @@ impl View {
         message: &Message<'_>,
         body: &mut Reader<'_>,
     ) -> Result<Roster, Error> {
+        let roster = self.read_first_roster(message, body)?;
+        require_sender(message, roster.at(roster.len() - 2))?;
+        Ok(roster)
+    }
+
+    /// Reads the roster with which a message to a new member begins, whoever sent it.
+    pub(crate) fn read_first_roster(
+        &self,
+        message: &Message<'_>,
+        body: &mut Reader<'_>,
+    ) -> Result<Roster, Error> {
         match &self.change {
             Some(change) if change.roster.is_empty() => {}
             _ => {
@@ -239,7 +250,6 @@ impl View {
         if roster.last() != Some(self.me) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
-        require_sender(message, roster.at(roster.len() - 2))?;
         Ok(roster)
     }
 

@@ -1,0 +1,391 @@
+//! One member's part in a creation: what it has from the others, and what it does with it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use crate::context::Context;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// A member's part in a creation that is under way. Lists are by place.
+///
+/// Messages of one sender keep their order, so what it sends in a round is taken only after what it
+/// sent in the rounds before. Hence one message completes at most one round that can still fail.
+#[derive(Debug)]
+pub(super) struct Run {
+    sound: bool,
+    me: usize,
+    members: usize,
+    secret: Exponent,
+    /// Until the session is known; none without authentication.
+    nonces: Vec<Option<Key>>,
+    /// What the nonces make. Before they are all there: what others say that they make.
+    session: Option<Key>,
+    /// Of the neighbours before and after; they are one where there are two members.
+    shares: [Option<Element>; 2],
+    /// The own one included, until the keys are known; none with two members.
+    ratios: Vec<Option<Element>>,
+    /// The own one included; none without confirmation.
+    confirmations: Vec<Option<Key>>,
+    keys: Option<Keys>,
+}
+
+const NONCE: u8 = 0;
+const SHARE: u8 = 1;
+const RATIO: u8 = 2;
+const CONFIRM: u8 = 3;
+
+/// What comes from the shared element.
+#[derive(Debug)]
+struct Keys {
+    group: Key,
+    confirmation: Key,
+}
+
+impl Run {
+    /// Draws the own secret and sends the first message.
+    pub(super) fn begin(
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        sound: bool,
+        me: usize,
+        members: usize,
+    ) -> Self {
+        let authenticated = if sound { members } else { 0 };
+        let mut run = Self {
+            sound,
+            me,
+            members,
+            secret: cx.random_exponent(),
+            nonces: vec![None; authenticated],
+            session: None,
+            shares: [None, None],
+            ratios: vec![None; if members == 2 { 0 } else { members }],
+            confirmations: vec![None; authenticated],
+            keys: None,
+        };
+        if sound {
+            let nonce = cx.random_key();
+            send_bytes(cx, epoch, NONCE, &nonce);
+            run.nonces[me] = Some(nonce);
+        } else {
+            run.send_share(cx, epoch);
+        }
+        run
+    }
+
+    /// Puts what another member sent into its slot. On an error nothing has changed.
+    pub(super) fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        sender: MemberId,
+        place: usize,
+        check: Check,
+    ) -> Result<(), Error> {
+        if place == self.me {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let body = message.body();
+        match message.header().kind {
+            NONCE => self.take_nonce(place, body),
+            SHARE => self.take_share(cx, place, body, check),
+            RATIO => self.take_ratio(cx, place, body, check),
+            CONFIRM => self.take_confirmation(cx, sender, place, body),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    /// Empties the slot that a message filled.
+    pub(super) fn forget(&mut self, kind: u8, place: usize) {
+        // After the other kinds nothing can fail.
+        match kind {
+            NONCE => self.nonces.iter_mut().skip(place).take(1).for_each(|slot| *slot = None),
+            RATIO => self.ratios.iter_mut().skip(place).take(1).for_each(|slot| *slot = None),
+            _ => {}
+        }
+    }
+
+    /// Completes the rounds of which everything is there. On an error nothing has changed.
+    pub(super) fn proceed(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: &Roster,
+    ) -> Result<(), Error> {
+        if !complete(&self.nonces) {
+            return Ok(());
+        }
+        if !self.nonces.is_empty() {
+            let session = self.make_session(cx, epoch, roster);
+            if self.session.as_ref().is_some_and(|claimed| *claimed != session) {
+                return Err(Misbehaviour::Replayed.into());
+            }
+            self.session = Some(session);
+            self.nonces = Vec::new();
+            self.send_share(cx, epoch);
+        }
+        let [Some(before), Some(after)] = &self.shares else { return Ok(()) };
+        if let Some(own @ None) = self.ratios.get_mut(self.me) {
+            let quotient = cx.divide(after, before);
+            let ratio = cx.power(&quotient, &self.secret);
+            send_element(cx, epoch, RATIO, self.session.as_ref(), &ratio);
+            *own = Some(ratio);
+        }
+        if self.keys.is_some() || !complete(&self.ratios) {
+            return Ok(());
+        }
+        let keys = self.make_keys(cx, before, epoch, roster)?;
+        if self.sound {
+            for (member, confirmation) in roster.iter().zip(&self.confirmations) {
+                confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
+            }
+            let own = keys.confirmation_of(cx, roster.at(self.me));
+            send_bytes(cx, epoch, CONFIRM, &own);
+            self.confirmations[self.me] = Some(own);
+        }
+        self.keys = Some(keys);
+        self.ratios = Vec::new();
+        Ok(())
+    }
+
+    /// The group key, once everybody has confirmed it.
+    pub(super) fn confirmed_key(&self) -> Option<&Key> {
+        let keys = self.keys.as_ref().filter(|_| complete(&self.confirmations));
+        keys.map(|keys| &keys.group)
+    }
+
+    /// Exponent, two shares, all ratios and the shared element; session and confirmations.
+    pub(super) fn most_held(&self) -> usize {
+        let ratios = if self.members == 2 { 0 } else { self.members };
+        let share = self.shares[0].as_ref().map_or(0, Element::stored_bytes);
+        let session = if self.sound { Key::BYTES } else { 0 };
+        let confirmations = self.confirmations.len() * Key::BYTES;
+        self.secret.stored_bytes() + (2 + ratios + 1) * share + session + confirmations
+    }
+
+    fn take_nonce(&mut self, place: usize, mut body: Reader<'_>) -> Result<(), Error> {
+        let slot = vacant(&mut self.nonces, place)?;
+        *slot = Some(finished(read_key(&mut body)?, body)?);
+        Ok(())
+    }
+
+    fn take_share(
+        &mut self,
+        cx: &mut Context<'_>,
+        place: usize,
+        mut body: Reader<'_>,
+        check: Check,
+    ) -> Result<(), Error> {
+        present(&self.nonces, place)?;
+        let session = self.read_session(&mut body)?;
+        let bytes = finished(body.bytes()?, body)?;
+        let neighbours = self.neighbours();
+        if bytes.len() != Element::length(cx.suite()) {
+            return Err(Misbehaviour::InvalidElement.into());
+        }
+        if let Some(side) = neighbours.iter().position(|&neighbour| neighbour == place) {
+            vacant(&mut self.shares, side)?;
+            let share = cx.element(bytes, check)?;
+            if self.shares[1 - side].as_ref() == Some(&share) {
+                return Err(Misbehaviour::InvalidElement.into());
+            }
+            self.shares[side] = Some(share);
+            if self.members == 2 {
+                self.shares[1 - side] = self.shares[side].clone();
+            }
+        }
+        self.session = session;
+        Ok(())
+    }
+
+    fn take_ratio(
+        &mut self,
+        cx: &mut Context<'_>,
+        place: usize,
+        mut body: Reader<'_>,
+        check: Check,
+    ) -> Result<(), Error> {
+        present(&self.nonces, place)?;
+        self.must_have_share_of(place)?;
+        let session = self.read_session(&mut body)?;
+        let bytes = finished(body.bytes()?, body)?;
+        let slot = vacant(&mut self.ratios, place)?;
+        *slot = Some(cx.element(bytes, check)?);
+        self.session = session;
+        Ok(())
+    }
+
+    fn take_confirmation(
+        &mut self,
+        cx: &mut Context<'_>,
+        sender: MemberId,
+        place: usize,
+        mut body: Reader<'_>,
+    ) -> Result<(), Error> {
+        self.must_have_share_of(place)?;
+        present(&self.ratios, place)?;
+        let confirmation = finished(read_key(&mut body)?, body)?;
+        let slot = vacant(&mut self.confirmations, place)?;
+        if let Some(keys) = &self.keys {
+            keys.verify(cx, sender, &confirmation)?;
+        }
+        *slot = Some(confirmation);
+        Ok(())
+    }
+
+    fn send_share(&self, cx: &mut Context<'_>, epoch: Epoch) {
+        let share = cx.generator_power(&self.secret);
+        send_element(cx, epoch, SHARE, self.session.as_ref(), &share);
+    }
+
+    /// The first nonce takes the place of a key, but nothing here is secret.
+    fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
+        let mut context = circumstances(cx, epoch, roster);
+        let nonces = || self.nonces.iter().flatten();
+        nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+        let first = nonces().next().cloned().unwrap_or_default();
+        cx.derive(&first, SESSION, &context)
+    }
+
+    /// `K = T_0 .. T_n-1`. Once around the circle, `T_n` is `T_0` again, because the product of all
+    /// ratios is the identity; that it is so is looked at in the sound profile.
+    fn make_keys(
+        &self,
+        cx: &mut Context<'_>,
+        before: &Element,
+        epoch: Epoch,
+        roster: &Roster,
+    ) -> Result<Keys, Error> {
+        let mut first = cx.power(before, &self.secret);
+        let mut term = first.clone();
+        let mut shared = first.clone();
+        let (ahead, behind) = self.ratios.split_at(self.me.min(self.ratios.len()));
+        let mut around = behind.iter().chain(ahead).flatten();
+        for ratio in around.by_ref().take(self.members - 1) {
+            term = cx.multiply(&term, ratio);
+            shared = cx.multiply(&shared, &term);
+        }
+        if self.members == 2 {
+            // Both ratios are the identity.
+            shared = cx.multiply(&shared, &term);
+        }
+        let closed = match around.next() {
+            Some(last) if self.sound => cx.multiply(&term, last) == first,
+            _ => true,
+        };
+        first.zeroize();
+        term.zeroize();
+        let mut context = circumstances(cx, epoch, roster);
+        context.extend(self.session.iter().flat_map(Key::as_bytes));
+        let group = cx.derive_from_element(&shared, "groupkey bd", &context);
+        let confirmation = match self.sound {
+            true => cx.derive_from_element(&shared, "groupkey bd confirmation", &context),
+            false => Key::default(),
+        };
+        shared.zeroize();
+        if closed {
+            Ok(Keys { group, confirmation })
+        } else {
+            Err(Misbehaviour::InvalidElement.into())
+        }
+    }
+
+    /// Reads the session that a message is of; returns what is known of it now.
+    fn read_session(&self, body: &mut Reader<'_>) -> Result<Option<Key>, Error> {
+        if !self.sound {
+            return Ok(None);
+        }
+        let session = read_key(body)?;
+        match &self.session {
+            Some(ours) if *ours != session => Err(Misbehaviour::Replayed.into()),
+            _ => Ok(Some(session)),
+        }
+    }
+
+    fn must_have_share_of(&self, place: usize) -> Result<(), Error> {
+        match self.neighbours().iter().position(|&neighbour| neighbour == place) {
+            Some(side) => present(&self.shares, side),
+            None => Ok(()),
+        }
+    }
+
+    const fn neighbours(&self) -> [usize; 2] {
+        [(self.me + self.members - 1) % self.members, (self.me + 1) % self.members]
+    }
+}
+
+impl Keys {
+    fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+        cx.derive(&self.confirmation, "groupkey bd confirms", &member.0.to_be_bytes())
+    }
+
+    fn verify(
+        &self,
+        cx: &mut Context<'_>,
+        member: MemberId,
+        confirmation: &Key,
+    ) -> Result<(), Error> {
+        if self.confirmation_of(cx, member) == *confirmation {
+            Ok(())
+        } else {
+            Err(Misbehaviour::Forged.into())
+        }
+    }
+}
+
+const SESSION: &str = "groupkey bd session";
+
+fn send_bytes(cx: &mut Context<'_>, epoch: Epoch, kind: u8, bytes: &Key) {
+    cx.draft(Recipient::Group, epoch, Operation::Create, kind).bytes(bytes.as_bytes()).send();
+}
+
+fn send_element(
+    cx: &mut Context<'_>,
+    epoch: Epoch,
+    kind: u8,
+    session: Option<&Key>,
+    element: &Element,
+) {
+    let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, kind);
+    if let Some(session) = session {
+        draft.bytes(session.as_bytes());
+    }
+    draft.element(element).send();
+}
+
+fn read_key(body: &mut Reader<'_>) -> Result<Key, Error> {
+    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    Ok(Key::from_bytes(bytes))
+}
+
+/// What was read, if nothing is left over.
+fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
+    body.finish().map(|()| read)
+}
+
+/// The slot of a place; refuses what came before, or has no place in the run.
+fn vacant<T>(slots: &mut [Option<T>], place: usize) -> Result<&mut Option<T>, Error> {
+    let slot = slots.get_mut(place).filter(|slot| slot.is_none());
+    slot.ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+}
+
+/// Refuses what must not come before something else of the same sender.
+fn present<T>(slots: &[Option<T>], place: usize) -> Result<(), Error> {
+    match slots.get(place) {
+        Some(None) => Err(Misbehaviour::UnexpectedMessage.into()),
+        _ => Ok(()),
+    }
+}
+
+fn complete<T>(slots: &[Option<T>]) -> bool {
+    slots.iter().all(Option::is_some)
+}

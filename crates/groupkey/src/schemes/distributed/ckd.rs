@@ -1,0 +1,233 @@
+//! CKD (centralized key distribution): the oldest member draws the key and wraps it for each other
+//! one under a key that the two made by Diffie-Hellman.
+//!
+//! Source: Cliques and Secure Spread (Amir, Kim, Nita-Rotaru, Tsudik). Class: distributed: whoever is
+//! the oldest is the controller, and nobody enrols anybody. Provenance: reconstructed: the papers
+//! could not be read; rounds and messages are the published ones, bodies are ours.
+//!
+//! | operation | messages | exponentiations, sound | published |
+//! |---|---|---|---|
+//! | create, n members | 1 broadcast, n - 1 unicasts, 1 broadcast | controller n, others 2 | the same |
+//! | add, to n members | 2 unicasts, 1 broadcast | controller n + 1, new member 2, others 1 | 1, 2, 0 |
+//! | remove, from n members | 1 broadcast | controller n - 1, others 1 | 0, 0 |
+//! | remove the controller | as creation of n - 1 | | |
+//! | catch up | 1 request, 1 unicast | controller 1, asking member 1 | 0, 0 |
+//!
+//! Keys wrapped: one for each member but the controller. Keys held: the controller the group key, its
+//! exponent and element, and of each other member its element (published: the key of the pair);
+//! others the group key and their exponent (published: the key of the pair). Profiles: in `published`
+//! the keys of pairs last as long as both are members, and elements are not checked to be in the
+//! subgroup. In `sound` the controller has a new exponent in every operation, so that who takes its
+//! state later opens no key that was wrapped before.
+//!
+//! ```text
+//! OFFER,   controller to all:         g^c
+//! WELCOME, controller to new member:  [id, ..], g^c
+//! SHARE,   member to controller:      g^r_i
+//! KEYS,    controller to all:         [g^c,] the group key wrapped for each other member, in order
+//! REQUEST, member to controller
+//! ANSWER,  controller to member:      [id, ..], [g^c,] the group key wrapped
+//! ```
+//!
+//! `g^c` stands in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
+//! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two. A wrapped
+//! key is bound to epoch and member.
+//!
+//! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and
+//! the catching up are ours. Two must join anew: a member that was asleep while the controller
+//! changed, without which that cannot complete, and a controller that was evicted in its sleep.
+
+mod bonds;
+mod controller;
+mod member;
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use self::bonds::{Bonds, Other, Own};
+use crate::context::Context;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, Change, Roster, View};
+use crate::secret::Key;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = gdh::entry(
+    "ckd",
+    "CKD, central distribution by the oldest member",
+    Provenance::Reconstructed,
+    "Amir, Kim, Nita-Rotaru and Tsudik, Secure Spread",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+);
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    view: View,
+    check: Check,
+    sound: bool,
+    run: Run,
+    group_key: Option<Key>,
+    bonds: Option<Bonds>,
+    asked: bool,
+    temporary: usize,
+}
+
+const OFFER: u8 = 0;
+const WELCOME: u8 = 1;
+const SHARE: u8 = 2;
+const KEYS: u8 = 3;
+const REQUEST: u8 = 4;
+const ANSWER: u8 = 5;
+
+/// What a member waits for.
+#[derive(Debug)]
+enum Run {
+    /// The newcomer's share.
+    Newcomer(Own),
+    /// Nothing, or the keys alone.
+    None,
+    /// An offer.
+    Offer,
+    /// The keys, after an offer was answered.
+    Paired { offer: Element, secret: Exponent, key: Key },
+    /// Everybody's shares; each is there with the key of the pair.
+    Shares(Own, Vec<Option<(Other, Key)>>),
+}
+
+impl Member {
+    /// A member that is in no group yet.
+    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            view: View::new(me),
+            check: configuration.check(),
+            sound: configuration.profile() == Profile::Sound,
+            run: Run::None,
+            group_key: None,
+            bonds: None,
+            asked: false,
+            temporary: 0,
+        }
+    }
+
+    /// Begins an operation in which a new controller pairs with everybody.
+    fn pair(&mut self, cx: &mut Context<'_>, operation: Operation, change: Change) {
+        self.run = if change.roster().first() == Some(self.view.me()) {
+            let own = Own::draw(cx);
+            let epoch = self.view.epoch().next();
+            cx.draft(Recipient::Group, epoch, operation, OFFER).element(&own.offer).send();
+            Run::Shares(own, vec![None; change.roster().len() - 1])
+        } else {
+            Run::Offer
+        };
+        self.view.begin(change);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        let change = self.view.addition(member)?;
+        self.run = match &self.bonds {
+            Some(Bonds::Controller { own, .. }) => {
+                let own = if self.sound { Own::draw(cx) } else { own.clone() };
+                let epoch = self.view.epoch().next();
+                let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::Add, WELCOME);
+                change.roster().write(&mut draft);
+                draft.element(&own.offer).send();
+                Run::Newcomer(own)
+            }
+            Some(_) => Run::None,
+            None => Run::Offer,
+        };
+        self.view.begin(change);
+        Ok(())
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        let change = self.view.removal(member)?;
+        if self.view.roster().first() == Some(member) {
+            self.pair(cx, Operation::Remove, change);
+            return Ok(());
+        }
+        let place = self.view.roster().place(member).ok_or(Misuse::NotMember(member))?;
+        let Some(Bonds::Controller { own, others }) = &self.bonds else {
+            self.view.begin(change);
+            return Ok(());
+        };
+        let own = if self.sound { Own::draw(cx) } else { own.clone() };
+        let mut others = others.clone();
+        others.remove(place - 1);
+        let keys = self.keys_of(cx, &own, change.roster(), &others);
+        let roster = change.roster().clone();
+        self.distribute(cx, Operation::Remove, roster, own, others, &keys, self.sound);
+        Ok(())
+    }
+
+    fn install(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: Roster,
+        group_key: Key,
+        bonds: Bonds,
+    ) {
+        self.group_key = Some(group_key);
+        self.bonds = Some(bonds);
+        self.run = Run::None;
+        self.asked = false;
+        self.view.settle(cx, epoch, roster);
+    }
+
+    fn note(&mut self, bytes: usize) {
+        self.temporary = self.temporary.max(bytes);
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(
+                Command::Batch { .. } | Command::Grant { .. } | Command::Rekey | Command::Send,
+            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::Create(members)) => {
+                let change = self.view.creation(members)?;
+                self.pair(cx, Operation::Create, change);
+                Ok(())
+            }
+            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Remove(member)) => self.remove(cx, member),
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create | Operation::Remove, OFFER) | (Operation::Add, WELCOME) => {
+                    self.receive_offer(cx, &message)
+                }
+                (Operation::Create | Operation::Add | Operation::Remove, SHARE) => {
+                    self.receive_share(cx, &message)
+                }
+                (Operation::Create | Operation::Add | Operation::Remove, KEYS) => {
+                    self.receive_keys(cx, &message)
+                }
+                (Operation::CatchUp, REQUEST) => self.answer(cx, &message),
+                (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.view.epoch(), key))
+    }
+
+    /// Permanent: the group key and what the header says beside it. Temporary: what an operation
+    /// draws, makes of it and wraps with.
+    fn footprint(&self) -> Footprint {
+        let bonds = self.bonds.as_ref().map_or(0, Bonds::stored_bytes);
+        let group_key = self.group_key.as_ref().map_or(0, |_| Key::BYTES);
+        Footprint { permanent: group_key + bonds, temporary: self.temporary }
+    }
+}

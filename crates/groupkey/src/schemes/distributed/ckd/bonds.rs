@@ -1,0 +1,104 @@
+//! What ties the controller and another member together, and the key that comes of it.
+
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use crate::context::Context;
+use crate::crypto::group::{Element, Exponent};
+use crate::identity::MemberId;
+use crate::secret::Key;
+
+/// What lasts between operations beside the group key.
+#[derive(Debug)]
+pub(super) enum Bonds {
+    /// The controller's, with every other member in the order of the roster.
+    Controller { own: Own, others: Vec<Other> },
+    /// Another member's with the controller, refreshed with every key.
+    Fresh(Exponent),
+    /// Another member's with the controller, made once.
+    Lasting(Key),
+}
+
+/// The controller's exponent and what it offers for it.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    pub(super) secret: Exponent,
+    pub(super) offer: Element,
+}
+
+/// What the controller keeps of another member.
+#[derive(Clone, Debug)]
+pub(super) enum Other {
+    Key(Key),
+    Share(Element),
+}
+
+impl Bonds {
+    pub(super) fn stored_bytes(&self) -> usize {
+        match self {
+            Self::Controller { own, others } => {
+                let others: usize = others.iter().map(Other::stored_bytes).sum();
+                own.secret.stored_bytes() + own.offer.stored_bytes() + others
+            }
+            Self::Fresh(secret) => secret.stored_bytes(),
+            Self::Lasting(_) => Key::BYTES,
+        }
+    }
+}
+
+impl Own {
+    pub(super) fn draw(cx: &mut Context<'_>) -> Self {
+        let secret = cx.random_exponent();
+        let offer = cx.generator_power(&secret);
+        Self { secret, offer }
+    }
+
+    /// With a shared element and the keys of so many pairs.
+    pub(super) const fn working_bytes(&self, pairs: usize) -> usize {
+        self.secret.stored_bytes() + 2 * self.offer.stored_bytes() + pairs * Key::BYTES
+    }
+}
+
+impl Other {
+    pub(super) fn key(
+        &self,
+        cx: &mut Context<'_>,
+        own: &Own,
+        controller: MemberId,
+        member: MemberId,
+    ) -> Key {
+        match self {
+            Self::Key(key) => key.clone(),
+            Self::Share(share) => pair_key(cx, share, &own.secret, controller, member),
+        }
+    }
+
+    pub(super) const fn stored_bytes(&self) -> usize {
+        match self {
+            Self::Key(_) => Key::BYTES,
+            Self::Share(share) => share.stored_bytes(),
+        }
+    }
+}
+
+/// The key of a pair, from what the other one sent and the own exponent.
+pub(super) fn pair_key(
+    cx: &mut Context<'_>,
+    element: &Element,
+    secret: &Exponent,
+    controller: MemberId,
+    member: MemberId,
+) -> Key {
+    let mut shared = cx.power(element, secret);
+    let mut context = cx.group().0.to_be_bytes().to_vec();
+    context.extend_from_slice(&controller.0.to_be_bytes());
+    context.extend_from_slice(&member.0.to_be_bytes());
+    let key = cx.derive_from_element(&shared, "groupkey ckd", &context);
+    shared.zeroize();
+    key
+}
+
+pub(super) fn label(member: MemberId) -> u64 {
+    u64::from(member.0)
+}

@@ -1,0 +1,129 @@
+//! The controller's part: it collects shares, draws the group key, and wraps it for everybody else.
+
+use alloc::vec::Vec;
+
+use super::bonds::{Bonds, Other, Own, label, pair_key};
+use super::{ANSWER, KEYS, Member, Run};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::Roster;
+use crate::secret::Key;
+use crate::wire::Message;
+
+impl Member {
+    /// Takes a member's share; with the last one distributes the key.
+    pub(super) fn receive_share(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let header = *message.header();
+        let roster = self.view.expect(message)?;
+        let member = message.from_member()?;
+        let place = roster.place(member).ok_or(Misbehaviour::UnexpectedSender)?;
+        let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedSender)?;
+        let (own, awaited) = match &self.run {
+            Run::Newcomer(own) => (own, place + 2 == roster.len()),
+            Run::Shares(own, pairs) => (own, pairs.get(place).is_some_and(Option::is_none)),
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
+        if !awaited {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let mut body = message.body();
+        let share = cx.element(body.bytes()?, self.check)?;
+        body.finish()?;
+        let key = pair_key(cx, &share, &own.secret, self.view.me(), member);
+        let other = if self.sound { Other::Share(share) } else { Other::Key(key.clone()) };
+        let roster = roster.clone();
+        match core::mem::replace(&mut self.run, Run::None) {
+            Run::Shares(own, mut pairs) => {
+                pairs[place] = Some((other, key));
+                if pairs.iter().any(Option::is_none) {
+                    self.run = Run::Shares(own, pairs);
+                    return Ok(());
+                }
+                let (others, keys): (Vec<_>, Vec<_>) = pairs.into_iter().flatten().unzip();
+                let shares = if self.sound { others.len() * own.offer.stored_bytes() } else { 0 };
+                self.note(own.working_bytes(keys.len()) + shares);
+                self.distribute(cx, header.operation, roster, own, others, &keys, false);
+            }
+            Run::Newcomer(own) => {
+                let Some(Bonds::Controller { others, .. }) = &self.bonds else { return Ok(()) };
+                let mut others = others.clone();
+                let mut keys = self.keys_of(cx, &own, &roster, &others);
+                others.push(other);
+                keys.push(key);
+                self.distribute(cx, Operation::Add, roster, own, others, &keys, self.sound);
+            }
+            Run::None | Run::Offer | Run::Paired { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Draws a group key and sends it to everybody else.
+    #[expect(clippy::too_many_arguments, reason = "all that the operation leads to")]
+    pub(super) fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        roster: Roster,
+        own: Own,
+        others: Vec<Other>,
+        keys: &[Key],
+        refreshed: bool,
+    ) {
+        let group_key = cx.random_key();
+        let epoch = self.view.epoch().next();
+        let length = keys.len() * cx.wrapped_length(1);
+        let mut draft = cx.draft(Recipient::Group, epoch, operation, KEYS);
+        if refreshed {
+            draft.element(&own.offer);
+        }
+        draft.packed(length);
+        for (member, key) in roster.iter().skip(1).zip(keys) {
+            draft.packed_wrapped(key, epoch, label(member), [&group_key]);
+        }
+        draft.send();
+        if refreshed {
+            self.note(own.working_bytes(keys.len()));
+        }
+        self.install(cx, epoch, roster, group_key, Bonds::Controller { own, others });
+    }
+
+    pub(super) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let member = message.from_member()?;
+        message.body().finish()?;
+        let (Some(Bonds::Controller { own, others }), Some(group_key)) =
+            (&self.bonds, &self.group_key)
+        else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let place = self.view.roster().place(member).and_then(|place| place.checked_sub(1));
+        let other = place.and_then(|place| others.get(place));
+        let other = other.ok_or(Misbehaviour::UnexpectedSender)?;
+        let key = other.key(cx, own, self.view.me(), member);
+        let epoch = self.view.epoch();
+        let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::CatchUp, ANSWER);
+        self.view.roster().write(&mut draft);
+        if self.sound {
+            draft.element(&own.offer);
+        }
+        draft.wrapped(&key, epoch, label(member), [group_key]).send();
+        Ok(())
+    }
+
+    /// The keys of the controller's pairs with these others, who follow it in the roster.
+    pub(super) fn keys_of(
+        &self,
+        cx: &mut Context<'_>,
+        own: &Own,
+        roster: &Roster,
+        others: &[Other],
+    ) -> Vec<Key> {
+        let members = roster.iter().skip(1).zip(others);
+        members.map(|(member, other)| other.key(cx, own, self.view.me(), member)).collect()
+    }
+}

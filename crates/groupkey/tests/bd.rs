@@ -1,0 +1,314 @@
+//! BD costs what the header of its file says, and refuses what members that cheat, and messages of
+//! other runs, try.
+
+use std::collections::VecDeque;
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::protection::Protection;
+use groupkey::rig::{Guard, Rig, RigError, Settings};
+use groupkey::{
+    Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, PartyId, Recipient, Setting,
+    Suite,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+const SIZES: [u64; 10] = [2, 3, 4, 5, 8, 9, 16, 17, 20, 33];
+
+#[test]
+fn creation_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for suite in Suite::ALL {
+            for n in SIZES {
+                let settings = Settings { profile, suite, ..Settings::default() };
+                let mut rig = Rig::new(scheme(), settings);
+                let report = rig.create(n as u32).unwrap();
+                rig.agreed_key().unwrap();
+                let sound = profile == Profile::Sound;
+                let expected = match (n, sound) {
+                    (2, _) => (2, 1, 0, 1),
+                    (_, true) => (3, 2 * n - 1, 1, n + 1),
+                    (_, false) => (3, 2 * n - 2, 1, n + 1),
+                };
+                for member in 0..n as u32 {
+                    let meter = report.meter(MemberId(member).into());
+                    assert_eq!(cost(&meter), expected, "member {member} of {n}, {profile:?}");
+                }
+                let expected = match (n, sound) {
+                    (2, true) => 6,
+                    (2, false) => 2,
+                    (_, true) => 4 * n,
+                    (_, false) => 2 * n,
+                };
+                assert_eq!(report.messages.len() as u64, expected, "{n} members, {profile:?}");
+                assert!(report.messages.iter().all(|message| message.to == Recipient::Group));
+                let length = if suite == Suite::Published { 128 } else { 32 };
+                let elements = report.messages.iter().filter(|m| m.body_bytes > length).count();
+                assert_eq!(elements as u64, if n == 2 { 2 } else { 2 * n });
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_held_is_what_the_header_says() {
+    for profile in Profile::ALL {
+        for (suite, exponent, element) in [(Suite::Standard, 32, 32), (Suite::Published, 20, 128)] {
+            for n in [2, 3, 6] {
+                let settings = Settings { profile, suite, ..Settings::default() };
+                let mut rig = Rig::new(scheme(), settings);
+                rig.create(n).unwrap();
+                for member in 0..n {
+                    let footprint = rig.party(MemberId(member).into()).footprint();
+                    assert_eq!(footprint.permanent, 16);
+                    let n = n as usize;
+                    let elements = if n == 2 { 3 } else { n + 3 };
+                    let more = if profile == Profile::Sound { 16 * (n + 1) } else { 0 };
+                    assert_eq!(footprint.temporary, exponent + elements * element + more);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_may_come_in_any_order_but_their_senders() {
+    for seed in 0..40 {
+        for profile in Profile::ALL {
+            let n = 2 + seed % 7;
+            let protection = if seed % 2 == 0 { Guard::Signature } else { Guard::Mac };
+            let settings =
+                Settings { seed, profile, protection, hostile: true, ..Settings::default() };
+            let mut rig = Rig::new(scheme(), settings);
+            rig.create_of(&(0..n as u32).map(|i| (i * 37 + 5) % 101).collect::<Vec<_>>()).unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn there_is_nothing_but_creation() {
+    let mut rig = Rig::new(scheme(), Settings::default());
+    rig.create(4).unwrap();
+    let unsupported = Error::Unsupported(Unsupported::Operation);
+    for command in [
+        Command::Add(MemberId(9)),
+        Command::CatchUp,
+        Command::Rekey,
+        Command::Remove(MemberId(1)),
+        Command::Send,
+    ] {
+        assert_eq!(rig.command_to(MemberId(0).into(), command), Err(unsupported));
+    }
+    let enrol = rig.command_to(MemberId(0).into(), Command::Enroll(&[MemberId(9)]));
+    assert_eq!(enrol, Err(Misuse::WrongRole.into()));
+    let mut rig = Rig::new(scheme(), Settings::default());
+    let limit = Unsupported::TooManyMembers { limit: 1000 };
+    assert_eq!(rig.create(1001).map(drop), Err(RigError::Command(limit.into())));
+}
+
+#[test]
+fn ratios_that_do_not_close_the_circle_are_refused() {
+    for n in [3, 5] {
+        // Member 1 sends member 0 another valid element in place of its ratio.
+        let cheat = |circle: &Circle, message: &mut Vec<u8>, to: u32| {
+            if to == 0 && is_from(message, 1) && kind(message) == RATIO {
+                let other = circle.sent_by(2, SHARE);
+                let length = message.len();
+                message[length - 32..].copy_from_slice(&other[other.len() - 32..]);
+            }
+        };
+        let mut circle = Circle::new(Profile::Sound, n, 1);
+        assert_eq!(circle.run(cheat)[0], Misbehaviour::InvalidElement.into());
+        assert!(circle.keys().iter().all(Option::is_none), "nobody confirms, nobody has a key");
+        // As published nobody notices, and member 0 is left alone with a key of its own.
+        let mut circle = Circle::new(Profile::Published, n, 1);
+        assert_eq!(circle.run(cheat), []);
+        let keys = circle.keys();
+        assert!(keys.iter().all(Option::is_some));
+        assert!(keys[0] != keys[1] && keys[1..].windows(2).all(|pair| pair[0] == pair[1]));
+    }
+}
+
+#[test]
+fn a_false_confirmation_is_refused() {
+    for n in [2, 3, 6] {
+        let mut circle = Circle::new(Profile::Sound, n, 2);
+        let refused = circle.run(|_, message, to| {
+            if to == 0 && is_from(message, 1) && kind(message) == CONFIRM {
+                *message.last_mut().unwrap() ^= 1;
+            }
+        });
+        assert_eq!(refused, [Misbehaviour::Forged.into()]);
+        let keys = circle.keys();
+        assert!(keys[0].is_none() && keys[1..].iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn a_message_of_another_run_is_refused() {
+    for n in [2, 4] {
+        // Both runs have the same group, epoch and members, so signatures of one hold in the other.
+        let mut before = Circle::new(Profile::Sound, n, 3);
+        assert_eq!(before.run(|_, _, _| ()), []);
+        for old_kind in [SHARE, RATIO] {
+            let Some(old) = before.find(1, old_kind) else { continue };
+            let mut circle = Circle::new(Profile::Sound, n, 4);
+            let refused = circle.run(|_, message, to| {
+                if to == 0 && is_from(message, 1) && kind(message) == old_kind {
+                    message.clone_from(&old);
+                }
+            });
+            assert!(refused.contains(&Misbehaviour::Replayed.into()), "{refused:?}");
+            assert!(circle.keys()[0].is_none());
+        }
+        // An old nonce makes another session, and nothing of this run fits it.
+        let old = before.sent_by(1, NONCE);
+        let mut circle = Circle::new(Profile::Sound, n, 4);
+        let refused = circle.run(|_, message, to| {
+            if to == 0 && is_from(message, 1) && kind(message) == NONCE {
+                message.clone_from(&old);
+            }
+        });
+        assert!(refused.contains(&Misbehaviour::Replayed.into()), "{refused:?}");
+        assert!(circle.keys().iter().all(Option::is_none));
+    }
+}
+
+#[test]
+fn a_neighbour_that_repeats_the_other_ones_share_is_refused() {
+    for profile in Profile::ALL {
+        let mut circle = Circle::new(profile, 5, 5);
+        let refused = circle.run(|circle, message, to| {
+            if to == 2 && is_from(message, 3) && kind(message) == SHARE {
+                let other = circle.sent_by(1, SHARE);
+                let length = message.len();
+                message[length - 32..].copy_from_slice(&other[other.len() - 32..]);
+            }
+        });
+        assert_eq!(refused[0], Misbehaviour::InvalidElement.into());
+        assert!(circle.keys()[2].is_none());
+    }
+}
+
+#[test]
+fn what_comes_before_its_turn_is_refused() {
+    let mut whole = Circle::new(Profile::Sound, 4, 6);
+    whole.run(|_, _, _| ());
+    for early in [SHARE, RATIO, CONFIRM] {
+        let mut circle = Circle::new(Profile::Sound, 4, 6);
+        let refused = circle.deliver(0, &whole.sent_by(1, early));
+        assert_eq!(refused, Err(Misbehaviour::UnexpectedMessage.into()), "kind {early}");
+        assert_eq!(circle.run(|_, _, _| ()), [], "and nothing has changed");
+        assert!(circle.keys().iter().all(|key| key.is_some() && *key == circle.keys()[0]));
+    }
+}
+
+/// Members in a circle who hand messages to each other unprotected.
+struct Circle {
+    seats: Vec<(Box<dyn Party>, ChaCha20Rng)>,
+    wire: VecDeque<Vec<u8>>,
+    sent: Vec<Vec<u8>>,
+}
+
+const NONCE: u8 = 0;
+const SHARE: u8 = 1;
+const RATIO: u8 = 2;
+const CONFIRM: u8 = 3;
+
+impl Circle {
+    fn new(profile: Profile, n: u32, seed: u8) -> Self {
+        let configuration = scheme().configuration(profile);
+        let seats = (0..n).map(|id| {
+            let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+            rng.set_stream(u64::from(id));
+            (configuration.member(MemberId(id)), rng)
+        });
+        let mut circle = Self { seats: seats.collect(), wire: VecDeque::new(), sent: Vec::new() };
+        let members: Vec<_> = (0..n).map(MemberId).collect();
+        for id in 0..n {
+            circle.step(id, |cx, party| cx.command(party, Command::Create(&members))).unwrap();
+        }
+        circle
+    }
+
+    /// Lets `cheat` change each message on its way to each member; returns what was refused.
+    fn run(&mut self, cheat: impl Fn(&Self, &mut Vec<u8>, u32)) -> Vec<Error> {
+        let mut refused = Vec::new();
+        while let Some(message) = self.wire.pop_front() {
+            for to in 0..self.seats.len() as u32 {
+                let mut message = message.clone();
+                if is_from(&message, to) {
+                    continue;
+                }
+                cheat(self, &mut message, to);
+                refused.extend(self.deliver(to, &message).err());
+            }
+        }
+        refused
+    }
+
+    fn deliver(&mut self, to: u32, message: &[u8]) -> Result<(), Error> {
+        self.step(to, |cx, party| cx.deliver(party, Channel::Open, message))
+    }
+
+    fn step(
+        &mut self,
+        id: u32,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
+        let mut outbox = Outbox::new();
+        let (party, rng) = &mut self.seats[id as usize];
+        let me = PartyId::Member(MemberId(id));
+        let mut probe = ();
+        let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
+        let result = act(&mut cx, &mut **party);
+        let messages: Vec<_> = outbox.messages().map(|message| message.bytes.to_vec()).collect();
+        self.wire.extend(messages.iter().cloned());
+        self.sent.extend(messages);
+        result
+    }
+
+    fn find(&self, sender: u32, of_kind: u8) -> Option<Vec<u8>> {
+        let mut sent = self.sent.iter();
+        sent.find(|message| is_from(message, sender) && kind(message) == of_kind).cloned()
+    }
+
+    fn sent_by(&self, sender: u32, of_kind: u8) -> Vec<u8> {
+        self.find(sender, of_kind).expect("it was sent")
+    }
+
+    fn keys(&self) -> Vec<Option<Key>> {
+        let key = |(party, _): &(Box<dyn Party>, ChaCha20Rng)| {
+            party.group_key().map(|(_, key)| key.clone())
+        };
+        self.seats.iter().map(key).collect()
+    }
+}
+
+/// Headers of small numbers: an array of seven, one byte each; the sender is the sixth.
+fn is_from(message: &[u8], sender: u32) -> bool {
+    u32::from(message[6]) == sender + 1
+}
+
+fn kind(message: &[u8]) -> u8 {
+    message[5]
+}
+
+fn scheme() -> &'static Scheme {
+    catalogue::scheme("bd").unwrap()
+}
+
+/// Exponentiations, products, quotients and checks of elements.
+fn cost(meter: &Meter) -> (u64, u64, u64, u64) {
+    let calls = |primitive| meter.tally(primitive).calls;
+    (
+        meter.exponentiations(),
+        calls(Primitive::MultiplyElements),
+        calls(Primitive::DivideElements),
+        calls(Primitive::CheckElement),
+    )
+}

@@ -1,0 +1,304 @@
+//! CKD costs what the header of its file says, whoever is the controller, and only the controller's
+//! word counts.
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
+use groupkey::{Command, MemberId, Recipient, Suite};
+
+const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 9, 16, 17, 20];
+
+#[test]
+fn creation_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for suite in Suite::ALL {
+            for n in SIZES {
+                let mut rig = rig(profile, suite);
+                let report = rig.create(n as u32).unwrap();
+                rig.agreed_key().unwrap();
+                check_pairing(&report, &(0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_join_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in SIZES {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(n as u32).unwrap();
+            let report = rig.add(n as u32).unwrap();
+            rig.agreed_key().unwrap();
+            let sound = profile == Profile::Sound;
+            for member in 0..=n {
+                let expected = match (member, sound) {
+                    (0, true) => n + 1,
+                    (0, false) => 1,
+                    (newcomer, _) if newcomer == n => 2,
+                    (_, true) => 1,
+                    (_, false) => 0,
+                };
+                assert_eq!(exponentiations(&report, member), expected, "{member}, n = {n}");
+            }
+            assert_eq!(messages(&report), (2, 1), "n = {n}");
+            assert_eq!(wraps(&report), (n, n), "n = {n}");
+        }
+    }
+}
+
+#[test]
+fn an_eviction_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in &SIZES[1..] {
+            for leaver in [1, n / 2, n - 1] {
+                let mut rig = rig(profile, Suite::Standard);
+                rig.create(*n as u32).unwrap();
+                let report = rig.remove(leaver as u32).unwrap();
+                rig.agreed_key().unwrap();
+                assert!(!rig.outsider_knows_key());
+                for member in (0..*n).filter(|&member| member != leaver) {
+                    let expected = match (member, profile) {
+                        (_, Profile::Published) => 0,
+                        (0, Profile::Sound) => n - 1,
+                        (_, Profile::Sound) => 1,
+                    };
+                    assert_eq!(exponentiations(&report, member), expected, "{member}, n = {n}");
+                }
+                assert_eq!(messages(&report), (0, 1), "n = {n}");
+                assert_eq!(wraps(&report), (n - 2, n - 2), "n = {n}");
+            }
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(*n as u32).unwrap();
+            let report = rig.remove(0).unwrap();
+            rig.agreed_key().unwrap();
+            assert!(!rig.outsider_knows_key());
+            check_pairing(&report, &(1..*n).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn who_slept_catches_up() {
+    for profile in Profile::ALL {
+        for n in [3, 4, 9] {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(n).unwrap();
+            rig.sleep(1);
+            rig.add(20).unwrap();
+            rig.add(21).unwrap();
+            rig.remove(2).unwrap();
+            let report = rig.catch_up(1).unwrap();
+            rig.agreed_key().unwrap();
+            assert_eq!(messages(&report), (2, 0), "a request and an answer");
+            assert_eq!(wraps(&report), (1, 1));
+            let each = u64::from(profile == Profile::Sound);
+            assert_eq!(exponentiations(&report, 0), each);
+            assert_eq!(exponentiations(&report, 1), each);
+            // It knows who is there, and can become the controller.
+            rig.remove(0).unwrap();
+            rig.add(30).unwrap();
+            rig.remove(20).unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_taken_once_and_only_if_asked_for() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(4).unwrap();
+    rig.sleep(1);
+    rig.remove(2).unwrap();
+    let report = rig.catch_up(1).unwrap();
+    let answer = report.messages[1].bytes.clone();
+    let again = rig.inject(MemberId(1).into(), &answer);
+    assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()));
+    // Who missed nothing is told so.
+    let error = rig.catch_up(1).map(drop);
+    let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
+    assert!(matches!(error, Err(RigError::Refused(_, error)) if stale(error)));
+    rig.agreed_key().unwrap();
+}
+
+#[test]
+fn a_skipped_epoch_is_noticed() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(5).unwrap();
+    rig.sleep(1);
+    rig.remove(3).unwrap();
+    let report = rig.remove(2).unwrap();
+    let late = report.messages[0].bytes.clone();
+    let error = rig.inject(MemberId(1).into(), &late);
+    assert!(matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))));
+    rig.catch_up(1).unwrap();
+    rig.agreed_key().unwrap();
+}
+
+#[test]
+fn the_controller_can_change_every_time() {
+    for profile in Profile::ALL {
+        let mut rig = rig(profile, Suite::Standard);
+        // The order of the command counts, not that of the ids.
+        rig.create_of(&[30, 10, 20]).unwrap();
+        let mut keys = vec![rig.agreed_key().unwrap().clone()];
+        let mut newcomer = 100;
+        for leaver in [30, 10, 20, 100, 103, 101, 102] {
+            for _ in 0..2 {
+                rig.add(newcomer).unwrap();
+                keys.push(rig.agreed_key().unwrap().clone());
+                newcomer += 1;
+            }
+            rig.remove(leaver).unwrap();
+            keys.push(rig.agreed_key().unwrap().clone());
+            assert!(!rig.outsider_knows_key());
+        }
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key), "key {index} was used before");
+        }
+        for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
+            rig.remove(leaver).unwrap();
+            rig.agreed_key().unwrap();
+        }
+        rig.add(newcomer).unwrap();
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn what_is_held_is_what_the_header_says() {
+    for (suite, exponent, element) in [(Suite::Standard, 32, 32), (Suite::Published, 20, 128)] {
+        for profile in Profile::ALL {
+            let mut rig = rig(profile, suite);
+            rig.create(6).unwrap();
+            rig.add(6).unwrap();
+            let sound = profile == Profile::Sound;
+            let of = |member: u32| rig.party(MemberId(member).into()).footprint();
+            let other = if sound { element } else { 16 };
+            assert_eq!(of(0).permanent, 16 + exponent + element + 6 * other);
+            let shares = if sound { 5 * element } else { 0 };
+            let creation = exponent + 2 * element + 5 * 16 + shares;
+            assert_eq!(of(0).temporary, creation);
+            for member in 1..7 {
+                assert_eq!(of(member).permanent, 16 + if sound { exponent } else { 16 });
+                assert_eq!(of(member).temporary, exponent + 2 * element + 16);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_controllers_word_counts() {
+    for profile in Profile::ALL {
+        let rig = || {
+            let protection = Guard::None;
+            let mut rig =
+                Rig::new(scheme(), Settings { profile, protection, ..Settings::default() });
+            rig.create(4).unwrap();
+            rig
+        };
+        // What the same group sends when it evicts member 3.
+        let genuine = rig().remove(3).unwrap().messages[0].bytes.to_vec();
+        let mut rig = rig();
+        let receiver = MemberId(2).into();
+        rig.command_to(receiver, Command::Remove(MemberId(3))).unwrap();
+        let mut refused = |message: &[u8], misbehaviour: Misbehaviour| {
+            assert_eq!(rig.inject(receiver, message), Err(misbehaviour.into()));
+        };
+        // Headers of small numbers: an array of seven, one byte each; the sender is the sixth.
+        for other in [1, 2, 3] {
+            let mut message = genuine.clone();
+            message[6] = other + 1;
+            refused(&message, Misbehaviour::UnexpectedSender);
+        }
+        let (rest, wrapped) = genuine.split_at(genuine.len() - 48);
+        let (first, second) = wrapped.split_at(24);
+        refused(&[rest, second, first].concat(), Misbehaviour::WrongKey);
+        refused(&[rest, first].concat(), Misbehaviour::Malformed);
+        rig.inject(receiver, &genuine).unwrap();
+    }
+}
+
+#[test]
+fn hostile_members_do_not_get_through() {
+    for seed in 0..12 {
+        for profile in Profile::ALL {
+            for suite in Suite::ALL {
+                let protection = if seed % 2 == 0 { Guard::Signature } else { Guard::Mac };
+                let settings = Settings {
+                    seed,
+                    profile,
+                    suite,
+                    protection,
+                    hostile: true,
+                    ..Settings::default()
+                };
+                let mut rig = Rig::new(scheme(), settings);
+                rig.create(2 + seed as u32 % 4).unwrap();
+                rig.add(50).unwrap();
+                rig.remove(0).unwrap();
+                rig.agreed_key().unwrap();
+                assert!(!rig.outsider_knows_key());
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(3).unwrap();
+    let mut refused = |member: u32, command, error: Error| {
+        let given = rig.command_to(MemberId(member).into(), command);
+        assert_eq!(given, Err(error), "{command:?}");
+    };
+    refused(0, Command::CatchUp, Misuse::WrongRole.into());
+    refused(0, Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
+    refused(0, Command::Remove(MemberId(0)), Misuse::WrongRole.into());
+    refused(1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
+    refused(1, Command::Rekey, Unsupported::Operation.into());
+    rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
+    let second = rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0)));
+    assert_eq!(second, Err(Misuse::OperationUnderWay.into()));
+    let mut fresh = Rig::new(scheme(), Settings::default());
+    let limit = Unsupported::TooManyMembers { limit: 1000 };
+    assert_eq!(fresh.create(1001).map(drop), Err(RigError::Command(limit.into())));
+}
+
+/// What a controller costs that pairs with everybody: the first of these members.
+fn check_pairing(report: &Report, members: &[u64]) {
+    let n = members.len() as u64;
+    for &member in members {
+        let expected = if member == members[0] { n } else { 2 };
+        assert_eq!(exponentiations(report, member), expected, "member {member} of {n}");
+    }
+    assert_eq!(messages(report), (n - 1, 2), "{n} members");
+    assert_eq!(wraps(report), (n - 1, n - 1), "{n} members");
+}
+
+fn scheme() -> &'static Scheme {
+    catalogue::scheme("ckd").unwrap()
+}
+
+fn rig(profile: Profile, suite: Suite) -> Rig {
+    Rig::new(scheme(), Settings { profile, suite, ..Settings::default() })
+}
+
+fn exponentiations(report: &Report, member: u64) -> u64 {
+    report.meter(MemberId(member as u32).into()).exponentiations()
+}
+
+/// Unicasts and broadcasts.
+fn messages(report: &Report) -> (u64, u64) {
+    let broadcasts =
+        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
+    (report.messages.len() as u64 - broadcasts, broadcasts)
+}
+
+/// Keys wrapped and unwrapped, of those who are in the group.
+fn wraps(report: &Report) -> (u64, u64) {
+    let mut sum = Meter::new();
+    report.meters.values().for_each(|meter| sum.add(meter));
+    (sum.tally(Primitive::Wrap).amount, sum.tally(Primitive::Unwrap).amount)
+}
