@@ -8,7 +8,7 @@ use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, skdc};
-use crate::schemes::distributed::{gdh1, gdh2, gdh3};
+use crate::schemes::distributed::{gdh1, gdh2, gdh3, skinny, tgdh};
 use crate::schemes::hybrid::{dep, igkmp, iolus, segcom, tkh};
 
 /// All schemes, in the order in which tables show them.
@@ -32,6 +32,8 @@ pub static SCHEMES: &[Scheme] = &[
     gdh2::BROADCAST,
     gdh2::RELAY,
     gdh3::SCHEME,
+    tgdh::SCHEME,
+    skinny::SCHEME,
 ];
 
 /// The scheme with this id.

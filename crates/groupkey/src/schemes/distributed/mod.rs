@@ -1,6 +1,9 @@
 //! Contributory schemes: the members make the key among themselves.
 
+pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
+pub mod skinny;
+pub mod tgdh;
