@@ -28,13 +28,15 @@
 //! is enough, because a member's own secret changes only when it acts itself. Who was asleep when it
 //! was the sponsor must join anew (the operation cannot complete without it).
 
+mod climb;
+mod expectation;
 mod key_tree;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use zeroize::Zeroize;
-
+use self::climb::{incomplete, stored_bytes};
+pub(crate) use self::expectation::{Awaited, Received};
 pub(crate) use self::key_tree::{KeyTree, Shape};
 use crate::context::{Context, Draft};
 use crate::crypto::group::{Check, Element, Exponent};
@@ -71,20 +73,6 @@ pub(crate) struct Peer {
     temporary: usize,
 }
 
-/// The tree that must come next, without what its sponsor makes anew.
-#[derive(Clone, Debug)]
-pub(crate) struct Awaited {
-    pub(crate) tree: KeyTree,
-    pub(crate) sponsor: MemberId,
-}
-
-/// A tree as it was received.
-pub(crate) struct Received<'m> {
-    pub(crate) tree: KeyTree,
-    packed: &'m [u8],
-    confirmation: &'m [u8],
-}
-
 #[derive(Debug)]
 struct Share {
     tree: KeyTree,
@@ -97,58 +85,6 @@ struct Share {
 struct Leaf {
     secret: Exponent,
     blinded: Element,
-}
-
-impl Awaited {
-    /// What must come when a member joins this tree.
-    pub(crate) fn joining(mut tree: KeyTree, member: MemberId) -> Result<Self, Error> {
-        let sponsor = tree.insert(member);
-        Self::new(tree, sponsor)
-    }
-
-    /// What must come when a member leaves this tree.
-    fn leaving(mut tree: KeyTree, member: MemberId) -> Result<Self, Error> {
-        let sponsor = tree.remove(member);
-        Self::new(tree, sponsor)
-    }
-
-    fn new(mut tree: KeyTree, sponsor: Option<MemberId>) -> Result<Self, Error> {
-        let sponsor = sponsor.ok_or_else(not_created)?;
-        tree.forget_path(sponsor);
-        Ok(Self { tree, sponsor })
-    }
-
-    /// Whether this is a member whose blinded key the sponsor waits for.
-    fn lacks(&self, member: MemberId) -> bool {
-        let leaf = self.tree.leaf(member);
-        member != self.sponsor && leaf.is_some_and(|leaf| self.tree.blinded(leaf).is_none())
-    }
-
-    /// The tree with a member's blinded key in it.
-    pub(crate) fn with(&self, member: MemberId, blinded: Element) -> KeyTree {
-        let mut tree = self.tree.clone();
-        if let Some(leaf) = tree.leaf(member) {
-            tree.set_blinded(leaf, blinded);
-        }
-        tree
-    }
-}
-
-impl Received<'_> {
-    /// Refuses a tree that is not the one that must come, or not from who must send it.
-    pub(crate) fn must_be(&self, awaited: &Awaited, message: &Message<'_>) -> Result<(), Error> {
-        require_sender(message, awaited.sponsor)?;
-        if awaited.tree.agrees_with(&self.tree) {
-            Ok(())
-        } else {
-            Err(Misbehaviour::InvalidRoster.into())
-        }
-    }
-
-    /// Refuses a confirmation where nothing is to be confirmed.
-    pub(crate) fn must_be_unconfirmed(&self) -> Result<(), Error> {
-        if self.confirmation.is_empty() { Ok(()) } else { Err(Misbehaviour::Malformed.into()) }
-    }
 }
 
 impl Peer {
@@ -277,10 +213,11 @@ impl Peer {
         operation: Operation,
         mut tree: KeyTree,
     ) -> Result<(), Error> {
-        let mut secrets = self.renew_path(cx, &mut tree)?;
+        let mut secrets = climb::renew_path(cx, &mut tree, self.view.me())?;
         let packed = tree.packed().ok_or_else(incomplete)?;
         let epoch = self.view.epoch().next();
-        let group_key = self.group_key_of(cx, epoch, &tree, &packed, &mut secrets)?;
+        let me = self.view.me();
+        let group_key = climb::complete(cx, epoch, &tree, &packed, me, &mut secrets)?;
         let confirmation = self.confirmation(cx, &group_key);
         let draft = cx.draft(Recipient::Group, epoch, operation, TREE);
         send(draft, &tree, &packed, confirmation.as_ref());
@@ -295,7 +232,7 @@ impl Peer {
         cx: &mut Context<'_>,
         mut tree: KeyTree,
     ) -> Result<KeyTree, Error> {
-        let secrets = self.renew_path(cx, &mut tree)?;
+        let secrets = climb::renew_path(cx, &mut tree, self.view.me())?;
         let packed = tree.packed().ok_or_else(incomplete)?;
         let leaf = tree.leaf(self.view.me()).and_then(|leaf| tree.blinded(leaf));
         let blinded = leaf.ok_or_else(incomplete)?.clone();
@@ -363,7 +300,8 @@ impl Peer {
     ) -> Result<(), Error> {
         let Received { tree, packed, confirmation } = received;
         let mut secrets = self.known_secrets(&tree);
-        let group_key = self.group_key_of(cx, epoch, &tree, packed, &mut secrets)?;
+        let me = self.view.me();
+        let group_key = climb::complete(cx, epoch, &tree, packed, me, &mut secrets)?;
         match self.confirmation(cx, &group_key) {
             Some(expected) => {
                 let confirmation = confirmation.try_into().map_err(|_| Misbehaviour::Malformed)?;
@@ -436,27 +374,6 @@ impl Peer {
         Footprint { permanent, temporary: self.temporary }
     }
 
-    /// Draws a new own secret and computes what is above it, up to below the root.
-    fn renew_path(&self, cx: &mut Context<'_>, tree: &mut KeyTree) -> Result<Vec<Exponent>, Error> {
-        let mut secret = cx.random_exponent();
-        let mut secrets = Vec::new();
-        let path = tree.path(self.view.me());
-        for (level, step) in path.iter().enumerate() {
-            tree.set_blinded(step.node, cx.generator_power(&secret));
-            let next = match tree.blinded(step.sibling) {
-                _ if level + 1 == path.len() => None,
-                Some(beside) => Some(secret_above(cx, beside, &secret)),
-                None => return Err(incomplete()),
-            };
-            secrets.push(secret);
-            match next {
-                Some(next) => secret = next,
-                None => break,
-            }
-        }
-        Ok(secrets)
-    }
-
     /// The own secrets that are in this tree, too, as their blinded keys tell.
     fn known_secrets(&self, tree: &KeyTree) -> Vec<Exponent> {
         let me = self.view.me();
@@ -467,35 +384,9 @@ impl Peer {
                 .filter(|&told| *told == leaf.blinded)
                 .map_or_else(Vec::new, |_| vec![leaf.secret.clone()]);
         }
-        let Some(share) = &self.share else { return Vec::new() };
-        let old = share.tree.path(me);
-        let pairs = old.iter().zip(&path).zip(&share.secrets);
-        pairs
-            .take_while(|((old, new), _)| share.tree.blinded(old.node) == tree.blinded(new.node))
-            .map(|(_, secret)| secret.clone())
-            .collect()
-    }
-
-    /// Completes the own secrets, of which the first are there, and derives the group key.
-    fn group_key_of(
-        &self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        tree: &KeyTree,
-        packed: &[u8],
-        secrets: &mut Vec<Exponent>,
-    ) -> Result<Key, Error> {
-        let path = tree.path(self.view.me());
-        let (top, below) = path.split_last().ok_or(Misbehaviour::NothingForUs)?;
-        let mut secret = secrets.pop().ok_or(Misbehaviour::NothingForUs)?;
-        for step in &below[secrets.len()..] {
-            let beside = tree.blinded(step.sibling).ok_or_else(incomplete)?;
-            let above = secret_above(cx, beside, &secret);
-            secrets.push(core::mem::replace(&mut secret, above));
-        }
-        let shared = cx.power(tree.blinded(top.sibling).ok_or_else(incomplete)?, &secret);
-        secrets.push(secret);
-        Ok(group_key(cx, shared, epoch, tree, packed))
+        self.share
+            .as_ref()
+            .map_or_else(Vec::new, |share| climb::kept(&share.tree, tree, me, &share.secrets))
     }
 
     /// What shows that one has the group key, in the `sound` profile.
@@ -524,54 +415,15 @@ impl Peer {
     }
 }
 
-/// The group key: never the root's element itself, but derived from it for this group, this epoch and
-/// this tree. The element is wiped.
-fn group_key(
-    cx: &mut Context<'_>,
-    mut shared: Element,
-    epoch: Epoch,
-    tree: &KeyTree,
-    packed: &[u8],
-) -> Key {
-    let mut context = Vec::with_capacity(20 + 6 * tree.len() + packed.len());
-    context.extend_from_slice(&cx.group().0.to_be_bytes());
-    context.extend_from_slice(&epoch.0.to_be_bytes());
-    context.extend_from_slice(&(tree.len() as u32).to_be_bytes());
-    for (member, depth) in tree.members().zip(tree.depths()) {
-        context.extend_from_slice(&member.0.to_be_bytes());
-        context.extend_from_slice(&(depth as u16).to_be_bytes());
-    }
-    context.extend_from_slice(packed);
-    let key = cx.derive_from_element(&shared, "groupkey dh tree", &context);
-    shared.zeroize();
-    key
-}
-
 /// Who answers a member that catches up.
 fn responder(tree: &KeyTree, asking: MemberId) -> Option<MemberId> {
     tree.members().filter(|&member| member != asking).last()
-}
-
-/// The secret of the node above two others.
-fn secret_above(cx: &mut Context<'_>, blinded: &Element, secret: &Exponent) -> Exponent {
-    let mut shared = cx.power(blinded, secret);
-    let above = cx.exponent_from_element(&shared, "groupkey dh tree node");
-    shared.zeroize();
-    above
 }
 
 /// Completes a message that carries a tree.
 fn send(mut draft: Draft<'_, '_>, tree: &KeyTree, packed: &[u8], confirmation: Option<&Key>) {
     tree.write(&mut draft);
     draft.bytes(packed).bytes(confirmation.map_or(&[], |key| key.as_bytes().as_slice())).send();
-}
-
-fn stored_bytes(secrets: &[Exponent]) -> usize {
-    secrets.iter().map(Exponent::stored_bytes).sum()
-}
-
-fn incomplete() -> Error {
-    Misbehaviour::UnexpectedMessage.into()
 }
 
 fn not_created() -> Error {

@@ -7,6 +7,7 @@ use alloc::collections::VecDeque;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use super::climb::{group_key, secret_above};
 use super::*;
 use crate::context::Setting;
 use crate::crypto::Suite;
