@@ -305,6 +305,30 @@ impl<'a> Context<'a> {
         dividend.over(divisor)
     }
 
+    /// The exponent that follows from a shared element, for schemes whose keys are exponents again:
+    /// a hash of the element, reduced modulo the order. It depends on the group and on `label`, which
+    /// says what for, and on nothing that changes while the element stays.
+    pub fn exponent_from_element(&mut self, element: &Element, label: &'static str) -> Exponent {
+        let suite = self.setting.suite;
+        let mut bytes = Vec::with_capacity(Element::length(suite));
+        element.encode(&mut bytes);
+        let mut context = [0; 9];
+        context[..8].copy_from_slice(&self.setting.group.0.to_be_bytes());
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let exponent = loop {
+            let mut wide = derive::wide(suite, &bytes, label, &context);
+            let exponent = Exponent::from_wide(suite, &wide);
+            zeroize::Zeroize::zeroize(&mut wide);
+            if let Some(exponent) = exponent {
+                break exponent;
+            }
+            // Nobody will see this: one element in 2^160 hashes to a multiple of the order.
+            context[8] = context[8].wrapping_add(1);
+        };
+        zeroize::Zeroize::zeroize(&mut bytes);
+        exponent
+    }
+
     /// The exponent that undoes another.
     pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
         self.probe.record(Primitive::InvertExponent, 1);

@@ -3,7 +3,7 @@
 use ascon_hash256::{AsconHash256, Digest};
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Sha256, Sha512};
 use zeroize::Zeroize;
 
 use super::Suite;
@@ -30,6 +30,33 @@ pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -
         }
     }
     key
+}
+
+/// 64 bytes that follow from secret input, from which an exponent without bias is made: SHA-512 over
+/// `label`, a zero byte, `context` and the secret, or twice Ascon-Hash256, each half numbered.
+pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> [u8; 64] {
+    let mut wide = [0; 64];
+    match suite {
+        Suite::Standard | Suite::Published => {
+            let digest = Sha512::new().chain_update(label).chain_update([0]);
+            let mut output = digest.chain_update(context).chain_update(secret).finalize();
+            wide.copy_from_slice(&output);
+            output.zeroize();
+        }
+        Suite::Constrained => {
+            for (number, half) in (0..).zip(wide.chunks_exact_mut(32)) {
+                let mut digest = ascon_keyed(b"wide", secret);
+                digest.update([number]);
+                digest.update((label.len() as u64).to_be_bytes());
+                digest.update(label.as_bytes());
+                digest.update(context);
+                let mut output = digest.finalize();
+                half.copy_from_slice(&output);
+                output.zeroize();
+            }
+        }
+    }
+    wide
 }
 
 /// One step of a one-way chain: SHA-256 over `label`, a zero byte and the key, truncated to 16 bytes,
@@ -101,6 +128,11 @@ mod tests {
             assert_ne!(base, derive(suite, b"secret", "labex", b"context"));
             assert_ne!(base, derive(suite, b"secret", "label", b"contexx"));
             assert_ne!(base, derive(suite, b"secret", "labelc", b"ontext"));
+            let base = wide(suite, b"secret", "label", b"context");
+            assert_ne!(base, wide(suite, b"secrex", "label", b"context"));
+            assert_ne!(base, wide(suite, b"secret", "labex", b"context"));
+            assert_ne!(base, wide(suite, b"secret", "label", b"contexx"));
+            assert_ne!(base[..32], base[32..]);
             let key = Key::from_bytes([7; 16]);
             assert_ne!(hash(suite, &key, "label"), hash(suite, &key, "labex"));
             assert_ne!(hash(suite, &key, "label"), hash(suite, &Key::default(), "label"));

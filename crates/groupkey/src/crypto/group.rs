@@ -58,6 +58,28 @@ impl Exponent {
         }
     }
 
+    /// An exponent from 64 bytes that look random: their remainder modulo the order, the bias of
+    /// which is negligible. `None` where that is zero, which happens to nobody.
+    pub(crate) fn from_wide(suite: Suite, bytes: &[u8; 64]) -> Option<Self> {
+        match suite {
+            Suite::Standard | Suite::Constrained => {
+                let scalar = Scalar::from_bytes_mod_order_wide(bytes);
+                (scalar != Scalar::ZERO).then_some(Self(ExponentKind::Ristretto(scalar)))
+            }
+            Suite::Published => {
+                let shift = ExponentModp::new(&U192::ONE.shl_vartime(64));
+                let value = bytes.chunks_exact(8).fold(ExponentModp::ZERO, |value, chunk| {
+                    let mut padded = [0; 24];
+                    padded[16..].copy_from_slice(chunk);
+                    let digit = ExponentModp::new(&U192::from_be_slice(&padded));
+                    padded.zeroize();
+                    value.mul(&shift).add(&digit)
+                });
+                (value != ExponentModp::ZERO).then_some(Self(ExponentKind::Modp(value)))
+            }
+        }
+    }
+
     /// The product of two exponents.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
@@ -295,6 +317,26 @@ mod tests {
             assert!(x.times(&y).power(&a) == x.power(&a).times(&y.power(&a)));
             assert!(x.times(&x.over(&x)) == x, "a quotient may be the identity");
         }
+    }
+
+    #[test]
+    fn wide_bytes_are_reduced() {
+        for suite in Suite::ALL {
+            assert!(Exponent::from_wide(suite, &[0; 64]).is_none());
+            assert!(Exponent::from_wide(suite, &[0xff; 64]).is_some());
+        }
+        // One more than the order, and its square, which is longer than the order.
+        let order = Order160::PARAMS.modulus().as_ref();
+        let next = order.wrapping_add(&U192::ONE);
+        let mut bytes = [0; 64];
+        bytes[40..].copy_from_slice(next.to_be_bytes().as_ref());
+        let one = Exponent::from_wide(Suite::Published, &bytes).unwrap();
+        let generator = Element::generator_power(Suite::Published, &one);
+        assert!(generator == Element(ElementKind::Modp(Residue::new(&GENERATOR))));
+        let square: crypto_bigint::U384 = next.concatenating_mul(&next);
+        bytes[16..].copy_from_slice(square.to_be_bytes().as_ref());
+        let one = Exponent::from_wide(Suite::Published, &bytes).unwrap();
+        assert!(generator == Element::generator_power(Suite::Published, &one));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 pub mod bd;
 pub mod ckd;
+pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
+pub mod skinny;
+pub mod tgdh;

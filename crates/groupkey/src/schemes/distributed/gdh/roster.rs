@@ -82,9 +82,8 @@ impl Roster {
         }
     }
 
-    /// A roster as a test wants it.
-    #[cfg(test)]
-    pub(super) fn of(members: &[MemberId]) -> Self {
+    /// These members, each of whom is there once.
+    pub(crate) fn of(members: &[MemberId]) -> Self {
         Self(members.to_vec())
     }
 
@@ -127,6 +126,11 @@ impl View {
     /// Whether the group is being made.
     pub(crate) fn is_creating(&self) -> bool {
         self.change.as_ref().is_some_and(|change| change.operation == Operation::Create)
+    }
+
+    /// Whether the own join is under way, of which the members are not known yet.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.change.as_ref().is_some_and(|change| change.roster.is_empty())
     }
 
     pub(crate) fn is_controller(&self) -> bool {

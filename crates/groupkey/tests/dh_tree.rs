@@ -1,0 +1,458 @@
+//! TGDH and STR cost exactly what their headers say, in computation and on the wire, and their sponsors
+//! are those of the papers.
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::crypto::meter::Meter;
+use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::rig::{Report, Rig, RigError, Settings};
+use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
+use minicbor::Decoder;
+use minicbor::data::Type;
+
+const IDS: [&str; 2] = ["tgdh", "str"];
+const SIZES: [u32; 11] = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30];
+
+#[test]
+fn creation_costs_what_the_headers_say() {
+    for n in SIZES {
+        let report = rig("tgdh").create(n).unwrap();
+        let mut expected: Vec<_> = (0..n).map(|member| u64::from(member > 0)).collect();
+        let mut tree = Tree::Leaf(0);
+        for member in 1..n {
+            let sponsor = tree.join("tgdh", member);
+            expected[sponsor as usize] += 2 * tree.depth(sponsor) - 1;
+            if member == n - 1 {
+                expected[sponsor as usize] += 1;
+                let others = (0..n).filter(|&member| member != sponsor);
+                others.for_each(|member| expected[member as usize] += tree.depth(member));
+            }
+        }
+        let costs: Vec<_> = (0..n).map(|member| cost(&report, member)).collect();
+        assert_eq!(costs, expected, "tgdh, n = {n}");
+        let n = u64::from(n);
+        assert_eq!(messages(&report), (0, 2 * (n - 1)), "tgdh, n = {n}");
+        assert_eq!(elements_sent(&report), n * n - 1, "tgdh, n = {n}");
+
+        let report = rig("str").create(n as u32).unwrap();
+        assert_eq!(cost(&report, 0), 2 * n - 2, "str, n = {n}");
+        for i in 2..=n {
+            assert_eq!(cost(&report, i as u32 - 1), n + 2 - i, "str, {i} of {n}");
+        }
+        assert_eq!(report.total().exponentiations(), (n * n + 5 * n - 6) / 2, "str, n = {n}");
+        assert_eq!(messages(&report), (0, n), "str, n = {n}");
+        assert_eq!(elements_sent(&report), 3 * n - 3, "str, n = {n}");
+    }
+}
+
+#[test]
+fn a_join_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in SIZES {
+            let mut rig = rig(id);
+            rig.create(n).unwrap();
+            let report = rig.add(n).unwrap();
+            let mut tree = Tree::created(id, n);
+            let sponsor = tree.join(id, n);
+            assert_eq!(report.messages[1].from, MemberId(sponsor).into(), "{id}, n = {n}");
+            for member in 0..=n {
+                let expected = if member == sponsor {
+                    2 * tree.depth(member)
+                } else if member == n {
+                    1 + tree.depth(member)
+                } else {
+                    tree.meeting(member, sponsor) + 1
+                };
+                assert_eq!(cost(&report, member), expected, "{id}, {member}, n = {n}");
+                if id == "str" {
+                    assert_eq!(expected, if member == sponsor { 4 } else { 2 }, "n = {n}");
+                }
+            }
+            assert_eq!(messages(&report), (0, 2), "{id}, n = {n}");
+            assert_eq!(elements_sent(&report), u64::from(2 * n + 1), "{id}, n = {n}");
+        }
+    }
+}
+
+#[test]
+fn an_eviction_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in &SIZES[1..] {
+            for leaver in [0, 1, n / 2, n - 1] {
+                let mut rig = rig(id);
+                rig.create(*n).unwrap();
+                let report = rig.remove(leaver).unwrap();
+                let mut tree = Tree::created(id, *n);
+                let sponsor = tree.leave(leaver);
+                let context = format!("{id}, {n} without {leaver}");
+                assert_eq!(report.messages[0].from, MemberId(sponsor).into(), "{context}");
+                let stayers: Vec<_> = (0..*n).filter(|&member| member != leaver).collect();
+                for &member in &stayers {
+                    let expected = if member == sponsor {
+                        2 * tree.depth(member)
+                    } else {
+                        tree.meeting(member, sponsor) + 1
+                    };
+                    assert_eq!(cost(&report, member), expected, "{context}: {member}");
+                }
+                if id == "str" {
+                    let place = |member| stayers.iter().position(|&other| other == member);
+                    let m = stayers.len();
+                    let j = place(sponsor).unwrap() + 1;
+                    assert_eq!(j, (leaver as usize).max(1), "{context}");
+                    for (place, &member) in stayers.iter().enumerate() {
+                        let i = place + 1;
+                        let expected = match (i == j, j) {
+                            (true, 1) => 2 * (m - 1),
+                            (true, _) => 2 * (m + 1 - j),
+                            (false, _) => m + 1 - i.max(j),
+                        };
+                        assert_eq!(cost(&report, member), expected as u64, "{context}: {member}");
+                    }
+                }
+                assert_eq!(messages(&report), (0, 1), "{context}");
+                assert_eq!(elements_sent(&report), u64::from(2 * n - 4), "{context}");
+            }
+        }
+    }
+}
+
+/// The sponsors and their exponentiations that the paper's rule gives for joins one by one.
+#[test]
+fn sponsors_of_joins_are_those_of_the_paper() {
+    let mut rig = rig("tgdh");
+    let mut sponsors = Vec::new();
+    let mut costs = Vec::new();
+    for n in 2..=30 {
+        let report = if n == 2 { rig.create(2) } else { rig.add(n - 1) }.unwrap();
+        let PartyId::Member(MemberId(sponsor)) = report.messages[1].from else { unreachable!() };
+        // Members are counted from 1 in the paper.
+        sponsors.push(sponsor + 1);
+        costs.push(cost(&report, sponsor));
+    }
+    assert_eq!(sponsors[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(costs[..8], [2, 4, 4, 6, 4, 6, 6, 8]);
+    assert_eq!((sponsors.last(), costs.last()), (Some(&23), Some(&10)));
+}
+
+#[test]
+fn what_is_held_is_what_the_headers_say() {
+    for id in IDS {
+        for (suite, exponent, element) in [(Suite::Standard, 32, 32), (Suite::Published, 20, 128)] {
+            let settings = Settings { suite, ..Settings::default() };
+            let mut rig = Rig::new(scheme(id), settings);
+            rig.create(6).unwrap();
+            rig.add(6).unwrap();
+            let mut tree = Tree::created(id, 6);
+            let sponsor = tree.join(id, 6);
+            for member in 0..7 {
+                let footprint = rig.party(MemberId(member).into()).footprint();
+                let secrets = tree.depth(member) as usize * exponent;
+                let blinded = 12 * element;
+                assert_eq!(footprint.permanent, 16 + secrets + blinded, "{id}, member {member}");
+                // The new member did not know which tree would come.
+                let awaited = if member == 6 { 0 } else { 11 - tree.depth(sponsor) as usize };
+                let temporary = secrets + blinded + (1 + awaited) * element;
+                assert_eq!(footprint.temporary, temporary, "{id}, member {member}");
+            }
+        }
+    }
+}
+
+#[test]
+fn anybody_can_be_the_sponsor() {
+    for id in IDS {
+        for profile in Profile::ALL {
+            let mut rig = Rig::new(scheme(id), Settings { profile, ..Settings::default() });
+            rig.create_of(&[30, 10, 20]).unwrap();
+            let mut keys = vec![rig.agreed_key().unwrap().clone()];
+            let mut newcomer = 100;
+            for leaver in [20, 100, 30, 102, 10, 104, 103] {
+                for _ in 0..2 {
+                    rig.add(newcomer).unwrap();
+                    keys.push(rig.agreed_key().unwrap().clone());
+                    newcomer += 1;
+                }
+                rig.remove(leaver).unwrap();
+                keys.push(rig.agreed_key().unwrap().clone());
+                assert!(!rig.outsider_knows_key(), "{id}");
+            }
+            for (index, key) in keys.iter().enumerate() {
+                assert!(!keys[..index].contains(key), "{id}: key {index} was used before");
+            }
+            for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
+                rig.remove(leaver).unwrap();
+                rig.agreed_key().unwrap();
+            }
+            rig.add(newcomer).unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn who_slept_catches_up() {
+    for id in IDS {
+        for n in [3, 4, 5, 8, 9] {
+            for sleeper in 0..n {
+                for leaver in (0..n).filter(|&leaver| leaver != sleeper) {
+                    let mut tree = Tree::created(id, n);
+                    let sponsors = [tree.leave(leaver), tree.join(id, n)];
+                    if sponsors.contains(&sleeper) {
+                        continue;
+                    }
+                    let mut rig = rig(id);
+                    rig.create(n).unwrap();
+                    rig.sleep(sleeper);
+                    rig.remove(leaver).unwrap();
+                    rig.add(n).unwrap();
+                    let report = rig.catch_up(sleeper).unwrap();
+                    rig.agreed_key().unwrap();
+                    assert_eq!(messages(&report), (1, 1), "{id}: a request and an answer");
+                    assert_eq!(elements_sent(&report), u64::from(2 * n - 2), "{id}");
+                    let most = tree.depth(sleeper);
+                    assert!((1..=most).contains(&cost(&report, sleeper)), "{id}");
+                    // It can act again.
+                    rig.add(n + 1).unwrap();
+                    rig.remove(n).unwrap();
+                    rig.agreed_key().unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_taken_once_and_only_if_asked_for() {
+    for id in IDS {
+        let mut rig = rig(id);
+        rig.create(5).unwrap();
+        rig.sleep(0);
+        rig.remove(4).unwrap();
+        let report = rig.catch_up(0).unwrap();
+        let answer = report.messages[1].bytes.clone();
+        let again = rig.inject(MemberId(0).into(), &answer);
+        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()), "{id}");
+        // Who missed nothing is told so.
+        let error = rig.catch_up(0).map(drop);
+        assert!(matches!(
+            error,
+            Err(RigError::Refused(_, Error::Misbehaved(Misbehaviour::StaleEpoch { .. })))
+        ));
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn a_skipped_epoch_is_noticed() {
+    for id in IDS {
+        let mut rig = rig(id);
+        rig.create(6).unwrap();
+        rig.sleep(0);
+        rig.remove(5).unwrap();
+        let report = rig.remove(3).unwrap();
+        let late = report.messages[0].bytes.clone();
+        let error = rig.inject(MemberId(0).into(), &late);
+        assert!(
+            matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))),
+            "{id}: {error:?}"
+        );
+        rig.catch_up(0).unwrap();
+        rig.agreed_key().unwrap();
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
+    for id in IDS {
+        let mut rig = rig(id);
+        rig.create(3).unwrap();
+        let party = PartyId::Member(MemberId(0));
+        let mut refused = |command, error: Error| {
+            assert_eq!(rig.command_to(party, command), Err(error), "{id}: {command:?}");
+        };
+        refused(Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
+        refused(Command::Remove(MemberId(0)), Misuse::WrongRole.into());
+        refused(Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
+        refused(Command::Rekey, Unsupported::Operation.into());
+        // One after the other: the first has no messages yet and holds up the second.
+        rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
+        assert_eq!(
+            rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0))),
+            Err(Misuse::OperationUnderWay.into()),
+            "{id}"
+        );
+        let mut fresh = Rig::new(scheme(id), Settings::default());
+        let many = fresh.create(1001).map(drop);
+        let limit = Unsupported::TooManyMembers { limit: 1000 };
+        assert_eq!(many, Err(RigError::Command(limit.into())), "{id}");
+    }
+}
+
+#[test]
+fn both_profiles_and_all_suites_cost_the_same() {
+    for id in IDS {
+        let mut costs = Vec::new();
+        for suite in Suite::ALL {
+            for profile in Profile::ALL {
+                let settings = Settings { suite, profile, ..Settings::default() };
+                let mut rig = Rig::new(scheme(id), settings);
+                let reports = [rig.create(6).unwrap(), rig.add(6).unwrap(), rig.remove(1).unwrap()];
+                costs.push(reports.map(|report| report.total().exponentiations()));
+                rig.agreed_key().unwrap();
+            }
+        }
+        costs.dedup();
+        assert_eq!(costs.len(), 1, "{id}");
+    }
+}
+
+/// A second implementation of the tree, from the papers' words.
+#[derive(Clone, Debug)]
+enum Tree {
+    Leaf(u32),
+    Node(Box<Self>, Box<Self>),
+}
+
+impl Tree {
+    /// The tree of a new group.
+    fn created(id: &str, n: u32) -> Self {
+        let mut tree = Self::Leaf(0);
+        (1..n).for_each(|member| _ = tree.join(id, member));
+        tree
+    }
+
+    /// Takes a member in; returns the sponsor.
+    fn join(&mut self, id: &str, member: u32) -> u32 {
+        let height = self.height();
+        let full = (1 << height) == self.size();
+        if id == "str" || full {
+            return self.grow(member);
+        }
+        let mut depth = 0;
+        let mut level = vec![self];
+        loop {
+            // Of those where the tree does not become higher, the rightmost.
+            let place = level.iter().rposition(|tree| depth + tree.height() < height);
+            if let Some(place) = place {
+                return level.swap_remove(place).grow(member);
+            }
+            level = level.into_iter().flat_map(Self::children).collect();
+            depth += 1;
+        }
+    }
+
+    fn grow(&mut self, member: u32) -> u32 {
+        let sponsor = self.rightmost();
+        let old = std::mem::replace(self, Self::Leaf(member));
+        *self = Self::Node(Box::new(old), Box::new(Self::Leaf(member)));
+        sponsor
+    }
+
+    /// Takes a member out; returns the sponsor.
+    fn leave(&mut self, member: u32) -> u32 {
+        let Self::Node(left, right) = self else { panic!("the member is not here") };
+        let is_leaver = |half: &Self| matches!(half, Self::Leaf(other) if *other == member);
+        let halves = [(&**left, &**right), (&**right, &**left)];
+        let beside = halves.into_iter().find(|(half, _)| is_leaver(half));
+        if let Some(other) = beside.map(|(_, other)| other.clone()) {
+            let sponsor = other.rightmost();
+            *self = other;
+            return sponsor;
+        }
+        if left.has(member) { left.leave(member) } else { right.leave(member) }
+    }
+
+    fn children(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::Leaf(_) => Vec::new(),
+            Self::Node(left, right) => vec![left, right],
+        }
+    }
+
+    fn rightmost(&self) -> u32 {
+        match self {
+            Self::Leaf(member) => *member,
+            Self::Node(_, right) => right.rightmost(),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Node(left, right) => left.size() + right.size(),
+        }
+    }
+
+    fn height(&self) -> u64 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => 1 + left.height().max(right.height()),
+        }
+    }
+
+    fn has(&self, member: u32) -> bool {
+        match self {
+            Self::Leaf(other) => *other == member,
+            Self::Node(left, right) => left.has(member) || right.has(member),
+        }
+    }
+
+    fn depth(&self, member: u32) -> u64 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => {
+                1 + if left.has(member) { left.depth(member) } else { right.depth(member) }
+            }
+        }
+    }
+
+    /// The depth of the lowest node above two members.
+    fn meeting(&self, one: u32, other: u32) -> u64 {
+        match self {
+            Self::Node(left, right) => {
+                let below = [left, right].into_iter();
+                let mut both = below.filter(|half| half.has(one) && half.has(other));
+                both.next().map_or(0, |half| 1 + half.meeting(one, other))
+            }
+            Self::Leaf(_) => 0,
+        }
+    }
+}
+
+fn scheme(id: &str) -> &'static Scheme {
+    catalogue::scheme(id).unwrap()
+}
+
+fn rig(id: &str) -> Rig {
+    Rig::new(scheme(id), Settings::default())
+}
+
+/// Exponentiations of one member.
+fn cost(report: &Report, member: u32) -> u64 {
+    let meter: Meter = report.meter(MemberId(member).into());
+    meter.exponentiations()
+}
+
+/// Unicasts and broadcasts.
+fn messages(report: &Report) -> (u64, u64) {
+    let broadcasts =
+        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
+    (report.messages.len() as u64 - broadcasts, broadcasts)
+}
+
+/// Elements of 32 bytes: in each message, the longest byte string has them.
+fn elements_sent(report: &Report) -> u64 {
+    let longest = report.messages.iter().map(|message| {
+        let mut decoder = Decoder::new(&message.bytes);
+        let mut longest = 0;
+        while let Ok(kind) = decoder.datatype() {
+            if kind == Type::Bytes {
+                longest = decoder.bytes().unwrap().len().max(longest);
+            } else {
+                decoder.skip().unwrap();
+            }
+        }
+        longest as u64 / 32
+    });
+    longest.sum()
+}
