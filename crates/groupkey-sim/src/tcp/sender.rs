@@ -7,12 +7,11 @@
 
 mod recovery;
 
-use std::collections::VecDeque;
-
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::window::{Size, Window};
 use super::{Context, GaveUp, Range, Segment};
+use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 
 /// Added to a probe's timeout when more than one segment is out, and to a reordering timeout.
@@ -31,11 +30,13 @@ pub(crate) struct Sender {
     next: u64,
     /// End of what the application wrote.
     written: u64,
-    flight: VecDeque<Sent>,
+    flight: Fifo<Sent>,
     /// Of those in flight: marked lost, selectively acknowledged, and sent again.
     lost: u32,
     sacked: u32,
     resent: u32,
+    /// Where the last one begins that was selectively acknowledged, if any in flight was.
+    highest_sacked: u64,
     state: State,
     /// What was sent when the present state began; its acknowledgement ends the state.
     high: u64,
@@ -50,6 +51,8 @@ pub(crate) struct Sender {
     estimator: Estimator,
     /// The retransmission timeout with its present back-off.
     timeout: Duration,
+    /// What it was without back-off after the latest sample.
+    rounded: Duration,
     timer: Option<(Timer, Wait)>,
     /// When the oldest outstanding segment was first sent again.
     resending_since: Option<Time>,
@@ -165,10 +168,11 @@ impl Sender {
             unacknowledged: 0,
             next: 0,
             written: 0,
-            flight: VecDeque::new(),
+            flight: Fifo::new(),
             lost: 0,
             sacked: 0,
             resent: 0,
+            highest_sacked: 0,
             state: State::Open,
             high: 0,
             window: Window::new(profile.initial_window),
@@ -178,6 +182,7 @@ impl Sender {
             undo: None,
             doubting: false,
             timeout: profile.rounded(estimator.timeout()),
+            rounded: Duration::ZERO,
             estimator,
             timer: None,
             resending_since: None,
@@ -378,10 +383,9 @@ impl Sender {
             if self.known.contains(&range) {
                 continue;
             }
-            let range_ends = range.end;
             for index in 0..self.flight.len() {
                 let sent = &self.flight[index];
-                if sent.end > range_ends {
+                if sent.end > range.end {
                     break;
                 }
                 if sent.start >= range.start && !sent.sacked {
@@ -414,6 +418,7 @@ impl Sender {
             }
         }
         sent.sacked = true;
+        self.highest_sacked = self.highest_sacked.max(sent.start);
         self.sacked += 1;
         findings.sacks = true;
         findings.delivered += 1;
@@ -423,19 +428,19 @@ impl Sender {
         if !findings.advances {
             // A selective acknowledgement of data older than the last repeat of the head must not
             // put the timeout off.
-            if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.front()) {
+            if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.first()) {
                 findings.restart_timer = sacked < head.sent_at;
             }
             return;
         }
         self.unacknowledged = acknowledgement;
-        while let Some(&sent) = self.flight.front() {
+        while let Some(&sent) = self.flight.first() {
             if sent.end > acknowledgement {
                 let head = &mut self.flight[0];
                 head.start = head.start.max(acknowledgement);
                 break;
             }
-            self.flight.pop_front();
+            self.flight.drop_front();
             self.resent -= u32::from(sent.resent);
             self.lost -= u32::from(sent.lost);
             self.sacked -= u32::from(sent.sacked);
@@ -456,7 +461,7 @@ impl Sender {
             }
         }
         findings.restart_timer = true;
-        if self.flight.front().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
+        if self.flight.first().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
             self.resending_since = None;
         }
     }
@@ -475,7 +480,14 @@ impl Sender {
         };
         let floor = cx.profile.minimum_variance;
         self.estimator.sample(sample, floor, self.unacknowledged, self.next);
-        self.timeout = cx.profile.rounded(self.estimator.timeout()).min(cx.profile.maximum_timeout);
+        let exact = self.estimator.timeout();
+        // Mostly it is rounded to the same as before, and that is known without a division.
+        let is_known =
+            exact <= self.rounded && self.rounded.saturating_sub(exact) < cx.profile.tick;
+        if !is_known {
+            self.rounded = cx.profile.rounded(exact);
+        }
+        self.timeout = self.rounded.min(cx.profile.maximum_timeout);
     }
 
     /// Whether the outstanding probe's fate is known; a probe that repaired a loss costs window.
@@ -512,12 +524,14 @@ impl Sender {
         }
     }
 
+    /// Where the last segment in flight that was selectively acknowledged begins; where the first of
+    /// all does, if none was.
     fn highest_sacked(&self) -> u64 {
         if self.sacked == 0 {
-            return self.unacknowledged;
+            self.unacknowledged
+        } else {
+            self.highest_sacked.max(self.unacknowledged)
         }
-        let highest = self.flight.iter().rev().find(|sent| sent.sacked);
-        highest.map_or(self.unacknowledged, |sent| sent.start)
     }
 
     /// The segments in flight that lie within a stretch of the stream.
@@ -562,7 +576,7 @@ impl Sender {
 
     /// What remains of the retransmission timeout of the oldest segment.
     fn rest_of_timeout(&self, cx: &Context<'_>) -> Duration {
-        let since = self.flight.front().map_or(cx.now, |head| head.sent_at);
+        let since = self.flight.first().map_or(cx.now, |head| head.sent_at);
         (since + self.timeout).since(cx.now)
     }
 

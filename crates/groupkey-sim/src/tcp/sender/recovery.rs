@@ -126,7 +126,7 @@ impl Sender {
         }
         let allowed = self.rack.rtt + self.reordering_window();
         let mut longest = None;
-        for sent in &mut self.flight {
+        for sent in &mut *self.flight {
             if sent.sacked | (sent.lost & !sent.resent) | !self.rack.is_after(sent) {
                 continue;
             }
@@ -351,7 +351,7 @@ impl Sender {
 
     fn take_back(&mut self, unmark: bool) {
         if unmark {
-            for sent in &mut self.flight {
+            for sent in &mut *self.flight {
                 sent.lost = false;
             }
             self.lost = 0;
@@ -379,7 +379,7 @@ impl Sender {
     }
 
     fn any_resent(&self) -> bool {
-        self.resent > 0 || self.flight.front().is_some_and(|head| head.ever_resent)
+        self.resent > 0 || self.flight.first().is_some_and(|head| head.ever_resent)
     }
 
     pub(super) fn control_window(&mut self, findings: &Findings) {
