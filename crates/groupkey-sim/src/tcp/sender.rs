@@ -243,6 +243,7 @@ impl Sender {
         if self.next == self.written {
             return;
         }
+        let first = self.flight.is_empty();
         let mut sent = 0;
         while self.next < self.written && self.in_flight() < self.window.cwnd() {
             self.send_new(cx);
@@ -252,7 +253,10 @@ impl Sender {
             if self.reducing() {
                 self.window.count_sent(sent);
             }
-            self.schedule_probe(cx, false);
+            let put_off = first || matches!(self.timer, Some((Timer::Probe, _)));
+            if !self.schedule_probe(cx, false) && put_off {
+                self.rearm(cx);
+            }
         }
         self.note_window_use();
     }
@@ -277,9 +281,8 @@ impl Sender {
         let highest_sacked = self.highest_sacked();
         self.take_selective(cx, segment, &mut findings);
         self.take_cumulative(cx, acknowledgement, &mut findings);
-        if findings.late.is_some_and(|offset| offset < highest_sacked.max(self.highest_sacked())) {
-            self.rack.reordering_seen = true;
-        }
+        let highest_sacked = highest_sacked.max(self.highest_sacked());
+        self.rack.reordering_seen |= findings.late.is_some_and(|offset| offset < highest_sacked);
         self.take_round_trip(cx, &findings);
         self.end_probe(acknowledgement, &findings);
         let mut resend = Resend::Nothing;
@@ -334,7 +337,6 @@ impl Sender {
 
     fn send_new(&mut self, cx: &mut Context<'_>) {
         let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
-        let first = self.flight.is_empty();
         let (start, end) = (self.next, self.next + length);
         let segment = cx.send();
         segment.sequence = start;
@@ -350,9 +352,6 @@ impl Sender {
         });
         self.next = end;
         self.last_sent = cx.now;
-        if first || matches!(self.timer, Some((Timer::Probe, _))) {
-            self.rearm(cx);
-        }
     }
 
     fn note_window_use(&mut self) {

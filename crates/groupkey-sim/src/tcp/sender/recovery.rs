@@ -125,22 +125,24 @@ impl Sender {
             return None;
         }
         let allowed = self.rack.rtt + self.reordering_window();
-        let mut longest = None;
-        for sent in &mut *self.flight {
-            if sent.sacked | (sent.lost & !sent.resent) | !self.rack.is_after(sent) {
+        let Self { rack, flight, resent, lost, .. } = self;
+        // Whatever must wait must wait for some time.
+        let mut longest = Duration::ZERO;
+        for sent in flight.iter_mut() {
+            if sent.sacked | (sent.lost & !sent.resent) | !rack.is_after(sent) {
                 continue;
             }
             let elapsed = cx.now.since(sent.sent_at);
             if elapsed >= allowed {
-                self.resent -= u32::from(sent.resent);
-                self.lost += u32::from(!sent.lost);
+                *resent -= u32::from(sent.resent);
+                *lost += u32::from(!sent.lost);
                 sent.resent = false;
                 sent.lost = true;
             } else {
-                longest = longest.max(Some(allowed - elapsed));
+                longest = longest.max(allowed - elapsed);
             }
         }
-        longest
+        (longest > Duration::ZERO).then_some(longest)
     }
 
     fn reordering_window(&self) -> Duration {
