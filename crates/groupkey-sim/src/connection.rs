@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::ahead::Lead;
+use crate::fifo::Fifo;
 use crate::link::{Link, LinkProfile};
 use crate::mqtt::{Packet, Session};
 use crate::random::Stream;
@@ -39,7 +40,7 @@ pub(crate) struct Path {
     pub(crate) link: Link,
     /// Segments on the way to this end, in the order in which they arrive, and how many they are:
     /// what TCP has just sent, and no link has carried yet, lies behind them.
-    incoming: VecDeque<Segment>,
+    incoming: Fifo<Segment>,
     on_the_way: usize,
     /// When the first of them arrives.
     first: Due,
@@ -72,7 +73,7 @@ pub(crate) struct Step<'a, S> {
 }
 
 impl<S> Step<'_, S> {
-    const fn context<'c>(&'c self, out: &'c mut VecDeque<Segment>) -> Context<'c> {
+    const fn context<'c>(&'c self, out: &'c mut Fifo<Segment>) -> Context<'c> {
         Context { now: self.now, profile: self.profile, out }
     }
 
@@ -97,7 +98,7 @@ impl Connection {
             path: Path {
                 tcp: Endpoint::new(now, end, round_trip, profile),
                 link: Link::new(link, luck),
-                incoming: VecDeque::new(),
+                incoming: Fifo::new(),
                 on_the_way: 0,
                 first: Due::NEVER,
                 latest: Time::ZERO,
@@ -171,10 +172,10 @@ impl Connection {
         let (path, peer) = self.ends_from(side);
         path.on_the_way -= 1;
         let before = path.tcp.received();
-        if let Some(segment) = path.incoming.front().filter(|_| !closed) {
+        if let Some(segment) = path.incoming.first().filter(|_| !closed) {
             path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
         }
-        path.incoming.pop_front();
+        path.incoming.drop_front();
         path.first = path.first_due();
         let news = path.tcp.received() > before;
         self.transmit(side, step);
@@ -266,7 +267,7 @@ impl Connection {
             for superseded in &mut path.superseded {
                 coming.push((*superseded, Coming::Timer(side), superseded));
             }
-            for segment in &mut path.incoming {
+            for segment in &mut *path.incoming {
                 coming.push((segment.due, Coming::Segment(side), &mut segment.due));
             }
         }
@@ -338,7 +339,7 @@ impl Connection {
 
 impl Path {
     fn first_due(&self) -> Due {
-        match self.incoming.front() {
+        match self.incoming.first() {
             Some(segment) if self.on_the_way > 0 => segment.due,
             _ => Due::NEVER,
         }
@@ -347,12 +348,10 @@ impl Path {
     /// The last segment comes before those that arrive later.
     fn let_overtake(&mut self) {
         let last = self.on_the_way - 1;
-        let Some(segment) = self.incoming.get(last) else { return };
-        let earlier = self.incoming.iter().take(last).rev();
+        let segment = self.incoming.remove(last);
+        let earlier = self.incoming[..last].iter().rev();
         let place = last - earlier.take_while(|other| other.due > segment.due).count();
-        if let Some(segment) = self.incoming.remove(last) {
-            self.incoming.insert(place, segment);
-        }
+        self.incoming.insert(place, segment);
         self.first = self.first_due();
     }
 }

@@ -9,6 +9,7 @@ mod ahead;
 mod config;
 mod connection;
 mod events;
+mod fifo;
 pub mod group;
 mod link;
 mod mqtt;

@@ -12,11 +12,10 @@ mod window;
 
 pub use profile::TcpProfile;
 
-use std::collections::VecDeque;
-
 use receiver::Receiver;
 use sender::Sender;
 
+use crate::fifo::Fifo;
 use crate::time::{Due, Duration, Time};
 
 /// IPv4 header, TCP header and the timestamp option with its padding.
@@ -94,7 +93,7 @@ pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
     /// What is sent, behind what is on the way already.
-    pub(crate) out: &'a mut VecDeque<Segment>,
+    pub(crate) out: &'a mut Fifo<Segment>,
 }
 
 impl Context<'_> {
@@ -224,7 +223,7 @@ impl Endpoint {
             return;
         }
         let clock = cx.clock();
-        for segment in cx.out.range_mut(first..) {
+        for segment in &mut cx.out[first..] {
             segment.timestamp = clock;
             self.receiver.answers(cx.now);
             self.receiver.stamp(segment, cx.profile);

@@ -140,16 +140,14 @@ impl Receiver {
         }
         let floor = profile.delayed_acknowledgement;
         let delay = self.delay.min(srtt().max(floor).min(LONGEST_DELAY));
-        let due = profile.expiry(now, delay);
-        if self.due == Time::NEVER {
-            self.due = due;
-            return false;
-        }
         // About to expire anyway.
         if self.due.since(now).as_nanos() <= delay.as_nanos() / 4 {
             return true;
         }
-        self.due = self.due.min(due);
+        // A timer is never early.
+        if self.due > now + delay {
+            self.due = self.due.min(profile.expiry(now, delay));
+        }
         false
     }
 
@@ -220,6 +218,20 @@ impl Receiver {
     }
 
     fn set_aside(&mut self, range: Range) {
+        // Mostly it follows the last of what is beyond the gap.
+        match self.beyond.last_mut() {
+            Some(last) if last.end == range.start => {
+                last.end = range.end;
+                self.latest = *last;
+                return;
+            }
+            Some(last) if last.end > range.start => {}
+            _ => {
+                self.beyond.push(range);
+                self.latest = range;
+                return;
+            }
+        }
         let first = self.beyond.partition_point(|held| held.end < range.start);
         let last = self.beyond.partition_point(|held| held.start <= range.end);
         let mut merged = range;
@@ -243,7 +255,7 @@ impl Receiver {
     }
 
     fn close_gaps(&mut self) {
-        if self.beyond.is_empty() {
+        if self.beyond.first().is_none_or(|held| held.start > self.next) {
             return;
         }
         let reached = self.beyond.partition_point(|held| held.start <= self.next);
@@ -267,7 +279,9 @@ impl Receiver {
         if let Some(index) = latest {
             report.push(self.beyond[index]);
         }
-        for (index, held) in self.beyond.iter().enumerate() {
+        // No more than there is room for.
+        let most = 1 + report.blocks.len();
+        for (index, held) in self.beyond.iter().enumerate().take(most) {
             if latest != Some(index) {
                 report.push(*held);
             }

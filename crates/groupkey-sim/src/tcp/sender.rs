@@ -7,12 +7,11 @@
 
 mod recovery;
 
-use std::collections::VecDeque;
-
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::window::{Size, Window};
 use super::{Context, GaveUp, Range, Segment};
+use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 
 /// Added to a probe's timeout when more than one segment is out, and to a reordering timeout.
@@ -31,11 +30,13 @@ pub(crate) struct Sender {
     next: u64,
     /// End of what the application wrote.
     written: u64,
-    flight: VecDeque<Sent>,
+    flight: Fifo<Sent>,
     /// Of those in flight: marked lost, selectively acknowledged, and sent again.
     lost: u32,
     sacked: u32,
     resent: u32,
+    /// Where the last one begins that was selectively acknowledged, if any in flight was.
+    highest_sacked: u64,
     state: State,
     /// What was sent when the present state began; its acknowledgement ends the state.
     high: u64,
@@ -50,6 +51,8 @@ pub(crate) struct Sender {
     estimator: Estimator,
     /// The retransmission timeout with its present back-off.
     timeout: Duration,
+    /// What it was without back-off after the latest sample.
+    rounded: Duration,
     timer: Option<(Timer, Wait)>,
     /// When the oldest outstanding segment was first sent again.
     resending_since: Option<Time>,
@@ -165,10 +168,11 @@ impl Sender {
             unacknowledged: 0,
             next: 0,
             written: 0,
-            flight: VecDeque::new(),
+            flight: Fifo::new(),
             lost: 0,
             sacked: 0,
             resent: 0,
+            highest_sacked: 0,
             state: State::Open,
             high: 0,
             window: Window::new(profile.initial_window),
@@ -178,6 +182,7 @@ impl Sender {
             undo: None,
             doubting: false,
             timeout: profile.rounded(estimator.timeout()),
+            rounded: Duration::ZERO,
             estimator,
             timer: None,
             resending_since: None,
@@ -238,6 +243,7 @@ impl Sender {
         if self.next == self.written {
             return;
         }
+        let first = self.flight.is_empty();
         let mut sent = 0;
         while self.next < self.written && self.in_flight() < self.window.cwnd() {
             self.send_new(cx);
@@ -247,7 +253,10 @@ impl Sender {
             if self.reducing() {
                 self.window.count_sent(sent);
             }
-            self.schedule_probe(cx, false);
+            let put_off = first || matches!(self.timer, Some((Timer::Probe, _)));
+            if !self.schedule_probe(cx, false) && put_off {
+                self.rearm(cx);
+            }
         }
         self.note_window_use();
     }
@@ -272,9 +281,8 @@ impl Sender {
         let highest_sacked = self.highest_sacked();
         self.take_selective(cx, segment, &mut findings);
         self.take_cumulative(cx, acknowledgement, &mut findings);
-        if findings.late.is_some_and(|offset| offset < highest_sacked.max(self.highest_sacked())) {
-            self.rack.reordering_seen = true;
-        }
+        let highest_sacked = highest_sacked.max(self.highest_sacked());
+        self.rack.reordering_seen |= findings.late.is_some_and(|offset| offset < highest_sacked);
         self.take_round_trip(cx, &findings);
         self.end_probe(acknowledgement, &findings);
         let mut resend = Resend::Nothing;
@@ -329,7 +337,6 @@ impl Sender {
 
     fn send_new(&mut self, cx: &mut Context<'_>) {
         let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
-        let first = self.flight.is_empty();
         let (start, end) = (self.next, self.next + length);
         let segment = cx.send();
         segment.sequence = start;
@@ -345,9 +352,6 @@ impl Sender {
         });
         self.next = end;
         self.last_sent = cx.now;
-        if first || matches!(self.timer, Some((Timer::Probe, _))) {
-            self.rearm(cx);
-        }
     }
 
     fn note_window_use(&mut self) {
@@ -378,10 +382,9 @@ impl Sender {
             if self.known.contains(&range) {
                 continue;
             }
-            let range_ends = range.end;
             for index in 0..self.flight.len() {
                 let sent = &self.flight[index];
-                if sent.end > range_ends {
+                if sent.end > range.end {
                     break;
                 }
                 if sent.start >= range.start && !sent.sacked {
@@ -414,6 +417,7 @@ impl Sender {
             }
         }
         sent.sacked = true;
+        self.highest_sacked = self.highest_sacked.max(sent.start);
         self.sacked += 1;
         findings.sacks = true;
         findings.delivered += 1;
@@ -423,19 +427,19 @@ impl Sender {
         if !findings.advances {
             // A selective acknowledgement of data older than the last repeat of the head must not
             // put the timeout off.
-            if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.front()) {
+            if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.first()) {
                 findings.restart_timer = sacked < head.sent_at;
             }
             return;
         }
         self.unacknowledged = acknowledgement;
-        while let Some(&sent) = self.flight.front() {
+        while let Some(&sent) = self.flight.first() {
             if sent.end > acknowledgement {
                 let head = &mut self.flight[0];
                 head.start = head.start.max(acknowledgement);
                 break;
             }
-            self.flight.pop_front();
+            self.flight.drop_front();
             self.resent -= u32::from(sent.resent);
             self.lost -= u32::from(sent.lost);
             self.sacked -= u32::from(sent.sacked);
@@ -456,7 +460,7 @@ impl Sender {
             }
         }
         findings.restart_timer = true;
-        if self.flight.front().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
+        if self.flight.first().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
             self.resending_since = None;
         }
     }
@@ -475,7 +479,14 @@ impl Sender {
         };
         let floor = cx.profile.minimum_variance;
         self.estimator.sample(sample, floor, self.unacknowledged, self.next);
-        self.timeout = cx.profile.rounded(self.estimator.timeout()).min(cx.profile.maximum_timeout);
+        let exact = self.estimator.timeout();
+        // Mostly it is rounded to the same as before, and that is known without a division.
+        let is_known =
+            exact <= self.rounded && self.rounded.saturating_sub(exact) < cx.profile.tick;
+        if !is_known {
+            self.rounded = cx.profile.rounded(exact);
+        }
+        self.timeout = self.rounded.min(cx.profile.maximum_timeout);
     }
 
     /// Whether the outstanding probe's fate is known; a probe that repaired a loss costs window.
@@ -512,12 +523,14 @@ impl Sender {
         }
     }
 
+    /// Where the last segment in flight that was selectively acknowledged begins; where the first of
+    /// all does, if none was.
     fn highest_sacked(&self) -> u64 {
         if self.sacked == 0 {
-            return self.unacknowledged;
+            self.unacknowledged
+        } else {
+            self.highest_sacked.max(self.unacknowledged)
         }
-        let highest = self.flight.iter().rev().find(|sent| sent.sacked);
-        highest.map_or(self.unacknowledged, |sent| sent.start)
     }
 
     /// The segments in flight that lie within a stretch of the stream.
@@ -562,7 +575,7 @@ impl Sender {
 
     /// What remains of the retransmission timeout of the oldest segment.
     fn rest_of_timeout(&self, cx: &Context<'_>) -> Duration {
-        let since = self.flight.front().map_or(cx.now, |head| head.sent_at);
+        let since = self.flight.first().map_or(cx.now, |head| head.sent_at);
         (since + self.timeout).since(cx.now)
     }
 

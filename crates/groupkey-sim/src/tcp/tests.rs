@@ -64,10 +64,10 @@ impl Rig {
     }
 
     fn step(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_>)) {
-        let mut out = VecDeque::new();
+        let mut out = Fifo::new();
         let mut cx = Context { now: self.now, profile: &self.profile, out: &mut out };
         act(&mut self.ends[end], &mut cx);
-        for segment in out {
+        for &segment in out.iter() {
             let lost = self.losses.contains(&self.trace.len());
             let ms = self.now.as_nanos() / 1_000_000;
             self.trace.push((ms, end, segment.sequence, segment.length));
@@ -219,7 +219,7 @@ fn a_peer_that_never_answers_is_given_up() {
     rig.profile.give_up_after = Duration::from_secs(5);
     rig.write(CLIENT, 100);
     rig.run(4_900);
-    let mut out = VecDeque::new();
+    let mut out = Fifo::new();
     let deadline = rig.ends[CLIENT].deadline(&rig.profile);
     let mut cx = Context { now: deadline, profile: &rig.profile, out: &mut out };
     assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));

@@ -125,22 +125,24 @@ impl Sender {
             return None;
         }
         let allowed = self.rack.rtt + self.reordering_window();
-        let mut longest = None;
-        for sent in &mut self.flight {
-            if sent.sacked | (sent.lost & !sent.resent) | !self.rack.is_after(sent) {
+        let Self { rack, flight, resent, lost, .. } = self;
+        // Whatever must wait must wait for some time.
+        let mut longest = Duration::ZERO;
+        for sent in flight.iter_mut() {
+            if sent.sacked | (sent.lost & !sent.resent) | !rack.is_after(sent) {
                 continue;
             }
             let elapsed = cx.now.since(sent.sent_at);
             if elapsed >= allowed {
-                self.resent -= u32::from(sent.resent);
-                self.lost += u32::from(!sent.lost);
+                *resent -= u32::from(sent.resent);
+                *lost += u32::from(!sent.lost);
                 sent.resent = false;
                 sent.lost = true;
             } else {
-                longest = longest.max(Some(allowed - elapsed));
+                longest = longest.max(allowed - elapsed);
             }
         }
-        longest
+        (longest > Duration::ZERO).then_some(longest)
     }
 
     fn reordering_window(&self) -> Duration {
@@ -351,7 +353,7 @@ impl Sender {
 
     fn take_back(&mut self, unmark: bool) {
         if unmark {
-            for sent in &mut self.flight {
+            for sent in &mut *self.flight {
                 sent.lost = false;
             }
             self.lost = 0;
@@ -379,7 +381,7 @@ impl Sender {
     }
 
     fn any_resent(&self) -> bool {
-        self.resent > 0 || self.flight.front().is_some_and(|head| head.ever_resent)
+        self.resent > 0 || self.flight.first().is_some_and(|head| head.ever_resent)
     }
 
     pub(super) fn control_window(&mut self, findings: &Findings) {
