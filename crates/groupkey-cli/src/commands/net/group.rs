@@ -106,7 +106,8 @@ pub(crate) struct GroupArguments {
     max_in_flight: Option<u16>,
 }
 
-/// A simulated group of this size takes about a gigabyte; a broadcast of its whole key tree, minutes.
+/// A simulated group of this size takes about a gigabyte, and some seconds where its whole key tree is
+/// broadcast.
 const MOST_MEMBERS: i64 = 100_000;
 
 /// More runs than this in one command are taken for a slip of the keyboard.

@@ -4,6 +4,7 @@
 //!
 //! Message `Enroll` (confidential): `slot, individual key`.
 
+use alloc::borrow::Cow;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -210,6 +211,15 @@ impl Roster {
     /// The individual key of an occupied slot, stored or derived.
     pub(crate) fn individual_key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
         self.keys.key(cx, slot)
+    }
+
+    /// The same; `derive` as in [`Context::derive`].
+    pub(crate) fn individual_key_by(
+        &self,
+        slot: u32,
+        derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
+    ) -> Cow<'_, Key> {
+        self.keys.key_by(slot, derive)
     }
 
     /// The stored individual key of an occupied slot.

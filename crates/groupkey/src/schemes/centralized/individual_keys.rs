@@ -2,6 +2,7 @@
 //! derived from one master key whenever one is needed. The second needs the same key material for
 //! ten members and for ten thousand. A slot that is used again gets a new key either way.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -56,15 +57,24 @@ impl IndividualKeys {
 
     /// The key of an occupied slot.
     pub(crate) fn key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
+        self.key_by(slot, |master, label, context| cx.derive(master, label, context)).into_owned()
+    }
+
+    /// The same; `derive` as in [`Context::derive`].
+    pub(crate) fn key_by(
+        &self,
+        slot: u32,
+        derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
+    ) -> Cow<'_, Key> {
         match self {
             Self::Derived { master, predecessors } => {
                 let master = master.as_ref().expect("no slot is occupied before the first issue");
                 let mut context = [0; 8];
                 context[..4].copy_from_slice(&slot.to_be_bytes());
                 context[4..].copy_from_slice(&predecessors[slot as usize].to_be_bytes());
-                cx.derive(master, "groupkey individual key", &context)
+                Cow::Owned(derive(master, "groupkey individual key", &context))
             }
-            Self::Stored(keys) => keys[slot as usize].clone(),
+            Self::Stored(keys) => Cow::Borrowed(&keys[slot as usize]),
         }
     }
 

@@ -35,10 +35,11 @@
 //! the root with one child, that child becomes the root with a new key: 1 wrapped key.
 //!
 //! Keys held: controller n individual keys, one per key node and the group key; with parameter
-//! `derived` a master key in the place of those of the tree, at one derivation per key node in a
-//! creation, and later one for each use of a key (see `key_store`): in `lkh-group` an add takes
-//! 3p, a removal 2d·h - d - 1, with d = 2 one less and 4(h - 1) - 1, and one for the root key each.
-//! Messages and members are the same. Member: at most h + 2.
+//! `derived` three keys: a master key in the place of those of the tree and one in the place of the
+//! individual ones, at one derivation per member and key node in a creation, and later one for each
+//! use of a key (see `key_store`): in `lkh-group` an add takes 3p + 1, a removal 2d·h - 2, with
+//! d = 2 4(h - 1), and one for the root key each. Messages and members are the same. Member: at most
+//! h + 2.
 //!
 //! Profiles: `published` has degree 2, uses the root key as group key, computes the wraps of
 //! `lkh-key` for every member anew, sends an add as one unicast and one broadcast and the messages
@@ -51,12 +52,11 @@
 //! wrapped keys alone (see `whole_tree`). A key node without a second child has no key (see
 //! `key_tree`).
 //!
-//! What a derived store gives up: whoever takes the master key has the tree's keys of all epochs,
-//! past ones included. Nobody else gains anything; the claims are about members.
+//! What a derived store gives up: whoever takes the master keys has the keys of all epochs, past
+//! ones included. Nobody else gains anything; the claims are about members.
 //!
 //! Deviations: a member that missed rekeys asks for its path; a batch looks the same in all three
-//! strategies; individual keys are never derived, so that a derived store holds n + 2 keys; a node
-//! that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
+//! strategies; a node that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
 //! `lkh-key` once per path node to those whose lowest new key it is, which is here one message to
 //! each sibling subtree.
 
@@ -186,7 +186,7 @@ impl Controller {
     }
 
     fn with_keys(keys: KeyStore, strategy: Strategy, profile: Profile, degree: u32) -> Self {
-        let (group, tree) = (ServedGroup::default(), keys.tree(degree));
+        let (group, tree) = (keys.group(), keys.tree(degree));
         Self { strategy, profile, group, tree, keys }
     }
 
@@ -429,14 +429,11 @@ impl Controller {
             return;
         }
         let changed = if operation == Operation::Create { 0 } else { slot };
+        let leaf = Node::leaf(slot);
+        let kek = self.key(cx, leaf);
         let mut draft = self.draft(cx, to, operation, BUNDLES, changed);
         draft.array(1);
-        self.bundle(
-            &mut draft,
-            Node::leaf(slot),
-            self.group.roster.key(slot),
-            self.tree.path(slot),
-        );
+        self.bundle(&mut draft, leaf, &kek, self.tree.path(slot));
         draft.send();
     }
 

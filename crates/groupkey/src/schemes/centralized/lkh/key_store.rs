@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::schemes::centralized::enrolment::Roster;
+use crate::schemes::centralized::key_server::ServedGroup;
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::secret::Key;
 
@@ -38,6 +39,14 @@ impl KeyStore {
             Self::Derived { master: Key::default(), versions: Vec::new() }
         } else {
             Self::Stored
+        }
+    }
+
+    /// Members whose individual keys are kept as those of the tree are.
+    pub(super) fn group(&self) -> ServedGroup {
+        match self {
+            Self::Derived { .. } => ServedGroup::with_derived_keys(),
+            Self::Stored => ServedGroup::default(),
         }
     }
 
@@ -111,7 +120,8 @@ impl KeyStore {
         derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
     ) -> Cow<'a, Key> {
         match self {
-            Self::Derived { master, versions } if node.level > 0 && !tree.stores_keys() => {
+            _ if node.level == 0 => roster.individual_key_by(node.index, derive),
+            Self::Derived { master, versions } if !tree.stores_keys() => {
                 let version = versions.get(usize::from(node.level) - 1);
                 let version = version.and_then(|level| level.get(node.index as usize));
                 let derive = |label, context: &[u8]| derive(master, label, context);
