@@ -175,7 +175,7 @@ impl Connection {
         if let Some(segment) = path.incoming.first().filter(|_| !closed) {
             path.tcp.receive(&mut step.context(&mut peer.incoming), segment);
         }
-        path.incoming.drop_front();
+        path.incoming.drop_front(1);
         path.first = path.first_due();
         let news = path.tcp.received() > before;
         self.transmit(side, step);

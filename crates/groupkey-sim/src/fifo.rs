@@ -24,10 +24,10 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
-    /// Drops the front, if there is one.
+    /// Drops so many at the front, or all there are.
     #[inline]
-    pub(crate) fn drop_front(&mut self) {
-        self.first += 1;
+    pub(crate) fn drop_front(&mut self, number: usize) {
+        self.first += number;
         if self.first >= self.items.len() {
             self.items.clear();
             self.first = 0;
@@ -97,8 +97,9 @@ mod tests {
                     queue.push_back(turn);
                 }
                 7..14 => {
-                    fifo.drop_front();
-                    queue.pop_front();
+                    let number = turn as usize % 3;
+                    fifo.drop_front(number);
+                    queue.drain(..number.min(queue.len()));
                 }
                 14 if !queue.is_empty() => {
                     let place = turn as usize % queue.len();

@@ -382,45 +382,42 @@ impl Sender {
             if self.known.contains(&range) {
                 continue;
             }
-            for index in 0..self.flight.len() {
-                let sent = &self.flight[index];
-                if sent.end > range.end {
-                    break;
-                }
-                if sent.start >= range.start && !sent.sacked {
-                    self.take_sacked(cx, index, findings);
-                }
-            }
+            self.take_sacked(cx.now, range, findings);
         }
         self.known = segment.selective.blocks;
     }
 
-    fn take_sacked(&mut self, cx: &Context<'_>, index: usize, findings: &mut Findings) {
-        let sent = self.flight[index];
-        if sent.sacked {
-            return;
-        }
-        self.advance_rack(cx, &sent);
-        if !sent.ever_resent {
-            findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
-            findings.original |= sent.end <= self.high;
-            findings.first_sacked.get_or_insert(sent.sent_at);
-            findings.last_sacked = Some(sent.sent_at);
-        }
-        let sent = &mut self.flight[index];
-        if sent.lost {
-            sent.lost = false;
-            self.lost -= 1;
-            if sent.resent {
-                sent.resent = false;
-                self.resent -= 1;
+    /// What lies within a stretch of the stream has arrived.
+    fn take_sacked(&mut self, now: Time, range: Range, findings: &mut Findings) {
+        let least = self.estimator.min_rtt();
+        for sent in self.flight.iter_mut() {
+            if sent.end > range.end {
+                break;
             }
+            if sent.sacked || sent.start < range.start {
+                continue;
+            }
+            self.rack.advance(now, sent, least);
+            if !sent.ever_resent {
+                findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
+                findings.original |= sent.end <= self.high;
+                findings.first_sacked.get_or_insert(sent.sent_at);
+                findings.last_sacked = Some(sent.sent_at);
+            }
+            if sent.lost {
+                sent.lost = false;
+                self.lost -= 1;
+                if sent.resent {
+                    sent.resent = false;
+                    self.resent -= 1;
+                }
+            }
+            sent.sacked = true;
+            self.highest_sacked = self.highest_sacked.max(sent.start);
+            self.sacked += 1;
+            findings.sacks = true;
+            findings.delivered += 1;
         }
-        sent.sacked = true;
-        self.highest_sacked = self.highest_sacked.max(sent.start);
-        self.sacked += 1;
-        findings.sacks = true;
-        findings.delivered += 1;
     }
 
     fn take_cumulative(&mut self, cx: &Context<'_>, acknowledgement: u64, findings: &mut Findings) {
@@ -433,13 +430,14 @@ impl Sender {
             return;
         }
         self.unacknowledged = acknowledgement;
-        while let Some(&sent) = self.flight.first() {
+        let least = self.estimator.min_rtt();
+        let mut arrived = 0;
+        for sent in self.flight.iter_mut() {
             if sent.end > acknowledgement {
-                let head = &mut self.flight[0];
-                head.start = head.start.max(acknowledgement);
+                sent.start = sent.start.max(acknowledgement);
                 break;
             }
-            self.flight.drop_front();
+            arrived += 1;
             self.resent -= u32::from(sent.resent);
             self.lost -= u32::from(sent.lost);
             self.sacked -= u32::from(sent.sacked);
@@ -455,10 +453,11 @@ impl Sender {
                 findings.delivered += 1;
                 // An echo older than the repeat acknowledges the original.
                 if !sent.ever_resent || findings.echo >= milliseconds(sent.sent_at) {
-                    self.advance_rack(cx, &sent);
+                    self.rack.advance(cx.now, sent, least);
                 }
             }
         }
+        self.flight.drop_front(arrived);
         findings.restart_timer = true;
         if self.flight.first().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
             self.resending_since = None;
@@ -506,20 +505,6 @@ impl Sender {
             self.keep_open();
         } else if !findings.advances && !findings.carries_data && !findings.sacks {
             self.probe = None;
-        }
-    }
-
-    fn advance_rack(&mut self, cx: &Context<'_>, sent: &Sent) {
-        let rtt = cx.now.since(sent.sent_at);
-        if sent.ever_resent && rtt < self.estimator.min_rtt() {
-            // Faster than any round trip: the original was acknowledged.
-            return;
-        }
-        self.rack.advanced = true;
-        self.rack.rtt = rtt;
-        if !self.rack.is_after(sent) {
-            self.rack.sent_at = sent.sent_at;
-            self.rack.end = sent.end;
         }
     }
 
@@ -585,6 +570,21 @@ impl Sender {
 }
 
 impl Rack {
+    /// Notes that a segment has arrived; `least` is the least round trip that was ever seen.
+    fn advance(&mut self, now: Time, sent: &Sent, least: Duration) {
+        let rtt = now.since(sent.sent_at);
+        if sent.ever_resent && rtt < least {
+            // Faster than any round trip: the original was acknowledged.
+            return;
+        }
+        self.advanced = true;
+        self.rtt = rtt;
+        if !self.is_after(sent) {
+            self.sent_at = sent.sent_at;
+            self.end = sent.end;
+        }
+    }
+
     /// Whether the latest arrival was sent after `sent`.
     fn is_after(&self, sent: &Sent) -> bool {
         (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))

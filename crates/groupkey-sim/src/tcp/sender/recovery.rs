@@ -129,7 +129,14 @@ impl Sender {
         // Whatever must wait must wait for some time.
         let mut longest = Duration::ZERO;
         for sent in flight.iter_mut() {
-            if sent.sacked | (sent.lost & !sent.resent) | !rack.is_after(sent) {
+            if !rack.is_after(sent) {
+                if sent.ever_resent {
+                    continue;
+                }
+                // All that follows was sent later still, be it for the first time or again.
+                break;
+            }
+            if sent.sacked | (sent.lost & !sent.resent) {
                 continue;
             }
             let elapsed = cx.now.since(sent.sent_at);
