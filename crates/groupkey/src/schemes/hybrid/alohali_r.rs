@@ -38,8 +38,8 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::hybrid::distributor::{self, GROUP_KEY};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
-use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -73,8 +73,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
-    /// It hands the group key to subgroup controllers as IGKMP's does.
-    igkmp: igkmp::Controller,
+    distributor: distributor::Controller,
 }
 
 /// A subgroup's controller.
@@ -95,9 +94,6 @@ pub struct Member {
     area_key: Option<Key>,
 }
 
-/// Carries the group key to a subgroup's controller, as in IGKMP.
-const GROUP_KEY: u8 = 0;
-
 /// Hands a member the area key; a kind beside those of every enrolment.
 const AREA_KEY: u8 = 2;
 
@@ -111,7 +107,7 @@ const REQUEST: u8 = 3;
 impl Controller {
     /// A controller without members, for so many subgroups.
     pub fn new(subgroups: u32) -> Self {
-        Self { igkmp: igkmp::Controller::new(subgroups) }
+        Self { distributor: distributor::Controller::new(subgroups) }
     }
 }
 
@@ -119,19 +115,19 @@ impl DomainServer for Controller {
     const CHANGES: bool = false;
 
     fn domain(&self) -> &Domain {
-        self.igkmp.domain()
+        self.distributor.domain()
     }
 
     fn domain_mut(&mut self) -> &mut Domain {
-        self.igkmp.domain_mut()
+        self.distributor.domain_mut()
     }
 
     fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
-        self.igkmp.change(cx, change);
+        self.distributor.change(cx, change);
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        self.igkmp.period(cx)
+        self.distributor.period(cx)
     }
 }
 
@@ -141,11 +137,11 @@ impl Party for Controller {
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.igkmp.group_key()
+        self.distributor.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        self.igkmp.footprint()
+        self.distributor.footprint()
     }
 }
 

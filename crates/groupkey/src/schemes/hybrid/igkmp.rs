@@ -43,12 +43,13 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::hybrid::area::{Area, REQUEST};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, open_key};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 pub use crate::schemes::hybrid::area::Member;
+pub use crate::schemes::hybrid::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -73,67 +74,10 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// The controller.
-#[derive(Debug)]
-pub struct Controller {
-    pub(super) domain: Domain,
-}
-
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
     pub(super) area: Area,
-}
-
-/// Carries the group key to a subgroup's controller.
-const GROUP_KEY: u8 = 0;
-
-impl Controller {
-    /// A controller without members, for so many subgroups.
-    pub fn new(subgroups: u32) -> Self {
-        Self { domain: Domain::new(subgroups) }
-    }
-}
-
-impl DomainServer for Controller {
-    fn domain(&self) -> &Domain {
-        &self.domain
-    }
-
-    fn domain_mut(&mut self) -> &mut Domain {
-        &mut self.domain
-    }
-
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
-        let group_key = cx.random_key();
-        self.domain.enter_next(cx, group_key.clone());
-        let epoch = self.domain.epoch();
-        for station in self.domain.stations() {
-            self.domain
-                .draft(cx, station, change, GROUP_KEY)
-                .wrapped(&station.key, epoch, 0, [&group_key])
-                .send();
-        }
-    }
-
-    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        self.change(cx, &Change::period());
-        Ok(())
-    }
-}
-
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        domain::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.domain.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.domain.key_bytes(), temporary: Key::BYTES }
-    }
 }
 
 impl SubgroupController {

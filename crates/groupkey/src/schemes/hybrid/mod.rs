@@ -3,6 +3,7 @@
 pub mod alohali_r;
 pub(crate) mod area;
 pub mod dep;
+pub(crate) mod distributor;
 pub(crate) mod domain;
 pub mod igkmp;
 pub mod iolus;

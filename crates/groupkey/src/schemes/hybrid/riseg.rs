@@ -57,13 +57,15 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::relay::{Letter, Line, Link, REQUEST};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
+
+pub use crate::schemes::hybrid::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -88,12 +90,6 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// The controller.
-#[derive(Debug)]
-pub struct Controller {
-    domain: Domain,
-}
-
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -117,59 +113,8 @@ struct Sum {
     sum: Key,
 }
 
-/// Carries the group key to a subgroup's controller.
-const GROUP_KEY: u8 = 0;
-
 /// The last member confirms: the key (published), or the sum of all tags (sound).
 const CONFIRMATION: u8 = 3;
-
-impl Controller {
-    /// A controller without members, for so many subgroups.
-    pub fn new(subgroups: u32) -> Self {
-        Self { domain: Domain::new(subgroups) }
-    }
-}
-
-impl DomainServer for Controller {
-    fn domain(&self) -> &Domain {
-        &self.domain
-    }
-
-    fn domain_mut(&mut self) -> &mut Domain {
-        &mut self.domain
-    }
-
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
-        let group_key = cx.random_key();
-        self.domain.enter_next(cx, group_key.clone());
-        let epoch = self.domain.epoch();
-        for station in self.domain.stations() {
-            self.domain
-                .draft(cx, station, change, GROUP_KEY)
-                .wrapped(&station.key, epoch, 0, [&group_key])
-                .send();
-        }
-    }
-
-    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        self.change(cx, &Change::period());
-        Ok(())
-    }
-}
-
-impl Party for Controller {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        domain::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.domain.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.domain.key_bytes(), temporary: Key::BYTES }
-    }
-}
 
 impl SubgroupController {
     /// A controller of a subgroup without members.

@@ -41,12 +41,15 @@ use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
 use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
+
+pub use crate::schemes::hybrid::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -55,10 +58,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     source: "Son, Lee and Seo 2010",
     parameters: &[SUBGROUPS, SIBLINGS],
     parties: Parties::Hybrid {
-        controller: |configuration| {
-            // The sink does what IGKMP's controller does: it draws the group key for the subtrees.
-            Box::new(igkmp::Controller::new(configuration.value(SUBGROUPS.name)))
-        },
+        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(id, configuration.value(SIBLINGS.name)))
         },
@@ -96,9 +96,6 @@ pub struct Member {
     /// TK.
     subtree_key: Key,
 }
-
-/// Carries the group key to a subgroup's controller, as in IGKMP.
-const GROUP_KEY: u8 = 0;
 
 /// Carries all that a member needs under its individual key.
 const KEYS: u8 = 0;
