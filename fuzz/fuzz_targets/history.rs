@@ -35,6 +35,7 @@ fuzz_target!(|input: Input| {
     let mut history = History {
         rig: Rig::new(scheme, settings),
         members: (0..size).collect(),
+        apart: BTreeSet::new(),
         asleep: BTreeSet::new(),
         next_id: size,
         keys: HashSet::new(),
@@ -48,8 +49,12 @@ fuzz_target!(|input: Input| {
             Move::Batch(joining, leaving, place) if can(Operation::Batch) => {
                 history.batch(joining % 4, leaving % 4, place);
             }
+            Move::Merge => history.merge(),
+            Move::Partition(count, place) if can(Operation::Partition) => {
+                history.partition(count, place);
+            }
             Move::Rekey if can(Operation::Rekey) => history.rekey(),
-            Move::Batch(..) | Move::Rekey => {}
+            Move::Batch(..) | Move::Partition(..) | Move::Rekey => {}
             Move::Remove(place) if can(Operation::Remove) => history.remove(place),
             Move::Add | Move::Remove(_) => {}
             // Without a controller, who is asleep can hold up the group.
@@ -73,6 +78,8 @@ struct Input {
 enum Step {
     Add,
     Batch(u8, u8, u16),
+    Merge,
+    Partition(u8, u16),
     Rekey,
     Remove(u16),
     Sleep(u16),
@@ -84,6 +91,8 @@ impl From<Step> for Move {
         match step {
             Step::Add => Self::Add,
             Step::Batch(joining, leaving, place) => Self::Batch(joining, leaving, place),
+            Step::Merge => Self::Merge,
+            Step::Partition(count, place) => Self::Partition(count, place),
             Step::Rekey => Self::Rekey,
             Step::Remove(place) => Self::Remove(place),
             Step::Sleep(place) => Self::Sleep(place),
@@ -95,6 +104,8 @@ impl From<Step> for Move {
 struct History {
     rig: Rig,
     members: BTreeSet<u32>,
+    /// Those who go on by themselves.
+    apart: BTreeSet<u32>,
     asleep: BTreeSet<u32>,
     next_id: u32,
     keys: HashSet<[u8; 16]>,
@@ -137,6 +148,33 @@ impl History {
             self.members.remove(&leaver);
             self.asleep.remove(&leaver);
         }
+        self.check();
+    }
+
+    fn partition(&mut self, count: u8, place: u16) {
+        let splittable = self.members.len().saturating_sub(3);
+        if splittable == 0 || !self.apart.is_empty() {
+            return;
+        }
+        let count = 2 + usize::from(count) % splittable;
+        let start = usize::from(place) % self.members.len();
+        let apart: Vec<_> = self.members.iter().cycle().skip(start).take(count).copied().collect();
+        self.rig.partition(&apart).expect("partition");
+        self.apart = apart.into_iter().collect();
+        self.members = self.members.difference(&self.apart).copied().collect();
+        for _ in 0..2 {
+            self.check();
+            self.rig.change_sides();
+            std::mem::swap(&mut self.members, &mut self.apart);
+        }
+    }
+
+    fn merge(&mut self) {
+        if self.apart.is_empty() {
+            return;
+        }
+        self.rig.merge().expect("merge");
+        self.members.append(&mut self.apart);
         self.check();
     }
 

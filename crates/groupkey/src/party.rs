@@ -13,8 +13,12 @@
 //!   concerned gets in the same order (view synchrony), the new member included; each knows from
 //!   its state whether it is the one to act.
 //!
-//! [`Command::Rekey`] goes to the controller; in hybrid schemes it goes to every party, as clocks do,
-//! and who has no part in it does nothing.
+//! [`Command::Rekey`] goes to the controller; in hybrid and distributed schemes it goes to every party,
+//! as clocks do, and who has no part in it does nothing.
+//!
+//! A distributed group whose members lose sight of each other falls into parts. Each member gets
+//! [`Command::Partition`] with those out of its reach, and every part goes on by itself; when two parts
+//! see each other again, all members of both get [`Command::Merge`].
 //!
 //! What must be true when an operation has settled is the scheme's [`Law`](crate::catalogue::Law).
 
@@ -86,6 +90,16 @@ pub enum Command<'a> {
         /// To this one.
         last: Epoch,
     },
+    /// Our part of the group and another one see each other again. All members of both parts get
+    /// this, each with the members of the other part.
+    Merge {
+        /// The members of the other part, in any order, but the same for all who get it.
+        members: &'a [MemberId],
+        /// The epoch that this leads to, later than those of both parts.
+        epoch: Epoch,
+    },
+    /// These members are out of reach: go on without them. They may go on by themselves.
+    Partition(&'a [MemberId]),
     /// A new period begins: change the key though nobody comes or goes.
     Rekey,
     /// Evict a member.
@@ -117,6 +131,10 @@ pub enum Operation {
     Grant = 7,
     /// A message's key goes around.
     Send = 8,
+    /// Two parts of a group come together.
+    Merge = 9,
+    /// A part of a group goes on by itself.
+    Partition = 10,
 }
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
@@ -144,6 +162,8 @@ impl Operation {
             Self::Rekey => "rekey",
             Self::Grant => "grant",
             Self::Send => "send",
+            Self::Merge => "merge",
+            Self::Partition => "partition",
         }
     }
 
@@ -158,6 +178,8 @@ impl Operation {
             6 => Some(Self::Rekey),
             7 => Some(Self::Grant),
             8 => Some(Self::Send),
+            9 => Some(Self::Merge),
+            10 => Some(Self::Partition),
             _ => None,
         }
     }

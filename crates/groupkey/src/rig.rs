@@ -65,6 +65,8 @@ pub struct Rig {
     latest: BTreeMap<(PartyId, PartyId), u64>,
     seats: BTreeMap<PartyId, Seat>,
     current: BTreeSet<MemberId>,
+    /// Members that are out of the others' reach and go on by themselves.
+    apart: BTreeSet<MemberId>,
     report: Report,
     deployment: Vec<Sent>,
 }
@@ -156,6 +158,7 @@ impl Rig {
             latest: BTreeMap::new(),
             seats,
             current: BTreeSet::new(),
+            apart: BTreeSet::new(),
             report: Report::default(),
             deployment: Vec::new(),
         }
@@ -244,6 +247,38 @@ impl Rig {
         self.settle()
     }
 
+    /// Splits the group in two. These members go on by themselves, and the others too; the rig's other
+    /// operations concern the others.
+    pub fn partition(&mut self, apart: &[u32]) -> Result<Report, RigError> {
+        let apart: BTreeSet<_> = apart.iter().copied().map(MemberId).collect();
+        let rest: BTreeSet<_> = self.current.difference(&apart).copied().collect();
+        self.begin();
+        self.apart = apart.clone();
+        let (out_of_reach, others) = (Vec::from_iter(apart.clone()), Vec::from_iter(rest.clone()));
+        self.command(Command::Partition(&out_of_reach), &rest)?;
+        self.command(Command::Partition(&others), &apart)?;
+        self.current = rest;
+        self.settle()
+    }
+
+    /// Turns to the part of the group that went on by itself; the one that was in hand is apart now.
+    pub fn change_sides(&mut self) {
+        core::mem::swap(&mut self.current, &mut self.apart);
+    }
+
+    /// Brings the two parts of the group together again.
+    pub fn merge(&mut self) -> Result<Report, RigError> {
+        let epoch = self.latest_epoch().next();
+        self.begin();
+        let (current, apart) = (self.current.clone(), core::mem::take(&mut self.apart));
+        for (part, other) in [(&current, &apart), (&apart, &current)] {
+            let members = &Vec::from_iter(other.clone())[..];
+            self.command(Command::Merge { members, epoch }, part)?;
+        }
+        self.current.extend(apart);
+        self.settle()
+    }
+
     /// Lets a member miss everything from now on.
     pub fn sleep(&mut self, member: u32) {
         self.seat(member).standing = Standing::Asleep;
@@ -267,7 +302,7 @@ impl Rig {
             && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
         let mut agreed: Option<(Epoch, &Key)> = None;
         let mut held = Vec::new();
-        for (&id, seat) in self.seats.iter().filter(|(_, seat)| seat.standing == Standing::Awake) {
+        for (&id, seat) in self.seats.iter().filter(|&(&id, seat)| self.is_at_hand(id, seat)) {
             match self.held_key(seat) {
                 Some(own) => held.push((id, own)),
                 None if hybrid && !matches!(id, PartyId::Member(_)) => {}
@@ -530,7 +565,9 @@ impl Rig {
                 .filter(|&(&id, seat)| {
                     let overhears =
                         seat.standing == Standing::Former && message.channel == Channel::Open;
-                    id != from && (overhears || seat.receives(id, message.to))
+                    let receives =
+                        seat.receives(id, message.to) && self.is_apart(id) == self.is_apart(from);
+                    id != from && (overhears || receives)
                 })
                 .map(|(&id, _)| id)
                 .collect();
@@ -551,6 +588,20 @@ impl Rig {
                 }));
             }
         }
+    }
+
+    /// Whether a party is awake and in the part of the group that is in hand.
+    fn is_at_hand(&self, id: PartyId, seat: &Seat) -> bool {
+        seat.standing == Standing::Awake && !self.is_apart(id)
+    }
+
+    fn is_apart(&self, id: PartyId) -> bool {
+        matches!(id, PartyId::Member(member) if self.apart.contains(&member))
+    }
+
+    fn latest_epoch(&self) -> Epoch {
+        let keys = self.seats.values().filter_map(|seat| seat.party.group_key());
+        keys.map(|(epoch, _)| epoch).max().unwrap_or_default()
     }
 
     fn seat(&mut self, member: u32) -> &mut Seat {
@@ -656,6 +707,10 @@ pub enum Move {
     Add,
     /// So many new members join and so many at a place leave, in one change, if the scheme can.
     Batch(u8, u8, u16),
+    /// The two parts of the group come together, if it was split.
+    Merge,
+    /// So many members from this place on go on by themselves, if the scheme can and the group is whole.
+    Partition(u8, u16),
     /// A new period begins, if the scheme has periods.
     Rekey,
     /// The current member at this place (modulo their number) leaves.

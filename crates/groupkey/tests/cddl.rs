@@ -130,6 +130,10 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
     if can(Operation::Rekey) {
         take(rig.rekey());
     }
+    if can(Operation::Partition) {
+        take(rig.partition(&[1, 2, 6]));
+        take(rig.merge());
+    }
     if can(Operation::Batch) {
         take(rig.batch(&[800, 801, 802], &[0, 2]));
         take(rig.batch(&[], &[4]));

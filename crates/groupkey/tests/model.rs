@@ -47,8 +47,10 @@ fn hundreds_of_operations_at_many_sizes() {
         let sizes = if scheme.class == Class::Distributed { &SIZES[..6] } else { &SIZES[..] };
         for &size in sizes {
             let moves: Vec<_> = (0..40u16)
-                .map(|i| match (u32::from(i) * 7 + size) % 7 {
+                .map(|i| match (u32::from(i) * 7 + size) % 9 {
                     0 | 3 => Move::Add,
+                    7 => Move::Partition(i as u8, i * 5),
+                    8 => Move::Merge,
                     1 => Move::Remove(i * 31),
                     2 => Move::Remove(i * 17 + 1),
                     4 => Move::Batch(i as u8 % 4, i as u8 % 3, i * 11),
@@ -224,6 +226,8 @@ fn any_move() -> impl Strategy<Value = Move> {
         4 => Just(Move::Add),
         4 => any::<u16>().prop_map(Move::Remove),
         2 => (0u8..4, 0u8..4, any::<u16>()).prop_map(|(join, leave, at)| Move::Batch(join, leave, at)),
+        1 => Just(Move::Merge),
+        1 => (any::<u8>(), any::<u16>()).prop_map(|(count, at)| Move::Partition(count, at)),
         1 => Just(Move::Rekey),
         1 => any::<u16>().prop_map(Move::Sleep),
         1 => Just(Move::Wake),
@@ -247,6 +251,8 @@ struct History {
     rig: Rig,
     scheme: &'static Scheme,
     members: BTreeSet<u32>,
+    /// Those who go on by themselves.
+    apart: BTreeSet<u32>,
     asleep: BTreeSet<u32>,
     next_id: u32,
     keys: HashSet<[u8; 16]>,
@@ -264,6 +270,7 @@ impl History {
             rig: Rig::new(scheme, settings),
             scheme,
             members: (0..size).collect(),
+            apart: BTreeSet::new(),
             asleep: BTreeSet::new(),
             next_id: size,
             keys: HashSet::new(),
@@ -275,13 +282,15 @@ impl History {
         for (step, &action) in moves.iter().enumerate() {
             history.act(action).map_err(|error| format!("move {step}, {action:?}: {error}"))?;
         }
-        Ok(())
+        history.merge().map_err(|error| format!("merge at the end: {error}"))
     }
 
     fn act(&mut self, action: Move) -> Result<(), String> {
         match action {
             Move::Add => self.add(),
             Move::Batch(joining, leaving, place) => self.batch(joining, leaving, place),
+            Move::Merge => self.merge(),
+            Move::Partition(count, place) => self.partition(count, place),
             Move::Rekey => self.rekey(),
             Move::Remove(place) => self.remove(place),
             Move::Sleep(place) => self.sleep(place),
@@ -334,6 +343,44 @@ impl History {
         }
         self.listen(&report);
         Ok(())
+    }
+
+    /// Both parts go on with keys of their own, and none of their members has the other's.
+    fn partition(&mut self, count: u8, place: u16) -> Result<(), String> {
+        let splittable = self.members.len().saturating_sub(3);
+        if !self.can(Operation::Partition) || splittable == 0 || !self.apart.is_empty() {
+            return Ok(());
+        }
+        let count = 2 + usize::from(count) % splittable;
+        let start = usize::from(place) % self.members.len();
+        let apart: Vec<_> = self.members.iter().cycle().skip(start).take(count).copied().collect();
+        let report = self.rig.partition(&apart).map_err(|error| error.to_string())?;
+        self.listen(&report);
+        self.apart = apart.into_iter().collect();
+        self.members = self.members.difference(&self.apart).copied().collect();
+        for _ in 0..2 {
+            self.check_new_key()?;
+            let key = self.rig.agreed_key().map_err(|error| error.to_string())?;
+            let knows = |&member: &u32| {
+                self.rig.key_of(MemberId(member).into()).is_some_and(|(_, own)| own == key)
+            };
+            if self.apart.iter().any(knows) {
+                return Err("one part knows the key of the other".into());
+            }
+            self.rig.change_sides();
+            std::mem::swap(&mut self.members, &mut self.apart);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self) -> Result<(), String> {
+        if self.apart.is_empty() {
+            return Ok(());
+        }
+        let report = self.rig.merge().map_err(|error| error.to_string())?;
+        self.members.append(&mut self.apart);
+        self.listen(&report);
+        self.check_new_key()
     }
 
     fn rekey(&mut self) -> Result<(), String> {

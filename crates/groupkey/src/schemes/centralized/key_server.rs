@@ -126,7 +126,9 @@ fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) ->
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
         Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
-        Input::Command(Command::Grant { .. } | Command::Send) => Err(Unsupported::Operation.into()),
+        Input::Command(
+            Command::Grant { .. } | Command::Merge { .. } | Command::Partition(_) | Command::Send,
+        ) => Err(Unsupported::Operation.into()),
         Input::Command(Command::Rekey) => rekey(server, cx),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
@@ -315,9 +317,11 @@ impl Membership {
     /// Decides by its epoch whether a rekey message is the one to take now.
     pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
         match message.header().operation {
-            Operation::Enroll | Operation::Grant | Operation::Send => {
-                Err(Misbehaviour::UnexpectedMessage.into())
-            }
+            Operation::Enroll
+            | Operation::Grant
+            | Operation::Merge
+            | Operation::Partition
+            | Operation::Send => Err(Misbehaviour::UnexpectedMessage.into()),
             Operation::CatchUp => {
                 message.is_later_than(self.epoch)?;
                 Ok(Admission::StartsAnew)

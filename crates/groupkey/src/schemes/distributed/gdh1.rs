@@ -181,6 +181,8 @@ impl Party for Member {
                 Command::Batch { .. }
                 | Command::CatchUp
                 | Command::Grant { .. }
+                | Command::Merge { .. }
+                | Command::Partition(_)
                 | Command::Rekey
                 | Command::Send,
             ) => Err(Unsupported::Operation.into()),

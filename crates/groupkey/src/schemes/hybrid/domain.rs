@@ -125,7 +125,9 @@ pub(crate) fn step<S: DomainServer>(
         }
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Command(Command::CatchUp | Command::Send) => Err(Misuse::WrongRole.into()),
-        Input::Command(Command::Batch { .. }) => Err(Unsupported::Operation.into()),
+        Input::Command(Command::Batch { .. } | Command::Merge { .. } | Command::Partition(_)) => {
+            Err(Unsupported::Operation.into())
+        }
         Input::Message(message) => server.receive(cx, &message),
     }
 }

@@ -194,6 +194,32 @@ impl View {
         Ok(Change { operation: Operation::Remove, roster })
     }
 
+    /// The event that goes on without these members.
+    pub(crate) fn partition(&self, apart: &[MemberId]) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        if apart.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        let apart = Roster::of(apart);
+        if let Some(member) = apart.repetition() {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(member) = apart.iter().find(|&member| self.roster.place(member).is_none()) {
+            return Err(Misuse::NotMember(member).into());
+        }
+        if apart.place(self.me).is_some() {
+            return Err(Misuse::WrongRole.into());
+        }
+        if self.roster.len() - apart.len() < MEMBERS.0 as usize {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        self.require_idle()?;
+        let rest = self.roster.iter().filter(|&member| apart.place(member).is_none());
+        Ok(Change { operation: Operation::Partition, roster: Roster(rest.collect()) })
+    }
+
     /// The event's messages are expected from now on.
     pub(crate) fn begin(&mut self, change: Change) {
         self.change = Some(change);
