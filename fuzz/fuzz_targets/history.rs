@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, HashSet};
 use arbitrary::Arbitrary;
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES};
 use groupkey::error::{Error, Misuse};
-use groupkey::rig::{Guard, Move, Rig, RigError, Settings};
-use groupkey::{Operation, Suite};
+use groupkey::rig::{Guard, Move, Rig, RigError, SUITES, Settings};
+use groupkey::Operation;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: Input| {
@@ -24,7 +24,7 @@ fuzz_target!(|input: Input| {
     let settings = Settings {
         profile: Profile::ALL[usize::from(profile) % 2],
         parameters: parameters.collect(),
-        suite: Suite::ALL[usize::from(suite) % 3],
+        suite: SUITES[usize::from(suite) % 3],
         protection: [Guard::Mac, Guard::Signature][usize::from(protection) % 2],
         seed: input.seed,
         hostile: true,

@@ -44,7 +44,12 @@ pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
     named(Suite::ALL.map(|suite| {
         let meaning = match suite {
             Suite::Constrained => "Ascon and ristretto255, 128 bits: for devices without AES",
+            Suite::Ffdhe2048 => "as published, with ffdhe2048 (RFC 7919), 112 bits",
+            Suite::Ffdhe3072 => "as published, with ffdhe3072 (RFC 7919), 128 bits",
+            Suite::Modp2048 => "as published, with MODP 2048 (RFC 3526), 112 bits",
+            Suite::Modp3072 => "as published, with MODP 3072 (RFC 3526), 128 bits",
             Suite::Published => "AES-CBC and MODP 1024, 80 bits: to reproduce papers only",
+            Suite::Published2048 => "as published, with MODP 2048/256 (RFC 5114), 112 bits",
             Suite::Standard => "AES key wrap, SHA-256 and ristretto255, 128 bits",
         };
         (suite.name(), suite, meaning)

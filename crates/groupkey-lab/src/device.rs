@@ -106,7 +106,7 @@ impl Device {
 
     /// Reads a profile.
     pub fn from_toml(text: &str) -> Result<Self, DeviceError> {
-        let file: File =
+        let mut file: File =
             toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
         let PacketTimes { publish, acknowledgement, payload_handling } = &file.processing;
         for time in [publish, acknowledgement, payload_handling] {
@@ -114,9 +114,14 @@ impl Device {
         }
 
         let mut suites = [const { None }; Suite::ALL.len()];
-        let tables = [file.standard, file.constrained, file.published];
-        for ((costs, suite), table) in suites.iter_mut().zip(Suite::ALL).zip(tables) {
-            *costs = table.map(|table| Costs::from_table(suite, table)).transpose()?;
+        let tables = file.take_tables();
+        for ((costs, suite), table) in suites.iter_mut().zip(Suite::ALL).zip(&tables) {
+            let Some(table) = table else { continue };
+            let alike = Suite::ALL.into_iter().zip(&tables).find(|(other, _)| {
+                other.wrapping() == suite.wrapping() && other.hashing() == suite.hashing()
+            });
+            let alike = alike.and_then(|(_, table)| table.as_ref());
+            *costs = Some(Costs::from_tables(suite, table, alike)?);
         }
         if suites.iter().all(Option::is_none) {
             return Err(DeviceError::WithoutCosts);
@@ -156,21 +161,29 @@ impl Costs {
         &self.0[primitive as usize]
     }
 
-    fn from_table(suite: Suite, mut table: BTreeMap<String, Cost>) -> Result<Self, DeviceError> {
+    /// The costs in a suite's own table; what does not depend on the group may stand in `alike`, the
+    /// table of the suite that differs from it in the group alone.
+    fn from_tables(
+        suite: Suite,
+        table: &Table,
+        alike: Option<&Table>,
+    ) -> Result<Self, DeviceError> {
         let mut costs = Vec::new();
         for primitive in Primitive::ALL {
             let name = primitive.name();
             let missing = DeviceError::MissingPrimitive { suite: suite.name(), primitive: name };
-            let cost = table.remove(name).ok_or(missing)?;
+            let inherited = alike.filter(|_| !primitive.is_of_group());
+            let cost = table.get(name).or_else(|| inherited?.get(name)).ok_or(missing)?;
             let valid = |ns: f64| ns.is_finite() && ns >= 0.0;
             if !valid(cost.per_call_ns) || !valid(cost.per_unit_ns) {
                 return Err(DeviceError::InvalidTime { primitive: name.to_owned() });
             }
             check_source(&cost.source)?;
-            costs.push(cost);
+            costs.push(cost.clone());
         }
-        if let Some((primitive, _)) = table.pop_first() {
-            return Err(DeviceError::UnknownPrimitive { primitive });
+        let known = |name: &&String| Primitive::ALL.iter().any(|known| known.name() == *name);
+        if let Some(primitive) = table.keys().find(|name| !known(name)) {
+            return Err(DeviceError::UnknownPrimitive { primitive: primitive.clone() });
         }
         let costs = costs.try_into().expect("one for each primitive");
         Ok(Self(costs))
@@ -228,9 +241,36 @@ struct File {
     name: String,
     description: String,
     processing: PacketTimes,
-    standard: Option<BTreeMap<String, Cost>>,
-    constrained: Option<BTreeMap<String, Cost>>,
-    published: Option<BTreeMap<String, Cost>>,
+    standard: Option<Table>,
+    constrained: Option<Table>,
+    published: Option<Table>,
+    #[serde(rename = "published-2048")]
+    published_2048: Option<Table>,
+    #[serde(rename = "modp-2048")]
+    modp_2048: Option<Table>,
+    #[serde(rename = "modp-3072")]
+    modp_3072: Option<Table>,
+    ffdhe2048: Option<Table>,
+    ffdhe3072: Option<Table>,
+}
+
+/// Costs by the names of primitives.
+type Table = BTreeMap<String, Cost>;
+
+impl File {
+    /// Takes the tables, in the order of [`Suite::ALL`].
+    fn take_tables(&mut self) -> [Option<Table>; Suite::ALL.len()] {
+        [
+            self.standard.take(),
+            self.constrained.take(),
+            self.published.take(),
+            self.published_2048.take(),
+            self.modp_2048.take(),
+            self.modp_3072.take(),
+            self.ffdhe2048.take(),
+            self.ffdhe3072.take(),
+        ]
+    }
 }
 
 fn check_source(source: &str) -> Result<(), DeviceError> {
@@ -266,6 +306,38 @@ mod tests {
         let expected = 2.0 * wrap.per_call_ns + 5.0 * wrap.per_unit_ns;
         assert_eq!(costs.computation(&meter), expected as u64);
         assert_eq!(costs.computation(&Meter::new()), 0);
+    }
+
+    /// An exponentiation of 3072 bits must not pass for one of 1024.
+    #[test]
+    fn a_group_is_never_priced_as_another() {
+        let paper = Device::named("i5-6500-python").expect("built in");
+        assert_eq!(paper.suites().collect::<Vec<_>>(), [Suite::Published]);
+
+        let device = BUILT_IN[2].1;
+        let known = paper.costs(Suite::Published).expect("of the published suite");
+        let mut tables = String::from(device);
+        let group = Primitive::ALL.into_iter().filter(|primitive| primitive.is_of_group());
+        for (number, primitive) in (1..).zip(group) {
+            let told =
+                Device::from_toml(&tables).map(|device| device.costs(Suite::Modp3072).cloned());
+            if number > 1 {
+                let missing = told.expect_err("the group's costs must be complete").to_string();
+                assert!(
+                    missing.contains(&format!("[modp-3072.{}]", primitive.name())),
+                    "{missing}"
+                );
+            }
+            tables += &format!(
+                "[modp-3072.{}]\nper_call_ns = {number}\nper_unit_ns = 0\nsource = \"assumed: a test\"\n",
+                primitive.name()
+            );
+        }
+        let device = Device::from_toml(&tables).expect("complete");
+        let costs = device.costs(Suite::Modp3072).expect("of this suite");
+        assert_eq!(costs.of(Primitive::Wrap), known.of(Primitive::Wrap));
+        assert_eq!(costs.of(Primitive::Exponentiate).source, "assumed: a test");
+        assert_eq!(device.costs(Suite::Ffdhe3072), None);
     }
 
     #[test]

@@ -277,14 +277,14 @@ impl<'a> Context<'a> {
 
     /// A new random exponent.
     pub fn random_exponent(&mut self) -> Exponent {
-        self.probe.record(Primitive::Random, 64);
+        self.probe.record(Primitive::Random, self.setting.suite.group().drawn_bytes());
         Exponent::random(self.setting.suite, self.rng)
     }
 
     /// The generator raised to an exponent.
     pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::ExponentiateGenerator, 1);
-        Element::generator_power(self.setting.suite, exponent)
+        Element::generator_power(exponent)
     }
 
     /// An element raised to an exponent.
@@ -315,11 +315,10 @@ impl<'a> Context<'a> {
         let mut context = [0; 9];
         context[..8].copy_from_slice(&self.setting.group.0.to_be_bytes());
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let mut wide = zeroize::Zeroizing::new(alloc::vec![0; suite.group().wide_bytes()]);
         let exponent = loop {
-            let mut wide = derive::wide(suite, &bytes, label, &context);
-            let exponent = Exponent::from_wide(suite, &wide);
-            zeroize::Zeroize::zeroize(&mut wide);
-            if let Some(exponent) = exponent {
+            derive::wide(suite, &bytes, label, &context, &mut wide);
+            if let Some(exponent) = Exponent::from_wide(suite, &wide) {
                 break exponent;
             }
             // Nobody will see this: one element in 2^160 hashes to a multiple of the order.

@@ -112,6 +112,10 @@ pub enum RigError {
     Unsettled,
 }
 
+/// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
+/// apart but by lengths, so tests of schemes run these; `tests/groups.rs` runs all.
+pub const SUITES: [Suite; 3] = [Suite::Standard, Suite::Constrained, Suite::Published];
+
 /// Messages delivered before a run counts as not settling.
 const DELIVERY_LIMIT: usize = 4_000_000;
 

@@ -7,9 +7,9 @@ use cddl_cat::cbor::validate_cbor;
 use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
+use groupkey::Operation;
 use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
-use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
-use groupkey::{Operation, Suite};
+use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 
 const CDDL: &str = include_str!("../../../docs/wire.cddl");
 
@@ -79,10 +79,10 @@ impl Description {
     }
 }
 
-/// All suites, all ways of protection, both profiles, and the parameters' ends.
+/// All ways of wrapping, all ways of protection, both profiles, and the parameters' ends.
 fn all_settings(scheme: &Scheme) -> Vec<Settings> {
     let mut all = Vec::new();
-    for suite in Suite::ALL {
+    for suite in SUITES {
         all.push(Settings { suite, ..Settings::default() });
     }
     for protection in Guard::ALL {

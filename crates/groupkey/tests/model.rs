@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
-use groupkey::rig::{Guard, Move, Report, Rig, RigError, Settings};
-use groupkey::{Command, MemberId, Operation, PartyId, Suite};
+use groupkey::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
+use groupkey::{Command, MemberId, Operation, PartyId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -199,7 +199,7 @@ fn check(
         2u32..largest,
         proptest::collection::vec(any_move(), 1..24),
         any::<u64>(),
-        prop::sample::select(&Suite::ALL[..]),
+        prop::sample::select(&SUITES[..]),
         prop::sample::select(&[Guard::Mac, Guard::Signature][..]),
     );
     TestRunner::new(config)

@@ -4,8 +4,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Guard, Report, Rig, Sent, Settings};
-use groupkey::{MemberId, PartyId, Recipient, Suite};
+use groupkey::rig::{Guard, Report, Rig, SUITES, Sent, Settings};
+use groupkey::{MemberId, PartyId, Recipient};
 
 const SIZES: [u32; 11] = [2, 3, 4, 5, 8, 9, 16, 17, 64, 65, 100];
 
@@ -126,7 +126,7 @@ fn slots_that_are_used_again_have_new_keys() {
 fn altered_entries_are_refused_without_any_protection() {
     for id in ["sbsa-r", "xfks-r"] {
         for profile in Profile::ALL {
-            for suite in Suite::ALL {
+            for suite in SUITES {
                 let settings =
                     Settings { profile, suite, protection: Guard::None, ..Settings::default() };
                 let mut rig = Rig::new(scheme(id).unwrap(), settings);

@@ -6,20 +6,20 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Sha256, Sha512};
 use zeroize::Zeroize;
 
-use super::Suite;
+use super::{Hashing, Suite};
 use crate::secret::Key;
 
 /// A key from secret input: HKDF-SHA-256 (RFC 5869) with an empty salt, or Ascon-Hash256 over the
 /// length-prefixed inputs. `label` says what for, `context` binds it to group, epoch and so on.
 pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> Key {
     let mut key = Key::default();
-    match suite {
-        Suite::Standard | Suite::Published => {
+    match suite.hashing() {
+        Hashing::Sha2 => {
             let hkdf = Hkdf::<Sha256>::new(None, secret);
             // 16 bytes are far below HKDF's limit of 255 blocks.
             let _ = hkdf.expand_multi_info(&[label.as_bytes(), &[0], context], key.as_bytes_mut());
         }
-        Suite::Constrained => {
+        Hashing::Ascon => {
             let mut digest = ascon_keyed(b"derive", secret);
             digest.update((label.len() as u64).to_be_bytes());
             digest.update(label.as_bytes());
@@ -32,31 +32,33 @@ pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -
     key
 }
 
-/// 64 bytes that follow from secret input, from which an exponent without bias is made: SHA-512 over
-/// `label`, a zero byte, `context` and the secret, or twice Ascon-Hash256, each half numbered.
-pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> [u8; 64] {
-    let mut wide = [0; 64];
-    match suite {
-        Suite::Standard | Suite::Published => {
-            let digest = Sha512::new().chain_update(label).chain_update([0]);
-            let mut output = digest.chain_update(context).chain_update(secret).finalize();
-            wide.copy_from_slice(&output);
-            output.zeroize();
+/// Fills `wide` with bytes that follow from secret input, from which an exponent without bias is
+/// made. Each output of the hash numbers itself: SHA-512 over the number, `label`, a zero byte,
+/// `context` and the secret, or Ascon-Hash256 over the same.
+pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8], wide: &mut [u8]) {
+    match suite.hashing() {
+        Hashing::Sha2 => {
+            for (number, part) in (0u8..).zip(wide.chunks_mut(64)) {
+                let digest = Sha512::new().chain_update([number]).chain_update(label);
+                let digest = digest.chain_update([0]).chain_update(context);
+                let mut output = digest.chain_update(secret).finalize();
+                part.copy_from_slice(&output[..part.len()]);
+                output.zeroize();
+            }
         }
-        Suite::Constrained => {
-            for (number, half) in (0..).zip(wide.chunks_exact_mut(32)) {
+        Hashing::Ascon => {
+            for (number, part) in (0u8..).zip(wide.chunks_mut(32)) {
                 let mut digest = ascon_keyed(b"wide", secret);
                 digest.update([number]);
                 digest.update((label.len() as u64).to_be_bytes());
                 digest.update(label.as_bytes());
                 digest.update(context);
                 let mut output = digest.finalize();
-                half.copy_from_slice(&output);
+                part.copy_from_slice(&output[..part.len()]);
                 output.zeroize();
             }
         }
     }
-    wide
 }
 
 /// One step of a one-way chain: SHA-256 over `label`, a zero byte and the key, truncated to 16 bytes,
@@ -64,12 +66,12 @@ pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> 
 /// block of SHA-256.
 pub(crate) fn hash(suite: Suite, key: &Key, label: &str) -> Key {
     let mut next = Key::default();
-    let mut output = match suite {
-        Suite::Standard | Suite::Published => {
+    let mut output = match suite.hashing() {
+        Hashing::Sha2 => {
             let digest = Sha256::new().chain_update(label).chain_update([0]);
             digest.chain_update(key.as_bytes()).finalize()
         }
-        Suite::Constrained => ascon_keyed(b"hash", key.as_bytes()).chain_update(label).finalize(),
+        Hashing::Ascon => ascon_keyed(b"hash", key.as_bytes()).chain_update(label).finalize(),
     };
     next.as_bytes_mut().copy_from_slice(&output[..Key::BYTES]);
     output.zeroize();
@@ -80,14 +82,14 @@ pub(crate) fn hash(suite: Suite, key: &Key, label: &str) -> Key {
 /// which a sponge permits because its output does not reveal its state.
 pub(crate) fn mac(suite: Suite, key: &[u8; 32], message: &[u8]) -> [u8; 16] {
     let mut tag = [0; 16];
-    match suite {
-        Suite::Standard | Suite::Published => {
+    match suite.hashing() {
+        Hashing::Sha2 => {
             if let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) {
                 hmac.update(message);
                 tag.copy_from_slice(&hmac.finalize().into_bytes()[..16]);
             }
         }
-        Suite::Constrained => {
+        Hashing::Ascon => {
             let mut digest = ascon_keyed(b"mac", key);
             digest.update(message);
             tag.copy_from_slice(&digest.finalize()[..16]);
@@ -128,11 +130,18 @@ mod tests {
             assert_ne!(base, derive(suite, b"secret", "labex", b"context"));
             assert_ne!(base, derive(suite, b"secret", "label", b"contexx"));
             assert_ne!(base, derive(suite, b"secret", "labelc", b"ontext"));
-            let base = wide(suite, b"secret", "label", b"context");
-            assert_ne!(base, wide(suite, b"secrex", "label", b"context"));
-            assert_ne!(base, wide(suite, b"secret", "labex", b"context"));
-            assert_ne!(base, wide(suite, b"secret", "label", b"contexx"));
-            assert_ne!(base[..32], base[32..]);
+            let wide = |secret, label, context| {
+                let mut bytes = [0; 192];
+                wide(suite, secret, label, context, &mut bytes);
+                bytes
+            };
+            let base = wide(b"secret", "label", b"context");
+            assert_ne!(base, wide(b"secrex", "label", b"context"));
+            assert_ne!(base, wide(b"secret", "labex", b"context"));
+            assert_ne!(base, wide(b"secret", "label", b"contexx"));
+            for (part, other) in [(0, 32), (0, 64), (32, 64), (64, 128)] {
+                assert_ne!(base[part..][..32], base[other..][..32]);
+            }
             let key = Key::from_bytes([7; 16]);
             assert_ne!(hash(suite, &key, "label"), hash(suite, &key, "labex"));
             assert_ne!(hash(suite, &key, "label"), hash(suite, &Key::default(), "label"));

@@ -1,18 +1,53 @@
-//! Groups in which Diffie-Hellman is hard: ristretto255 (RFC 9496), and the 1024-bit MODP group
-//! with a subgroup of 160-bit prime order (RFC 5114 section 2.1) for reproducing papers.
+//! Groups in which Diffie-Hellman is hard: ristretto255 (RFC 9496), and subgroups of the integers
+//! modulo a prime (MODP), which papers used.
+//!
+//! | group | source | order of the generator | element | exponent | bits |
+//! |---|---|---|--:|--:|--:|
+//! | `Ristretto255` | RFC 9496 | 252 bits | 32 | 32 | 128 |
+//! | `Modp1024Order160` | RFC 5114 section 2.1 | 160 bits | 128 | 20 | 80 |
+//! | `Modp2048Order256` | RFC 5114 section 2.3 | 256 bits | 256 | 32 | 112 |
+//! | `Modp2048` | RFC 3526 section 3, group 14 | (p - 1) / 2 | 256 | 256 | 112 |
+//! | `Modp3072` | RFC 3526 section 4, group 15 | (p - 1) / 2 | 384 | 384 | 128 |
+//! | `Ffdhe2048` | RFC 7919 appendix A.1 | (p - 1) / 2 | 256 | 256 | 112 |
+//! | `Ffdhe3072` | RFC 7919 appendix A.2 | (p - 1) / 2 | 384 | 384 | 128 |
+//!
+//! Lengths are in bytes; bits are those of NIST SP 800-57 part 1, table 2. Exponents are as long as
+//! the order, never shortened. An exponent that follows from bytes is their hash, as many bits
+//! longer than the order that its remainder has no bias one could see, in every group alike.
+
+mod modp;
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use crypto_bigint::modular::{ConstMontyForm, ConstMontyParams};
-use crypto_bigint::{U192, U1024, const_monty_params};
+use crypto_bigint::Limb;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
+use self::modp::{Limbs, Subgroup};
 use super::Suite;
+
+/// A group of prime order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The one of choice.
+    Ristretto255,
+    /// RFC 5114 section 2.1: what papers call a group of 1024 bits.
+    Modp1024Order160,
+    /// RFC 5114 section 2.3.
+    Modp2048Order256,
+    /// RFC 3526 group 14.
+    Modp2048,
+    /// RFC 3526 group 15.
+    Modp3072,
+    /// RFC 7919.
+    Ffdhe2048,
+    /// RFC 7919.
+    Ffdhe3072,
+}
 
 /// A secret exponent, never zero. It is wiped when dropped.
 #[derive(Clone)]
@@ -28,54 +63,93 @@ pub enum Check {
     /// Canonical, in the range of the field, and not the identity: what the papers' code can have
     /// done at no cost.
     Range,
-    /// Also in the subgroup of prime order; costs an exponentiation in a MODP group.
+    /// Also in the subgroup of prime order; costs an exponentiation in the groups of RFC 5114.
     Subgroup,
+}
+
+impl Group {
+    /// Length of an encoded element in bytes.
+    pub const fn element_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 => 32,
+            Self::Modp1024Order160 => 128,
+            Self::Modp2048Order256 | Self::Modp2048 | Self::Ffdhe2048 => 256,
+            Self::Modp3072 | Self::Ffdhe3072 => 384,
+        }
+    }
+
+    /// Length of an exponent in bytes: that of the group's order.
+    pub const fn exponent_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 | Self::Modp2048Order256 => 32,
+            Self::Modp1024Order160 => 20,
+            Self::Modp2048 | Self::Ffdhe2048 => 256,
+            Self::Modp3072 | Self::Ffdhe3072 => 384,
+        }
+    }
+
+    /// Security strength in bits (NIST SP 800-57 part 1, table 2).
+    pub const fn security_bits(self) -> u32 {
+        match self {
+            Self::Modp1024Order160 => 80,
+            Self::Modp2048Order256 | Self::Modp2048 | Self::Ffdhe2048 => 112,
+            Self::Ristretto255 | Self::Modp3072 | Self::Ffdhe3072 => 128,
+        }
+    }
+
+    /// Random bytes that a random exponent takes, but for repetitions.
+    pub(crate) const fn drawn_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 => 64,
+            _ => self.exponent_bytes(),
+        }
+    }
+
+    /// Bytes of a number whose remainder modulo the order has no bias to speak of: at least 128 bits
+    /// more than the order has, in whole outputs of SHA-512.
+    pub(crate) const fn wide_bytes(self) -> usize {
+        (self.exponent_bytes() + 16).next_multiple_of(64)
+    }
+
+    fn arithmetic(self) -> Arithmetic {
+        Arithmetic::Modp(match self {
+            Self::Ristretto255 => return Arithmetic::Ristretto,
+            Self::Modp1024Order160 => modp::MODP_1024_160,
+            Self::Modp2048Order256 => modp::MODP_2048_256,
+            Self::Modp2048 => modp::MODP_2048,
+            Self::Modp3072 => modp::MODP_3072,
+            Self::Ffdhe2048 => modp::FFDHE_2048,
+            Self::Ffdhe3072 => modp::FFDHE_3072,
+        })
+    }
 }
 
 impl Exponent {
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
-        // A scalar is reduced from 64 bytes; a MODP exponent from 40, so that the bias is negligible.
-        match suite {
-            Suite::Standard | Suite::Constrained => loop {
+        Self(match suite.group().arithmetic() {
+            Arithmetic::Modp(group) => ExponentKind::Modp(group, group.random_exponent(rng)),
+            Arithmetic::Ristretto => loop {
                 let mut bytes = [0; 64];
                 rng.fill_bytes(&mut bytes);
                 let scalar = Scalar::from_bytes_mod_order_wide(&bytes);
                 bytes.zeroize();
                 if scalar != Scalar::ZERO {
-                    return Self(ExponentKind::Ristretto(scalar));
+                    break ExponentKind::Ristretto(scalar);
                 }
             },
-            Suite::Published => loop {
-                let mut bytes = [0; 24];
-                // Rejection sampling: 160 bits, about 4 % of the draws are not below the order.
-                rng.fill_bytes(&mut bytes[4..]);
-                let value = U192::from_be_slice(&bytes);
-                bytes.zeroize();
-                if value != U192::ZERO && value < *Order160::PARAMS.modulus().as_ref() {
-                    return Self(ExponentKind::Modp(ExponentModp::new(&value)));
-                }
-            },
-        }
+        })
     }
 
-    /// An exponent from 64 bytes that look random: their remainder modulo the order, the bias of
-    /// which is negligible. `None` where that is zero, which happens to nobody.
-    pub(crate) fn from_wide(suite: Suite, bytes: &[u8; 64]) -> Option<Self> {
-        match suite {
-            Suite::Standard | Suite::Constrained => {
-                let scalar = Scalar::from_bytes_mod_order_wide(bytes);
-                (scalar != Scalar::ZERO).then_some(Self(ExponentKind::Ristretto(scalar)))
+    /// An exponent from [`Group::wide_bytes`] bytes that look random: their remainder modulo the
+    /// order. `None` where that is zero, which happens to nobody.
+    pub(crate) fn from_wide(suite: Suite, bytes: &[u8]) -> Option<Self> {
+        match suite.group().arithmetic() {
+            Arithmetic::Modp(group) => {
+                Some(Self(ExponentKind::Modp(group, group.exponent_from(bytes)?)))
             }
-            Suite::Published => {
-                let shift = ExponentModp::new(&U192::ONE.shl_vartime(64));
-                let value = bytes.chunks_exact(8).fold(ExponentModp::ZERO, |value, chunk| {
-                    let mut padded = [0; 24];
-                    padded[16..].copy_from_slice(chunk);
-                    let digit = ExponentModp::new(&U192::from_be_slice(&padded));
-                    padded.zeroize();
-                    value.mul(&shift).add(&digit)
-                });
-                (value != ExponentModp::ZERO).then_some(Self(ExponentKind::Modp(value)))
+            Arithmetic::Ristretto => {
+                let scalar = Scalar::from_bytes_mod_order_wide(bytes.try_into().ok()?);
+                (scalar != Scalar::ZERO).then_some(Self(ExponentKind::Ristretto(scalar)))
             }
         }
     }
@@ -86,16 +160,18 @@ impl Exponent {
             (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => {
                 ExponentKind::Ristretto(a * b)
             }
-            (ExponentKind::Modp(a), ExponentKind::Modp(b)) => ExponentKind::Modp(a.mul(b)),
+            (ExponentKind::Modp(group, a), ExponentKind::Modp(_, b)) => {
+                ExponentKind::Modp(*group, group.exponent_product(a, b))
+            }
             _ => unreachable!("{MIXED}"),
         })
     }
 
-    /// Length of the exponent in bytes: 32 in ristretto255, 20 in the MODP group's subgroup.
-    pub(crate) const fn stored_bytes(&self) -> usize {
-        match self.0 {
+    /// Length of the exponent in bytes.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        match &self.0 {
             ExponentKind::Ristretto(_) => 32,
-            ExponentKind::Modp(_) => ORDER_BITS as usize / 8,
+            ExponentKind::Modp(group, _) => group.exponent_bytes(),
         }
     }
 
@@ -103,25 +179,22 @@ impl Exponent {
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
             ExponentKind::Ristretto(scalar) => ExponentKind::Ristretto(scalar.invert()),
-            ExponentKind::Modp(value) => {
-                // Exponents are never zero, so the inverse exists.
-                ExponentKind::Modp(value.invert().unwrap_or(ExponentModp::ONE))
+            ExponentKind::Modp(group, value) => {
+                ExponentKind::Modp(*group, group.exponent_inverse(value))
             }
         })
     }
 }
 
 impl Element {
-    pub(crate) fn generator_power(suite: Suite, exponent: &Exponent) -> Self {
-        Self(match (suite, &exponent.0) {
-            (Suite::Standard | Suite::Constrained, ExponentKind::Ristretto(scalar)) => {
+    pub(crate) fn generator_power(exponent: &Exponent) -> Self {
+        Self(match &exponent.0 {
+            ExponentKind::Ristretto(scalar) => {
                 ElementKind::Ristretto(RistrettoPoint::mul_base(scalar))
             }
-            (Suite::Published, ExponentKind::Modp(value)) => {
-                let generator = Residue::new(&GENERATOR);
-                ElementKind::Modp(generator.pow_bounded_exp(&value.retrieve(), ORDER_BITS))
+            ExponentKind::Modp(group, value) => {
+                ElementKind::Modp(*group, group.generator_power(value))
             }
-            _ => unreachable!("{MIXED}"),
         })
     }
 
@@ -130,8 +203,8 @@ impl Element {
             (ElementKind::Ristretto(point), ExponentKind::Ristretto(scalar)) => {
                 ElementKind::Ristretto(point * scalar)
             }
-            (ElementKind::Modp(residue), ExponentKind::Modp(value)) => {
-                ElementKind::Modp(residue.pow_bounded_exp(&value.retrieve(), ORDER_BITS))
+            (ElementKind::Modp(group, base), ExponentKind::Modp(_, value)) => {
+                ElementKind::Modp(*group, group.power(base, value))
             }
             _ => unreachable!("{MIXED}"),
         })
@@ -141,7 +214,9 @@ impl Element {
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (ElementKind::Ristretto(a), ElementKind::Ristretto(b)) => ElementKind::Ristretto(a + b),
-            (ElementKind::Modp(a), ElementKind::Modp(b)) => ElementKind::Modp(a.mul(b)),
+            (ElementKind::Modp(group, a), ElementKind::Modp(_, b)) => {
+                ElementKind::Modp(*group, group.product(a, b))
+            }
             _ => unreachable!("{MIXED}"),
         })
     }
@@ -150,9 +225,8 @@ impl Element {
     pub(crate) fn over(&self, divisor: &Self) -> Self {
         Self(match (&self.0, &divisor.0) {
             (ElementKind::Ristretto(a), ElementKind::Ristretto(b)) => ElementKind::Ristretto(a - b),
-            (ElementKind::Modp(a), ElementKind::Modp(b)) => {
-                // No element is zero, so the inverse exists.
-                ElementKind::Modp(a.mul(&b.invert().unwrap_or(Residue::ONE)))
+            (ElementKind::Modp(group, a), ElementKind::Modp(_, b)) => {
+                ElementKind::Modp(*group, group.quotient(a, b))
             }
             _ => unreachable!("{MIXED}"),
         })
@@ -160,25 +234,13 @@ impl Element {
 
     /// Reads an element; `None` unless it is the canonical encoding of one that passes the check.
     pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
-        match suite {
-            Suite::Standard | Suite::Constrained => {
+        match suite.group().arithmetic() {
+            Arithmetic::Modp(group) => {
+                Some(Self(ElementKind::Modp(group, group.decode(bytes, check)?)))
+            }
+            Arithmetic::Ristretto => {
                 let point = CompressedRistretto::from_slice(bytes).ok()?.decompress()?;
                 (!point.is_identity()).then_some(Self(ElementKind::Ristretto(point)))
-            }
-            Suite::Published => {
-                if bytes.len() != Self::length(suite) {
-                    return None;
-                }
-                let value = U1024::from_be_slice(bytes);
-                let modulus = Field1024::PARAMS.modulus().as_ref();
-                if value <= U1024::ONE || value >= modulus.wrapping_sub(&U1024::ONE) {
-                    return None;
-                }
-                let residue = Residue::new(&value);
-                let order = Order160::PARAMS.modulus().as_ref();
-                let in_subgroup = check == Check::Range
-                    || residue.pow_bounded_exp(order, ORDER_BITS) == Residue::ONE;
-                in_subgroup.then_some(Self(ElementKind::Modp(residue)))
             }
         }
     }
@@ -187,26 +249,21 @@ impl Element {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match &self.0 {
             ElementKind::Ristretto(point) => out.extend_from_slice(point.compress().as_bytes()),
-            ElementKind::Modp(residue) => {
-                out.extend_from_slice(residue.retrieve().to_be_bytes().as_ref());
-            }
+            ElementKind::Modp(group, value) => group.encode(value, out),
         }
     }
 
     /// Length of this element in bytes, encoded.
-    pub(crate) const fn stored_bytes(&self) -> usize {
-        match self.0 {
+    pub(crate) fn stored_bytes(&self) -> usize {
+        match &self.0 {
             ElementKind::Ristretto(_) => 32,
-            ElementKind::Modp(_) => U1024::BYTES,
+            ElementKind::Modp(group, _) => group.element_bytes(),
         }
     }
 
-    /// Length of an encoded element in bytes: 32 in ristretto255, 128 in the MODP group.
+    /// Length of an encoded element in bytes.
     pub const fn length(suite: Suite) -> usize {
-        match suite {
-            Suite::Standard | Suite::Constrained => 32,
-            Suite::Published => 128,
-        }
+        suite.group().element_bytes()
     }
 }
 
@@ -214,7 +271,7 @@ impl Drop for Exponent {
     fn drop(&mut self) {
         match &mut self.0 {
             ExponentKind::Ristretto(scalar) => scalar.zeroize(),
-            ExponentKind::Modp(value) => value.zeroize(),
+            ExponentKind::Modp(_, value) => value.zeroize(),
         }
     }
 }
@@ -224,7 +281,7 @@ impl Zeroize for Element {
     fn zeroize(&mut self) {
         match &mut self.0 {
             ElementKind::Ristretto(point) => point.zeroize(),
-            ElementKind::Modp(residue) => residue.zeroize(),
+            ElementKind::Modp(_, value) => value.zeroize(),
         }
     }
 }
@@ -242,130 +299,42 @@ impl fmt::Debug for Element {
     }
 }
 
+/// Who computes in a group.
+enum Arithmetic {
+    Modp(&'static dyn Subgroup),
+    Ristretto,
+}
+
+// Numbers of MODP groups are on the heap: a tree of ristretto255's elements does not pay for them.
 #[derive(Clone)]
 enum ExponentKind {
-    Modp(ExponentModp),
+    Modp(&'static dyn Subgroup, Limbs),
     Ristretto(Scalar),
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 enum ElementKind {
-    Modp(Residue),
+    Modp(&'static dyn Subgroup, Limbs),
     Ristretto(RistrettoPoint),
 }
 
-const MIXED: &str = "a party works in one suite, so exponents and elements are of one group";
-
-const_monty_params!(
-    Field1024,
-    U1024,
-    "b10b8f96a080e01dde92de5eae5d54ec52c99fbcfb06a3c69a6a9dca52d23b61\
-     6073e28675a23d189838ef1e2ee652c013ecb4aea906112324975c3cd49b83bf\
-     accbdd7d90c4bd7098488e9c219a73724effd6fae5644738faa31a4ff55bccc0\
-     a151af5f0dc8b4bd45bf37df365c1a65e68cfda76d4da708df1fb2bc2e4a4371",
-    "the field of the 1024-bit MODP group (RFC 5114 section 2.1)"
-);
-
-const_monty_params!(
-    Order160,
-    U192,
-    "00000000f518aa8781a8df278aba4e7d64b7cb9d49462353",
-    "the order of the generator's subgroup (RFC 5114 section 2.1)"
-);
-
-type Residue = ConstMontyForm<Field1024, { U1024::LIMBS }>;
-type ExponentModp = ConstMontyForm<Order160, { U192::LIMBS }>;
-
-const ORDER_BITS: u32 = 160;
-
-const GENERATOR: U1024 = U1024::from_be_hex(
-    "a4d1cbd5c3fd34126765a442efb99905f8104dd258ac507fd6406cff14266d31\
-     266fea1e5c41564b777e690f5504f213160217b4b01b886a5e91547f9e2749f4\
-     d7fbd7d3b9a92ee1909d0d2263f80a76a6a24c087a091f531dbf0a0169b6a28a\
-     d662a4d18e73afa32d779d5918d08bc8858f4dcef97c2a24855e6eeb22b3b2e5",
-);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rand_chacha::ChaCha20Rng;
-    use rand_core::SeedableRng;
-
-    fn exponents(suite: Suite) -> [Exponent; 2] {
-        let mut rng = ChaCha20Rng::from_seed([3; 32]);
-        core::array::from_fn(|_| Exponent::random(suite, &mut rng))
-    }
-
-    #[test]
-    fn exponents_commute_multiply_and_invert() {
-        for suite in Suite::ALL {
-            let [a, b] = exponents(suite);
-            let ab = Element::generator_power(suite, &a).power(&b);
-            assert!(ab == Element::generator_power(suite, &b).power(&a));
-            assert!(ab == Element::generator_power(suite, &a.times(&b)));
-            assert!(ab.power(&b.inverse()) == Element::generator_power(suite, &a));
+/// In the same time for all elements of a group.
+impl PartialEq for ElementKind {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ristretto(a), Self::Ristretto(b)) => a == b,
+            (Self::Modp(_, a), Self::Modp(_, b)) => {
+                let difference = |(a, b): (&Limb, &Limb)| a.0 ^ b.0;
+                a.len() == b.len() && a.iter().zip(b).map(difference).fold(0, |all, d| all | d) == 0
+            }
+            _ => false,
         }
-    }
-
-    #[test]
-    fn elements_multiply_and_divide() {
-        for suite in Suite::ALL {
-            let [a, b] = exponents(suite);
-            let [x, y] = [&a, &b].map(|exponent| Element::generator_power(suite, exponent));
-            assert!(x.times(&y) == y.times(&x));
-            assert!(x.times(&y).over(&y) == x);
-            assert!(x.times(&y).power(&a) == x.power(&a).times(&y.power(&a)));
-            assert!(x.times(&x.over(&x)) == x, "a quotient may be the identity");
-        }
-    }
-
-    #[test]
-    fn wide_bytes_are_reduced() {
-        for suite in Suite::ALL {
-            assert!(Exponent::from_wide(suite, &[0; 64]).is_none());
-            assert!(Exponent::from_wide(suite, &[0xff; 64]).is_some());
-        }
-        // One more than the order, and its square, which is longer than the order.
-        let order = Order160::PARAMS.modulus().as_ref();
-        let next = order.wrapping_add(&U192::ONE);
-        let mut bytes = [0; 64];
-        bytes[40..].copy_from_slice(next.to_be_bytes().as_ref());
-        let one = Exponent::from_wide(Suite::Published, &bytes).unwrap();
-        let generator = Element::generator_power(Suite::Published, &one);
-        assert!(generator == Element(ElementKind::Modp(Residue::new(&GENERATOR))));
-        let square: crypto_bigint::U384 = next.concatenating_mul(&next);
-        bytes[16..].copy_from_slice(square.to_be_bytes().as_ref());
-        let one = Exponent::from_wide(Suite::Published, &bytes).unwrap();
-        assert!(generator == Element::generator_power(Suite::Published, &one));
-    }
-
-    #[test]
-    fn elements_survive_encoding() {
-        for suite in Suite::ALL {
-            let element = Element::generator_power(suite, &exponents(suite)[0]);
-            let mut bytes = Vec::new();
-            element.encode(&mut bytes);
-            assert_eq!(bytes.len(), Element::length(suite));
-            assert!(Element::decode(suite, &bytes, Check::Subgroup) == Some(element));
-            assert!(Element::decode(suite, &bytes[1..], Check::Subgroup).is_none());
-        }
-    }
-
-    #[test]
-    fn bad_elements_are_refused() {
-        // ristretto255: the identity, a non-canonical field element, a negative one (RFC 9496 A.3).
-        for bytes in [[0; 32], [0xff; 32], core::array::from_fn(|i| u8::from(i == 0))] {
-            assert!(Element::decode(Suite::Standard, &bytes, Check::Range).is_none());
-        }
-        // MODP: 0, 1, p - 1, p, and an element outside the subgroup.
-        let p = *Field1024::PARAMS.modulus().as_ref();
-        let bad = [U1024::ZERO, U1024::ONE, p.wrapping_sub(&U1024::ONE), p, U1024::MAX];
-        for value in bad {
-            let bytes = value.to_be_bytes();
-            assert!(Element::decode(Suite::Published, bytes.as_ref(), Check::Range).is_none());
-        }
-        let two = U1024::from_u8(2).to_be_bytes();
-        assert!(Element::decode(Suite::Published, two.as_ref(), Check::Range).is_some());
-        assert!(Element::decode(Suite::Published, two.as_ref(), Check::Subgroup).is_none());
     }
 }
+
+impl Eq for ElementKind {}
+
+const MIXED: &str = "a party works in one suite, so exponents and elements are of one group";
+
+#[cfg(test)]
+mod tests;

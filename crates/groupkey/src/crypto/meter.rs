@@ -74,6 +74,19 @@ impl Primitive {
         Self::CheckElement,
     ];
 
+    /// Whether it computes in the group of Diffie-Hellman, and so costs in each group another time.
+    pub const fn is_of_group(self) -> bool {
+        matches!(
+            self,
+            Self::ExponentiateGenerator
+                | Self::Exponentiate
+                | Self::MultiplyElements
+                | Self::DivideElements
+                | Self::InvertExponent
+                | Self::CheckElement
+        )
+    }
+
     /// The name used in device profiles and results.
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use ascon_aead::aead::{AeadInOut, KeyInit};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-use super::Suite;
+use super::{Suite, Wrapping};
 use crate::secret::Key;
 
 /// What a wrapped key belongs to. With Ascon it is the nonce, so a key-encryption key must wrap at
@@ -28,9 +28,9 @@ pub(crate) const MAX_KEYS: usize = 40;
 /// Length of `keys` wrapped keys in bytes.
 pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
     keys * Key::BYTES
-        + match suite {
-            Suite::Standard => 8,
-            Suite::Constrained | Suite::Published => 16,
+        + match suite.wrapping() {
+            Wrapping::AesKeyWrap => 8,
+            Wrapping::Ascon | Wrapping::AesCbc => 16,
         }
 }
 
@@ -55,20 +55,20 @@ pub(crate) fn wrap<'k>(
         chunk.copy_from_slice(key.as_bytes());
     }
     let start = out.len();
-    match suite {
-        Suite::Standard => {
+    match suite.wrapping() {
+        Wrapping::AesKeyWrap => {
             out.resize(start + length + 8, 0);
             let wrapped = KwAes128::new(kek.as_bytes().into()).wrap_key(plain, &mut out[start..]);
             debug_assert!(wrapped.is_ok(), "a multiple of eight bytes always wraps");
         }
-        Suite::Constrained => {
+        Wrapping::Ascon => {
             let cipher = AsconAead128::new(kek.as_bytes().into());
             let tag = cipher.encrypt_inout_detached(&nonce(binding).into(), b"", plain.into());
             out.extend_from_slice(plain);
             // A message of this length is far below the cipher's limit.
             out.extend_from_slice(&tag.unwrap_or_default());
         }
-        Suite::Published => {
+        Wrapping::AesCbc => {
             let mut iv = [0; 16];
             rng.fill_bytes(&mut iv);
             out.extend_from_slice(&iv);
@@ -96,11 +96,11 @@ pub(crate) fn unwrap(
     }
     let mut buffer = [0; MAX_KEYS * Key::BYTES];
     let plain = &mut buffer[..length];
-    let opened = match suite {
-        Suite::Standard => {
+    let opened = match suite.wrapping() {
+        Wrapping::AesKeyWrap => {
             KwAes128::new(kek.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
         }
-        Suite::Constrained => {
+        Wrapping::Ascon => {
             let (cipher, tag) = wrapped.split_at(length);
             plain.copy_from_slice(cipher);
             let tag = tag.try_into().ok()?;
@@ -108,7 +108,7 @@ pub(crate) fn unwrap(
                 .decrypt_inout_detached(&nonce(binding).into(), b"", plain.into(), tag)
                 .ok()
         }
-        Suite::Published => {
+        Wrapping::AesCbc => {
             let (iv, cipher) = wrapped.split_at(16);
             plain.copy_from_slice(cipher);
             let iv = iv.try_into().ok()?;

@@ -55,7 +55,7 @@ impl Own {
     }
 
     /// With a shared element and the keys of so many pairs.
-    pub(super) const fn working_bytes(&self, pairs: usize) -> usize {
+    pub(super) fn working_bytes(&self, pairs: usize) -> usize {
         self.secret.stored_bytes() + 2 * self.offer.stored_bytes() + pairs * Key::BYTES
     }
 }
@@ -74,7 +74,7 @@ impl Other {
         }
     }
 
-    pub(super) const fn stored_bytes(&self) -> usize {
+    pub(super) fn stored_bytes(&self) -> usize {
         match self {
             Self::Key(_) => Key::BYTES,
             Self::Share(share) => share.stored_bytes(),

@@ -1,0 +1,33 @@
+//! Every group under every scheme that computes in one: members agree, and messages carry elements
+//! as long as the group's.
+
+use groupkey::Suite;
+use groupkey::catalogue::{Class, Profile, SCHEMES};
+use groupkey::crypto::group::Element;
+use groupkey::crypto::meter::Primitive;
+use groupkey::rig::{Rig, SUITES, Settings};
+use groupkey::{MemberId, Operation};
+
+#[test]
+fn members_agree_in_every_group() {
+    // Other tests run the suites of SUITES.
+    for suite in Suite::ALL.into_iter().filter(|suite| !SUITES.contains(suite)) {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.class == Class::Distributed) {
+            let settings = Settings { suite, profile: Profile::Sound, ..Settings::default() };
+            let mut rig = Rig::new(scheme, settings);
+            let report = rig.create(3).unwrap();
+            let agreed = rig.agreed_key();
+            assert!(agreed.is_ok(), "{}, {}", scheme.id, suite.name());
+            if report.total().exponentiations() == 0 {
+                continue;
+            }
+            let longest = report.messages.iter().map(|message| message.body_bytes).max();
+            assert!(longest.unwrap() > Element::length(suite), "{}, {}", scheme.id, suite.name());
+            assert!(report.meter(MemberId(0).into()).tally(Primitive::CheckElement).calls > 0);
+            if scheme.operations.contains(&Operation::Remove) {
+                rig.remove(1).unwrap();
+                rig.agreed_key().unwrap();
+            }
+        }
+    }
+}
