@@ -1,20 +1,24 @@
 //! All cryptography that schemes use. They reach it through [`Context`](crate::Context) only, which
 //! counts every operation; nothing here keeps state.
 //!
-//! | suite | wrapping | derivation and MAC | group | bits |
-//! |---|---|---|---|--:|
-//! | `standard` | AES-128 key wrap (RFC 3394) | HKDF- and HMAC-SHA-256 | ristretto255 | 128 |
-//! | `constrained` | Ascon-AEAD128 (SP 800-232) | Ascon-Hash256, keyed | ristretto255 | 128 |
-//! | `published` | AES-128-CBC, random IV | HKDF- and HMAC-SHA-256 | MODP 1024/160 (RFC 5114) | 80 |
-//! | `published-2048` | as `published` | as `published` | MODP 2048/256 (RFC 5114) | 112 |
-//! | `modp-2048` | as `published` | as `published` | MODP group 14 (RFC 3526) | 112 |
-//! | `modp-3072` | as `published` | as `published` | MODP group 15 (RFC 3526) | 128 |
-//! | `ffdhe2048` | as `published` | as `published` | ffdhe2048 (RFC 7919) | 112 |
-//! | `ffdhe3072` | as `published` | as `published` | ffdhe3072 (RFC 7919) | 128 |
+//! | suite | wrapping | derivation and MAC | group | pairing | bits |
+//! |---|---|---|---|---|--:|
+//! | `standard` | AES-128 key wrap (RFC 3394) | HKDF- and HMAC-SHA-256 | ristretto255 | BLS12-381 | 128 |
+//! | `constrained` | Ascon-AEAD128 (SP 800-232) | Ascon-Hash256, keyed | ristretto255 | BLS12-381 | 128 |
+//! | `published` | AES-128-CBC, random IV | HKDF- and HMAC-SHA-256 | MODP 1024/160 (RFC 5114) | Type A, 512/160 | 80 |
+//! | `published-2048` | as `published` | as `published` | MODP 2048/256 (RFC 5114) | BLS12-381 | 112 |
+//! | `modp-2048` | as `published` | as `published` | MODP group 14 (RFC 3526) | BLS12-381 | 112 |
+//! | `modp-3072` | as `published` | as `published` | MODP group 15 (RFC 3526) | BLS12-381 | 128 |
+//! | `ffdhe2048` | as `published` | as `published` | ffdhe2048 (RFC 7919) | BLS12-381 | 112 |
+//! | `ffdhe3072` | as `published` | as `published` | ffdhe3072 (RFC 7919) | BLS12-381 | 128 |
+//!
+//! BLS12-381 is somewhat weaker than the rest: about 126 bits (RFC 9380 section 8.8 and its references
+//! count it as 128).
 
 pub(crate) mod derive;
 pub mod group;
 pub mod meter;
+pub mod pairing;
 pub(crate) mod wrap;
 
 use group::Group;
@@ -50,6 +54,15 @@ pub enum Wrapping {
     AesKeyWrap,
     /// Ascon-AEAD128 (SP 800-232).
     Ascon,
+}
+
+/// Which pairing is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairing {
+    /// BLS12-381.
+    Bls12381,
+    /// Type A of PBC.
+    TypeA,
 }
 
 /// What keys are derived and MACs made with.
@@ -94,6 +107,14 @@ impl Suite {
             Self::Standard => Wrapping::AesKeyWrap,
             Self::Constrained => Wrapping::Ascon,
             _ => Wrapping::AesCbc,
+        }
+    }
+
+    /// Which pairing is used.
+    pub(crate) const fn pairing(self) -> Pairing {
+        match self {
+            Self::Published => Pairing::TypeA,
+            _ => Pairing::Bls12381,
         }
     }
 
