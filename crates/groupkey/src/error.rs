@@ -77,6 +77,15 @@ pub enum Misuse {
     NamedTwice(MemberId),
     /// The group has not been created.
     NotCreated,
+    /// Too many messages under one key: change it first.
+    CountersUsedUp,
+    /// A message is too long to be sent as one.
+    MessageTooLong {
+        /// Its bytes, at most.
+        limit: usize,
+    },
+    /// Signatures need identities, and signatures do not protect this group.
+    NoIdentity,
     /// The member has no individual key: enrol it first.
     NotEnrolled(MemberId),
     /// The member is not in the group.
@@ -103,6 +112,11 @@ pub enum Unsupported {
     TooManyMembers {
         /// The largest number of members.
         limit: u32,
+    },
+    /// More senders in one epoch than are remembered.
+    TooManySources {
+        /// So many are.
+        limit: usize,
     },
 }
 
@@ -165,8 +179,15 @@ impl fmt::Display for Misuse {
             Self::AlreadyMember(member) => write!(f, "member {member} is in the group already"),
             Self::AlreadyEnrolled(member) => write!(f, "member {member} is enrolled already"),
             Self::AlreadyCreated => write!(f, "the group exists already"),
+            Self::CountersUsedUp => write!(f, "all counters of this key are used: change it first"),
             Self::EmptyBatch => write!(f, "the batch names nobody"),
+            Self::MessageTooLong { limit } => {
+                write!(f, "a message has at most {limit} bytes: send it in parts")
+            }
             Self::NamedTwice(member) => write!(f, "member {member} is named twice"),
+            Self::NoIdentity => {
+                write!(f, "there are no identities: signatures do not protect this group")
+            }
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),
@@ -189,6 +210,9 @@ impl fmt::Display for Unsupported {
             Self::Operation => write!(f, "the scheme has no such operation"),
             Self::TooManyMembers { limit } => {
                 write!(f, "the scheme's parameters allow at most {limit} members")
+            }
+            Self::TooManySources { limit } => {
+                write!(f, "messages of {limit} senders are remembered: change the key first")
             }
         }
     }

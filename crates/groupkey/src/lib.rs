@@ -36,6 +36,7 @@ pub mod credentials;
 pub mod crypto;
 pub mod error;
 pub mod identity;
+pub mod messages;
 pub mod outbox;
 pub mod party;
 pub mod protection;

@@ -378,6 +378,31 @@ impl Rig {
         &*self.seats[&party].party
     }
 
+    /// Does something at a member that is not a step of its party: its context is the member's, now.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    pub fn at<T>(
+        &mut self,
+        member: MemberId,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+    ) -> T {
+        let id = member.into();
+        self.credentials.issue(id);
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        let protection = self.credentials.protection(id);
+        let mut cx =
+            Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
+        what(&mut cx, &*self.seats[&id].party)
+    }
+
+    /// Lets time pass, in ns.
+    pub fn wait(&mut self, time: u64) {
+        self.now += time;
+    }
+
     /// Gives a party bytes as if they had come from the wire; what it sends in return is dropped.
     pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
         self.step(party, Given::Bytes(Channel::Open, bytes)).map(drop)

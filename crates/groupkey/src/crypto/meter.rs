@@ -14,6 +14,10 @@ pub enum Primitive {
     Derive,
     /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)); the amount is 1.
     Hash,
+    /// One message encrypted; the amount is bytes, those that are only authenticated included.
+    Seal,
+    /// One message decrypted; the amount is bytes, as of [`Self::Seal`].
+    Unseal,
     /// One MAC made or checked; the amount is bytes.
     Mac,
     /// One signature made; the amount is bytes.
@@ -83,12 +87,14 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
         Self::Derive,
         Self::Hash,
+        Self::Seal,
+        Self::Unseal,
         Self::Mac,
         Self::Sign,
         Self::Verify,
@@ -134,6 +140,8 @@ impl Primitive {
             Self::Unwrap => "unwrap",
             Self::Derive => "derive",
             Self::Hash => "hash",
+            Self::Seal => "seal",
+            Self::Unseal => "unseal",
             Self::Mac => "mac",
             Self::Sign => "sign",
             Self::Verify => "verify",

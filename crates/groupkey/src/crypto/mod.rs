@@ -15,6 +15,7 @@
 //! BLS12-381 is somewhat weaker than the rest: about 126 bits (RFC 9380 section 8.8 and its references
 //! count it as 128).
 
+pub(crate) mod aead;
 pub(crate) mod derive;
 pub mod group;
 pub mod meter;

@@ -1,0 +1,296 @@
+//! Messages to the group under its key: COSE_Encrypt0 objects (RFC 9052), whatever the scheme.
+//!
+//! Source: S003 definition 3.2 for what members do; OSCORE (RFC 8613) and RFC 4303 for how senders are
+//! kept apart and replays out. `docs/messages.md` has the format to the byte.
+//!
+//! - The key id is group and epoch, the partial IV the sender's counter. Who sends stands in the key
+//!   id's context, with a session that the sender draws when it starts, so that one that has
+//!   forgotten its counters cannot use one twice.
+//! - Each sender's key is derived from the group key for group, epoch, sender and session. The nonce
+//!   is the counter.
+//! - A message is taken once. It may be 63 behind its sender's newest.
+//! - Messages of the epoch before the present one are taken for a time of grace. Then its key is
+//!   wiped. A message of a later epoch says that something was missed.
+//! - With signatures, a COSE_Sign1 is encrypted (signed first, so that nobody without the key sees
+//!   who signed what). It covers the protected header around it, so that a member cannot put what another
+//!   one said into a message of its own. Without, any member can speak in the name of any other.
+//!
+//! What this does not do: a receiver that starts again has no memory of what it took, so it takes what is
+//! replayed to it within an epoch once more. Keep the [`Messenger`], or change the group key.
+//!
+//! Why CBOR by hand: of the four shapes that COSE has here, each has exactly one encoding, and a
+//! library that reads more than that would have to be held back. An independent library reads them in
+//! `tests/cose.rs`.
+//!
+//! ```
+//! use groupkey::messages::{Messenger, Settings};
+//! use groupkey::rig::Rig;
+//! use groupkey::{MemberId, catalogue};
+//!
+//! let mut rig = Rig::new(catalogue::scheme("tgdh").unwrap(), Default::default());
+//! rig.create(4).unwrap();
+//! let mut [alice, bob] = [0, 3].map(|id| {
+//!     rig.at(MemberId(id), |cx, party| {
+//!         let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
+//!         messenger.follow(cx, party);
+//!         messenger
+//!     })
+//! });
+//! let bytes = rig.at(MemberId(0), |cx, _| alice.seal(cx, b"slippery road")).unwrap();
+//! let message = rig.at(MemberId(3), |cx, _| bob.open(cx, &bytes)).unwrap();
+//! assert_eq!((message.sender, &message.content[..]), (MemberId(0), &b"slippery road"[..]));
+//! ```
+
+mod object;
+mod window;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+use zeroize::Zeroize;
+
+use self::object::{
+    COUNTERS, Header, Object, Source, decode_signed, encode_signed, encrypt_structure,
+    signature_structure,
+};
+use self::window::Window;
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId, PartyId};
+use crate::party::Party;
+use crate::secret::Key;
+
+/// What members of a group must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long messages of the epoch before are taken, in ns.
+    pub grace: u64,
+    /// Whether senders sign. Then the group must be protected by signatures.
+    pub signed: bool,
+    /// Senders of an epoch whose counters are remembered, at most: 56 bytes each.
+    pub sources: usize,
+}
+
+/// Encrypts a member's messages to its group, and decrypts those of the others.
+pub struct Messenger {
+    me: MemberId,
+    session: [u8; 8],
+    settings: Settings,
+    current: Option<Period>,
+    /// With the time (ns) at which it ends.
+    previous: Option<(Period, u64)>,
+}
+
+/// A message that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The epoch whose key it was encrypted under.
+    pub epoch: Epoch,
+    /// Who sent it: proven if senders sign, else one of the members.
+    pub sender: MemberId,
+    /// What was said.
+    pub content: Vec<u8>,
+}
+
+impl Default for Settings {
+    /// Ten seconds of grace, no signatures, as many senders as S002 has members.
+    fn default() -> Self {
+        Self { grace: 10_000_000_000, signed: false, sources: 55_000 }
+    }
+}
+
+impl Messenger {
+    /// A messenger without a key, for the member whose context this is. Draws a session.
+    pub fn new(cx: &mut Context<'_>, settings: Settings) -> Result<Self, Error> {
+        let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
+        let mut session = [0; 8];
+        session.copy_from_slice(&cx.random_key().as_bytes()[..8]);
+        Ok(Self { me, session, settings, current: None, previous: None })
+    }
+
+    /// Takes the key that a party has now: that of the last message that went around, in schemes that
+    /// have such ([`Party::message_key`]; it counts as epoch 0), else the group's. To be called after every
+    /// step of the party; if nothing has changed, nothing happens.
+    pub fn follow(&mut self, cx: &Context<'_>, party: &dyn Party) {
+        let message_key = party.message_key().map(|key| (Epoch(0), key));
+        if let Some((epoch, key)) = message_key.or_else(|| party.group_key()) {
+            self.rekeyed(cx, epoch, key);
+        }
+    }
+
+    /// Takes a new group key. The one before it stays for the time of grace.
+    pub fn rekeyed(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key) {
+        if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
+            return;
+        }
+        let end = cx.now().saturating_add(self.settings.grace);
+        let fresh = Period { epoch, key: key.clone(), own: None, sources: BTreeMap::new() };
+        self.previous = self.current.replace(fresh).map(|period| (period, end));
+    }
+
+    /// Encrypts a message to the group, of at most 65,535 bytes, or 65,460 if it is signed.
+    pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
+        let (me, session, signed) = (self.me, self.session, self.settings.signed);
+        let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
+        let counter = period.own.as_ref().map_or(0, |own| own.counter);
+        if counter == COUNTERS {
+            return Err(Misuse::CountersUsedUp.into());
+        }
+        let source = Source { sender: me, session };
+        let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
+        let protected = header.encode(cx.suite());
+        let mut content = if signed {
+            let signature = cx.sign(&signature_structure(&protected, content))?;
+            encode_signed(content, &signature)
+        } else {
+            content.to_vec()
+        };
+        let key = match period.own.take() {
+            Some(own) => own.key,
+            None => period.key_of(cx, &header),
+        };
+        let sealed = cx.seal(&key, counter, &encrypt_structure(&protected), &mut content);
+        // A message that is too long has used no counter.
+        let counter = counter + u64::from(sealed.is_ok());
+        period.own = Some(Own { key, counter });
+        sealed?;
+        Ok(Object::encode(&protected, &content))
+    }
+
+    /// Decrypts a message. On an error nothing has changed, and the message can be offered again:
+    /// after [`SkippedEpoch`](Misbehaviour::SkippedEpoch), once the member has caught up.
+    pub fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
+        self.end_grace(cx.now());
+        let Object { header, protected, sealed } = Object::decode(cx.suite(), bytes)?;
+        if header.group != cx.group() {
+            return Err(Misbehaviour::ForeignGroup.into());
+        }
+        if header.signed != self.settings.signed {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let current = self.current.as_ref().map(|period| period.epoch).ok_or(Misuse::NotCreated)?;
+        let previous = self.previous.as_mut().map(|(period, _)| period);
+        let mut refusal = no_key(header.epoch, current);
+        for period in self.current.iter_mut().chain(previous) {
+            if period.epoch == header.epoch {
+                match period.open(cx, &header, protected, sealed, self.settings.sources) {
+                    // Without epochs, it may be one of the message key before.
+                    Err(Error::Misbehaved(Misbehaviour::Forged)) => {
+                        refusal = Misbehaviour::Forged.into();
+                    }
+                    taken => return taken,
+                }
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Wipes the key of the epoch before, if its time is over. [`Self::open`] does so as well; a member
+    /// that hears nothing should.
+    pub fn end_grace(&mut self, now: u64) {
+        self.previous.take_if(|(_, end)| now > *end);
+    }
+}
+
+impl fmt::Debug for Messenger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messenger")
+            .field("me", &self.me)
+            .field("settings", &self.settings)
+            .field("epoch", &self.current.as_ref().map(|period| period.epoch))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The time of one group key.
+struct Period {
+    epoch: Epoch,
+    key: Key,
+    own: Option<Own>,
+    sources: BTreeMap<Source, Heard>,
+}
+
+/// The key that this member sends under, and the counter of its next message.
+struct Own {
+    key: Key,
+    counter: u64,
+}
+
+/// The key that another member sends under, and the counters that came from it.
+struct Heard {
+    key: Key,
+    window: Window,
+}
+
+impl Period {
+    fn open(
+        &mut self,
+        cx: &mut Context<'_>,
+        header: &Header,
+        protected: &[u8],
+        sealed: &[u8],
+        limit: usize,
+    ) -> Result<Received, Error> {
+        let Source { sender, .. } = header.source;
+        let content = match self.sources.get_mut(&header.source) {
+            Some(heard) => {
+                if !heard.window.takes(header.counter) {
+                    return Err(Misbehaviour::Replayed.into());
+                }
+                let content = decrypt(cx, &heard.key, header, protected, sealed)?;
+                heard.window.note(header.counter);
+                content
+            }
+            None => {
+                let key = self.key_of(cx, header);
+                let content = decrypt(cx, &key, header, protected, sealed)?;
+                if self.sources.len() == limit {
+                    return Err(Unsupported::TooManySources { limit }.into());
+                }
+                let mut window = Window::default();
+                window.note(header.counter);
+                self.sources.insert(header.source, Heard { key, window });
+                content
+            }
+        };
+        Ok(Received { epoch: header.epoch, sender, content })
+    }
+
+    /// The key of a source in this period.
+    fn key_of(&self, cx: &mut Context<'_>, header: &Header) -> Key {
+        cx.derive(&self.key, "groupkey message", &header.circumstances())
+    }
+}
+
+/// Decrypts a message and checks its signature, if it has one.
+fn decrypt(
+    cx: &mut Context<'_>,
+    key: &Key,
+    header: &Header,
+    protected: &[u8],
+    sealed: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let mut content = sealed.to_vec();
+    let opened = cx.unseal(key, header.counter, &encrypt_structure(protected), &mut content);
+    if opened.is_err() {
+        content.zeroize();
+    }
+    opened?;
+    if !header.signed {
+        return Ok(content);
+    }
+    let (said, signature) = decode_signed(&content).ok_or(Misbehaviour::Malformed)?;
+    let structure = signature_structure(protected, said);
+    cx.verify(header.source.sender.into(), &structure, signature)?;
+    Ok(said.to_vec())
+}
+
+/// Why a message is refused that no key is there for.
+fn no_key(got: Epoch, current: Epoch) -> Error {
+    if got > current {
+        Misbehaviour::SkippedEpoch { got, current }.into()
+    } else {
+        Misbehaviour::StaleEpoch { got, current }.into()
+    }
+}

@@ -1,0 +1,308 @@
+//! The form of a message: a tagged COSE_Encrypt0 (RFC 9052 section 5.2) with one possible encoding.
+//!
+//! ```text
+//! 16([ << {1: alg, ? 3: 18, 4: kid, 6: partial IV, 10: kid context} >>, {}, ciphertext ])
+//! ```
+
+use alloc::vec::Vec;
+
+use minicbor::data::Tag;
+use minicbor::{Decoder, Encoder};
+
+use crate::crypto::{Hashing, Suite};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, GroupId, MemberId};
+
+/// What a message says of itself. All of it is authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) group: GroupId,
+    pub(super) epoch: Epoch,
+    /// Below [`COUNTERS`].
+    pub(super) counter: u64,
+    pub(super) source: Source,
+    /// Whether a COSE_Sign1 was encrypted.
+    pub(super) signed: bool,
+}
+
+/// Who sends, and since when: a sender that starts again is a new source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Source {
+    pub(super) sender: MemberId,
+    pub(super) session: [u8; 8],
+}
+
+/// A message in its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<'a> {
+    pub(super) header: Header,
+    pub(super) protected: &'a [u8],
+    pub(super) sealed: &'a [u8],
+}
+
+/// Counters below this fit the partial IV, of five bytes at most, as OSCORE has it.
+pub(super) const COUNTERS: u64 = 1 << 40;
+
+impl Header {
+    /// The protected header, as it stands in the message.
+    pub(super) fn encode(&self, suite: Suite) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64);
+        let mut encoder = Encoder::new(&mut bytes);
+        let _ = encoder.map(4 + u64::from(self.signed));
+        let _ = encoder.u8(ALGORITHM).and_then(|encoder| encoder.i64(algorithm(suite)));
+        if self.signed {
+            let _ = encoder.u8(CONTENT_TYPE).and_then(|encoder| encoder.u8(COSE_SIGN1));
+        }
+        let kid = [self.group.0.to_be_bytes(), self.epoch.0.to_be_bytes()];
+        let _ = encoder.u8(KID).and_then(|encoder| encoder.bytes(kid.as_flattened()));
+        let counter = self.counter.to_be_bytes();
+        let zeros = counter.iter().take(7).take_while(|&&byte| byte == 0).count();
+        let _ = encoder.u8(PARTIAL_IV).and_then(|encoder| encoder.bytes(&counter[zeros..]));
+        let source = self.source.encode();
+        let _ = encoder.u8(KID_CONTEXT).and_then(|encoder| encoder.bytes(&source));
+        bytes
+    }
+
+    /// What a key of this source is derived for: group, epoch, sender, session.
+    pub(super) fn circumstances(&self) -> [u8; 28] {
+        let mut circumstances = [0; 28];
+        circumstances[..8].copy_from_slice(&self.group.0.to_be_bytes());
+        circumstances[8..16].copy_from_slice(&self.epoch.0.to_be_bytes());
+        circumstances[16..].copy_from_slice(&self.source.encode());
+        circumstances
+    }
+
+    fn decode(suite: Suite, protected: &[u8]) -> Option<Self> {
+        let mut decoder = Decoder::new(protected);
+        let items = decoder.map().ok()??;
+        let mut item = |label: u8| (decoder.u8().ok()? == label).then_some(());
+        item(ALGORITHM)?;
+        let signed = items == 5;
+        let _ = decoder.i64().ok().filter(|&named| named == algorithm(suite))?;
+        if signed {
+            let mut item = |label: u8| (decoder.u8().ok()? == label).then_some(());
+            item(CONTENT_TYPE)?;
+            item(COSE_SIGN1)?;
+        }
+        let kid: &[u8; 16] = labelled(&mut decoder, KID)?.try_into().ok()?;
+        let (group, epoch) = kid.split_at(8);
+        let counter = labelled(&mut decoder, PARTIAL_IV)?;
+        let counter = counter.iter().try_fold(0u64, |counter, &byte| {
+            (counter < COUNTERS).then_some(counter << 8 | u64::from(byte))
+        })?;
+        let source: &[u8; 12] = labelled(&mut decoder, KID_CONTEXT)?.try_into().ok()?;
+        let header = Self {
+            group: GroupId(u64::from_be_bytes(group.try_into().ok()?)),
+            epoch: Epoch(u64::from_be_bytes(epoch.try_into().ok()?)),
+            counter: Some(counter).filter(|&counter| counter < COUNTERS)?,
+            source: Source::decode(source),
+            signed,
+        };
+        // There is one encoding, and this must be it.
+        (header.encode(suite) == protected).then_some(header)
+    }
+}
+
+impl Source {
+    fn encode(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&self.sender.0.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.session);
+        bytes
+    }
+
+    fn decode(bytes: &[u8; 12]) -> Self {
+        let [a, b, c, d, session @ ..] = *bytes;
+        Self { sender: MemberId(u32::from_be_bytes([a, b, c, d])), session }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// The whole message.
+    pub(super) fn encode(protected: &[u8], sealed: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(12 + protected.len() + sealed.len());
+        let _ = Encoder::new(&mut bytes)
+            .tag(Tag::new(ENCRYPT0))
+            .and_then(|encoder| encoder.array(3))
+            .and_then(|encoder| encoder.bytes(protected))
+            .and_then(|encoder| encoder.map(0))
+            .and_then(|encoder| encoder.bytes(sealed));
+        bytes
+    }
+
+    /// Takes a message apart, strictly.
+    pub(super) fn decode(suite: Suite, bytes: &'a [u8]) -> Result<Self, Error> {
+        let parts = || {
+            let mut decoder = Decoder::new(bytes);
+            let [protected, sealed] = opening(&mut decoder, ENCRYPT0, 3)
+                .and_then(|()| Some([decoder.bytes().ok()?, after_map(&mut decoder)?]))?;
+            let header = Header::decode(suite, protected)?;
+            let strict = Self::encode(protected, sealed) == bytes;
+            strict.then_some(Self { header, protected, sealed })
+        };
+        parts().ok_or_else(|| Misbehaviour::Malformed.into())
+    }
+}
+
+/// What the ciphertext's tag covers beside it (RFC 9052 section 5.3).
+pub(super) fn encrypt_structure(protected: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(16 + protected.len());
+    let _ = Encoder::new(&mut bytes)
+        .array(3)
+        .and_then(|encoder| encoder.str("Encrypt0"))
+        .and_then(|encoder| encoder.bytes(protected))
+        .and_then(|encoder| encoder.bytes(&[]));
+    bytes
+}
+
+/// What a sender signs (RFC 9052 section 4.4): the content, bound to the message around it.
+pub(super) fn signature_structure(around: &[u8], content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(32 + around.len() + content.len());
+    let _ = Encoder::new(&mut bytes)
+        .array(4)
+        .and_then(|encoder| encoder.str("Signature1"))
+        .and_then(|encoder| encoder.bytes(SIGNATURE_HEADER))
+        .and_then(|encoder| encoder.bytes(around))
+        .and_then(|encoder| encoder.bytes(content));
+    bytes
+}
+
+/// The signed content: a tagged COSE_Sign1.
+pub(super) fn encode_signed(content: &[u8], signature: &[u8; 64]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(80 + content.len());
+    let _ = Encoder::new(&mut bytes)
+        .tag(Tag::new(SIGN1))
+        .and_then(|encoder| encoder.array(4))
+        .and_then(|encoder| encoder.bytes(SIGNATURE_HEADER))
+        .and_then(|encoder| encoder.map(0))
+        .and_then(|encoder| encoder.bytes(content))
+        .and_then(|encoder| encoder.bytes(signature));
+    bytes
+}
+
+/// Content and signature of what [`encode_signed`] made.
+pub(super) fn decode_signed(bytes: &[u8]) -> Option<(&[u8], &[u8; 64])> {
+    let mut decoder = Decoder::new(bytes);
+    opening(&mut decoder, SIGN1, 4)?;
+    decoder.bytes().ok().filter(|&header| header == SIGNATURE_HEADER)?;
+    let content = after_map(&mut decoder)?;
+    let signature = decoder.bytes().ok()?.try_into().ok()?;
+    (encode_signed(content, signature) == bytes).then_some((content, signature))
+}
+
+/// The tag of a message and the head of its array.
+fn opening(decoder: &mut Decoder<'_>, tag: u64, items: u64) -> Option<()> {
+    let tagged = decoder.tag().ok()?.as_u64() == tag;
+    (tagged && decoder.array().ok()? == Some(items)).then_some(())
+}
+
+/// The string after the empty unprotected header.
+fn after_map<'b>(decoder: &mut Decoder<'b>) -> Option<&'b [u8]> {
+    (decoder.map().ok()? == Some(0)).then_some(())?;
+    decoder.bytes().ok()
+}
+
+fn labelled<'b>(decoder: &mut Decoder<'b>, label: u8) -> Option<&'b [u8]> {
+    (decoder.u8().ok()? == label).then_some(())?;
+    decoder.bytes().ok()
+}
+
+/// The algorithm's number: AES-CCM-16-128-128 (RFC 9053 section 4.2), or one of our own for
+/// Ascon-AEAD128, which has none yet.
+const fn algorithm(suite: Suite) -> i64 {
+    match suite.hashing() {
+        Hashing::Ascon => -65_537,
+        Hashing::Sha2 => 30,
+    }
+}
+
+/// CBOR tags of COSE's objects.
+const ENCRYPT0: u64 = 16;
+const SIGN1: u64 = 18;
+
+/// COSE's labels of header parameters.
+const ALGORITHM: u8 = 1;
+const CONTENT_TYPE: u8 = 3;
+const KID: u8 = 4;
+const PARTIAL_IV: u8 = 6;
+const KID_CONTEXT: u8 = 10;
+
+/// CoAP's number for `application/cose; cose-type="cose-sign1"`.
+const COSE_SIGN1: u8 = 18;
+
+/// `{1: -8}`: EdDSA.
+const SIGNATURE_HEADER: &[u8] = &[0xa1, 0x01, 0x27];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        let source = (any::<u32>(), any::<[u8; 8]>())
+            .prop_map(|(sender, session)| Source { sender: MemberId(sender), session });
+        let counter = (0u64..COUNTERS, 0u32..40).prop_map(|(counter, shift)| counter >> shift);
+        (any::<u64>(), any::<u64>(), counter, source, any::<bool>()).prop_map(
+            |(group, epoch, counter, source, signed)| Header {
+                group: GroupId(group),
+                epoch: Epoch(epoch),
+                counter,
+                source,
+                signed,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_survives_its_encoding(header in any_header(), sealed in any::<Vec<u8>>()) {
+            for suite in [Suite::Standard, Suite::Constrained] {
+                let bytes = Object::encode(&header.encode(suite), &sealed);
+                let object = Object::decode(suite, &bytes).unwrap();
+                prop_assert_eq!(object.header, header);
+                prop_assert_eq!(object.sealed, &sealed[..]);
+            }
+        }
+
+        #[test]
+        fn accepted_bytes_are_the_only_encoding(
+            header in any_header(),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut bytes = Object::encode(&header.encode(Suite::Standard), b"sealed");
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            if let Ok(object) = Object::decode(Suite::Standard, &bytes) {
+                let again = Object::encode(&object.header.encode(Suite::Standard), object.sealed);
+                prop_assert_eq!(again, bytes);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_read(bytes in any::<Vec<u8>>()) {
+            let _ = Object::decode(Suite::Standard, &bytes);
+            let _ = decode_signed(&bytes);
+        }
+    }
+
+    #[test]
+    fn signed_content_survives_its_encoding() {
+        let bytes = encode_signed(b"content", &[3; 64]);
+        assert_eq!(decode_signed(&bytes), Some((&b"content"[..], &[3; 64])));
+        assert_eq!(decode_signed(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(decode_signed(&[&bytes[..], &[0]].concat()), None);
+    }
+
+    #[test]
+    fn the_largest_counter_takes_five_bytes() {
+        let source = Source { sender: MemberId(1), session: [0; 8] };
+        let header =
+            |counter| Header { group: GroupId(1), epoch: Epoch(1), counter, source, signed: false };
+        let length = |counter| header(counter).encode(Suite::Standard).len();
+        assert_eq!(length(COUNTERS - 1), length(0) + 4);
+        let beyond = Object::encode(&header(COUNTERS).encode(Suite::Standard), b"");
+        assert!(Object::decode(Suite::Standard, &beyond).is_err());
+    }
+}

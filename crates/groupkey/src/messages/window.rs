@@ -1,0 +1,75 @@
+//! Which counters were seen: the newest and the 63 before it, one bit each (RFC 4303 section 3.4.3).
+
+/// Counters that have come from one sender.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    /// One more than the newest.
+    next: u64,
+    /// Bit i tells of the counter `next - 1 - i`.
+    seen: u64,
+}
+
+impl Window {
+    /// How far behind the newest a message may come.
+    pub(super) const LENGTH: u64 = 64;
+
+    /// Whether this counter is new. One that is too old to tell is not.
+    pub(super) const fn takes(&self, counter: u64) -> bool {
+        if counter >= self.next {
+            return true;
+        }
+        let age = self.next - 1 - counter;
+        age < Self::LENGTH && self.seen >> age & 1 == 0
+    }
+
+    /// Remembers a counter that [`Self::takes`] has allowed.
+    pub(super) const fn note(&mut self, counter: u64) {
+        if counter >= self.next {
+            let step = counter - self.next + 1;
+            self.seen = if step < Self::LENGTH { self.seen << step } else { 0 };
+            self.seen |= 1;
+            self.next = counter + 1;
+        } else {
+            self.seen |= 1 << (self.next - 1 - counter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_first_counter_may_be_any() {
+        for first in [0, 1, 63, 64, 1 << 40] {
+            let mut window = Window::default();
+            assert!(window.takes(first));
+            window.note(first);
+            assert!(!window.takes(first));
+            assert!(window.takes(first + 1));
+            assert_eq!(window.takes(first.wrapping_sub(1)), first > 0);
+            assert!(!window.takes(first.wrapping_sub(64).min(first)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_counter_is_taken_once(counters in proptest::collection::vec(0u64..200, 0..100)) {
+            let mut window = Window::default();
+            let mut seen = BTreeSet::new();
+            for counter in counters {
+                let newest = seen.last().copied().unwrap_or(0);
+                let recent = counter + Window::LENGTH > newest;
+                prop_assert_eq!(window.takes(counter), recent && !seen.contains(&counter));
+                if window.takes(counter) {
+                    window.note(counter);
+                    seen.insert(counter);
+                }
+            }
+        }
+    }
+}
