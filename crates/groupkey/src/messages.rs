@@ -129,7 +129,7 @@ impl Messenger {
         self.previous = self.current.replace(fresh).map(|period| (period, end));
     }
 
-    /// Encrypts a message to the group, of at most 65,535 bytes, or 65,460 if it is signed.
+    /// Encrypts a message to the group, of at most 65,535 bytes, or 65,459 if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
         let (me, session, signed) = (self.me, self.session, self.settings.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;

@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
-use crate::protection::Protection;
+use crate::protection::{Protection, PublicIdentity};
 use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
 use crate::secret::Key;
 
@@ -396,6 +396,15 @@ impl Rig {
         let mut cx =
             Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
         what(&mut cx, &*self.seats[&id].party)
+    }
+
+    /// The key that a member's signatures verify under, if signatures protect the group.
+    pub fn public_identity(&mut self, member: MemberId) -> Option<PublicIdentity> {
+        self.credentials.issue(member.into());
+        match self.credentials.protection(member.into()) {
+            Protection::Signature { identity, .. } => Some(identity.public()),
+            Protection::Mac(_) | Protection::None => None,
+        }
     }
 
     /// Lets time pass, in ns.

@@ -7,9 +7,10 @@ use cddl_cat::cbor::validate_cbor;
 use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
-use groupkey::Operation;
 use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
+use groupkey::messages::{self, Messenger};
 use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
+use groupkey::{MemberId, Operation, Suite};
 
 const CDDL: &str = include_str!("../../../docs/wire.cddl");
 
@@ -51,6 +52,28 @@ fn a_message_that_is_not_described_is_noticed() {
         &[items[0].clone(), items[1].clone(), Value::Bytes(vec![0; 17])],
     ] {
         assert!(!description.fits("skdc-rekey", &Value::Array(changed.to_vec())));
+    }
+}
+
+#[test]
+fn group_messages_are_as_described() {
+    let description = Description::read();
+    for (protection, suite) in
+        [(Guard::Mac, Suite::Standard), (Guard::Signature, Suite::Constrained)]
+    {
+        let settings = Settings { protection, suite, ..Settings::default() };
+        let mut rig = Rig::new(&SCHEMES[0], settings);
+        rig.create(2).unwrap();
+        let bytes = rig.at(MemberId(1), |cx, party| {
+            let signed = protection == Guard::Signature;
+            let settings = messages::Settings { signed, ..messages::Settings::default() };
+            let mut messenger = Messenger::new(cx, settings).unwrap();
+            messenger.follow(cx, party);
+            messenger.seal(cx, b"content").unwrap()
+        });
+        let message = ciborium::from_reader(&bytes[..]).expect("a message is CBOR");
+        let Value::Tag(16, message) = message else { panic!("{message:?} is no COSE_Encrypt0") };
+        assert!(description.fits("group-message", &message), "{message:?}");
     }
 }
 

@@ -305,3 +305,43 @@ fn schemes_without_a_group_key_have_keys_for_messages() {
     assert_eq!(talk.open(3, &second).unwrap().content, b"second");
     assert_eq!(talk.open(3, &second), Err(Misbehaviour::Replayed.into()));
 }
+
+/// The table of `docs/messages.md` is what comes out.
+#[test]
+fn documented_sizes_are_right() {
+    let page = include_str!("../../../docs/messages.md");
+    let (_, table) = page.split_once("<!-- sizes of messages").expect("the page has the table");
+    let rows = table.lines().skip(3).take_while(|line| line.starts_with('|'));
+    let mut checked = 0;
+    for row in rows {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let content: usize = cells[0].parse().unwrap();
+        let suite = Suite::ALL.into_iter().find(|suite| suite.name() == cells[1]).unwrap();
+        let guard = if cells[2] == "yes" { Guard::Signature } else { Guard::Mac };
+        let mut talk = Talk::new(scheme("skdc").unwrap(), guard, suite);
+        let length = talk.seal(0, &vec![7; content]).len();
+        let right = format!(
+            "| {content} | {} | {} | {length} | {} |",
+            cells[1],
+            cells[2],
+            length - content
+        );
+        assert_eq!(row, right, "write the right side into docs/messages.md");
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+}
+
+#[test]
+fn the_longest_messages_are_as_long_as_documented() {
+    for (guard, longest) in [(Guard::Mac, 65_535), (Guard::Signature, 65_459)] {
+        let mut talk = Talk::new(scheme("skdc").unwrap(), guard, Suite::Standard);
+        let settings = talk.settings;
+        let mut messenger = talk.rig.at(MemberId(0), |cx, _| Messenger::new(cx, settings).unwrap());
+        talk.rig.at(MemberId(0), |cx, party| {
+            messenger.follow(cx, party);
+            assert!(messenger.seal(cx, &vec![1; longest]).is_ok());
+            assert!(messenger.seal(cx, &vec![1; longest + 1]).is_err());
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! Bytes that come as a group message: no panic, nothing is taken that no member sealed, and what is
+//! refused changes nothing.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use groupkey::MemberId;
+use groupkey::catalogue::scheme;
+use groupkey::messages::{Messenger, Settings};
+use groupkey::rig::{Guard, Rig, Settings as RigSettings};
+use libfuzzer_sys::fuzz_target;
+
+/// What one member sealed, and where to begin to change it.
+static SEALED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    [Guard::Mac, Guard::Signature].map(|guard| {
+        let mut rig = group(guard);
+        let mut sender = messenger(&mut rig, 0, guard);
+        rig.at(MemberId(0), |cx, _| sender.seal(cx, b"genuine").expect("it seals"))
+    })
+});
+
+fuzz_target!(|input: (bool, u16, Vec<u8>)| {
+    let (signed, at, with) = input;
+    let guard = if signed { Guard::Signature } else { Guard::Mac };
+    let genuine = &SEALED[usize::from(signed)];
+    let mut rig = group(guard);
+    let mut receiver = messenger(&mut rig, 1, guard);
+    let at = usize::from(at) % (genuine.len() + 1);
+    let end = (at + with.len()).min(genuine.len());
+    let spliced = [&genuine[..at], &with, &genuine[end..]].concat();
+    rig.at(MemberId(1), |cx, _| {
+        for bytes in [&with, &spliced] {
+            if bytes != genuine {
+                assert!(receiver.open(cx, bytes).is_err(), "nobody sealed this");
+            }
+        }
+        assert_eq!(receiver.open(cx, genuine).expect("it is genuine").content, b"genuine");
+    });
+});
+
+fn group(protection: Guard) -> Rig {
+    let settings = RigSettings { protection, ..RigSettings::default() };
+    let mut rig = Rig::new(scheme("skdc").expect("it is in the catalogue"), settings);
+    rig.create(2).expect("create");
+    rig
+}
+
+fn messenger(rig: &mut Rig, member: u32, guard: Guard) -> Messenger {
+    let settings = Settings { signed: guard == Guard::Signature, ..Settings::default() };
+    rig.at(MemberId(member), |cx, party| {
+        let mut messenger = Messenger::new(cx, settings).expect("it is a member");
+        messenger.follow(cx, party);
+        messenger
+    })
+}
