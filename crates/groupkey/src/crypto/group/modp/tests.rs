@@ -97,6 +97,7 @@ fn random_exponents_are_of_full_length_and_below_the_order() {
     for_every_group!(draw);
 }
 
+#[expect(clippy::extra_unused_type_parameters, reason = "`for_every_group` names all")]
 fn draw<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
 where
     P: ConstMontyParams<L>,
@@ -109,7 +110,7 @@ where
     });
     let order = Q::PARAMS.modulus().as_ref();
     assert!(drawn.iter().all(|exponent| exponent < order));
-    let longest = drawn.iter().map(|exponent| exponent.bits()).max();
+    let longest = drawn.iter().map(Uint::bits).max();
     assert_eq!(longest, Some(order.bits()));
 }
 
@@ -119,6 +120,7 @@ fn numbers_longer_than_the_order_are_reduced() {
     for_every_group!(reduce);
 }
 
+#[expect(clippy::extra_unused_type_parameters, reason = "`for_every_group` names all")]
 fn reduce<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
 where
     P: ConstMontyParams<L>,
