@@ -9,6 +9,7 @@
 
 pub(crate) mod derive;
 pub mod group;
+pub mod integer;
 pub mod meter;
 pub(crate) mod wrap;
 
