@@ -38,6 +38,9 @@ pub(crate) trait KeyServer: Send {
     /// The members and the group key.
     fn group_mut(&mut self) -> &mut ServedGroup;
 
+    /// These members have individual keys: sends what else they need from the deployment phase.
+    fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
+
     /// All members of a new group have joined the roster: makes and sends their keys.
     fn create(&mut self, cx: &mut Context<'_>);
 
@@ -144,7 +147,11 @@ fn enroll<S: KeyServer>(
         Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
             Err(Unsupported::TooManyMembers { limit }.into())
         }
-        _ => group.roster.enroll(cx, group.epoch, members),
+        _ => {
+            group.roster.enroll(cx, group.epoch, members)?;
+            server.enrolled(cx, members);
+            Ok(())
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
 pub(crate) mod masking;
+pub mod nishat;
 pub mod ofct;
 pub mod oft;
 pub(crate) mod path_update;
