@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crypto_bigint::{Encoding, U192, U256};
+use crypto_bigint::{U192, U256};
 use crypto_primes::{Flavor, random_prime};
 use dashu_base::{BitTest, DivExact};
 use dashu_int::UBig;
@@ -135,18 +135,6 @@ impl Integer {
         self.0.to_be_bytes().into_vec()
     }
 
-    /// The number in 32 bytes, most significant first, if it is short enough.
-    pub(crate) fn to_bytes32(&self) -> Option<[u8; 32]> {
-        let mut short = self.to_bytes();
-        let mut bytes = [0; 32];
-        let fits = short.len() <= bytes.len();
-        if fits {
-            bytes[32 - short.len()..].copy_from_slice(&short);
-        }
-        short.zeroize();
-        fits.then_some(bytes)
-    }
-
     /// How many bits it takes.
     pub(crate) fn bits(&self) -> usize {
         self.0.bit_len()
@@ -260,9 +248,9 @@ mod tests {
         let primes = primes(Suite::Published, 21);
         for count in [0, 1, 2, 3, 4, 7, 8, 9, 21] {
             let product = Integer::product(&primes[..count]);
-            let mut rest = primes[..count].iter().fold(Integer(UBig::ONE), |product, prime| {
-                product.times_prime(prime)
-            });
+            let mut rest = primes[..count]
+                .iter()
+                .fold(Integer(UBig::ONE), |product, prime| product.times_prime(prime));
             assert_eq!(product.0, rest.0);
             for prime in &primes[..count] {
                 assert!(rest.is_multiple_of(prime));
@@ -283,9 +271,6 @@ mod tests {
         for prime in &primes {
             assert_eq!(lock.short_of_multiple(prime).0, secret.0);
         }
-        let bytes = secret.to_bytes32().expect("it is short");
-        assert_eq!(Integer::from_bytes(&bytes).0, secret.0);
-        assert!(lock.to_bytes32().is_none());
         assert_eq!(Integer::from_bytes(&lock.to_bytes()).0, lock.0);
     }
 

@@ -373,8 +373,7 @@ impl Member {
         let (Some(secret), Some(current)) = (&self.secret, &self.current) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        let element =
-            secret.key.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
+        let element = secret.key.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
         self.message_key(cx, element).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
     }
 
@@ -445,7 +444,12 @@ impl Member {
     }
 
     /// The seed, from a broadcast's lock or from the answer to a request.
-    fn unmask(&self, cx: &mut Context<'_>, message: &Message<'_>, lock: &[u8]) -> Result<Key, Error> {
+    fn unmask(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        lock: &[u8],
+    ) -> Result<Key, Error> {
         let enrolment = self.membership.enrolment()?;
         let (epoch, key) = (message.header().epoch, &enrolment.key);
         match message.header().operation {
@@ -472,8 +476,7 @@ impl Member {
         let confirmed = if seed.is_some() { Some(body.bytes()?) } else { None };
         body.finish()?;
         let public_key = PublicKey::receive(cx, public_key, self.check)?;
-        let decryption_key =
-            secret.key.decryption_key(cx, k).ok_or(Misbehaviour::WrongKey)?;
+        let decryption_key = secret.key.decryption_key(cx, k).ok_or(Misbehaviour::WrongKey)?;
         let element = secret.key.decrypt(cx, &decryption_key, ciphertext, self.check)?;
         let group_key = group_key(cx, epoch, element, seed);
         if let Some(confirmed) = confirmed {
@@ -503,9 +506,10 @@ impl Party for Member {
             let prime = secret.prime.as_ref().map_or(0, |_| Prime::length(self.suite));
             SecretKey::key_bytes(self.suite) + prime
         });
-        let of_current = self.current.as_ref().map_or(0, |_| {
-            PublicKey::key_bytes(self.suite) + DecryptionKey::key_bytes(self.suite)
-        });
+        let of_current = self
+            .current
+            .as_ref()
+            .map_or(0, |_| PublicKey::key_bytes(self.suite) + DecryptionKey::key_bytes(self.suite));
         let permanent = self.membership.key_bytes() + of_secret + of_current;
         Footprint { permanent, temporary: self.temporary }
     }

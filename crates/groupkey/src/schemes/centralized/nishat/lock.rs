@@ -138,12 +138,7 @@ const fn k_bits(suite: Suite) -> u32 {
 
 /// The seed under the mask of each slot, in their order. Where no current member sits there are
 /// zeros, which tell nobody anything.
-pub(super) fn mask_all(
-    cx: &mut Context<'_>,
-    roster: &Roster,
-    epoch: Epoch,
-    seed: &Key,
-) -> Vec<u8> {
+pub(super) fn mask_all(cx: &mut Context<'_>, roster: &Roster, epoch: Epoch, seed: &Key) -> Vec<u8> {
     let mut entries = alloc::vec![0; roster.slots() * Key::BYTES];
     for slot in roster.current_slots() {
         let masked = mask(cx, roster.key(slot), epoch, seed);
