@@ -1,5 +1,7 @@
 //! The one door: everything a party may use from outside itself comes through its [`Context`].
 
+mod pairing;
+
 use alloc::vec::Vec;
 use core::fmt;
 

@@ -32,6 +32,32 @@ pub enum Primitive {
     InvertExponent,
     /// A received element decoded and checked; the amount is 1.
     CheckElement,
+    /// The inverse of a scalar of a pairing's groups; the amount is 1.
+    InvertScalar,
+    /// A table of multiples of an element of G1 made; the amount is 1.
+    TabulateG1,
+    /// The base of such a table raised to scalars in one call; the amount is scalars.
+    ExponentiateG1Fixed,
+    /// An element of G1 raised to a scalar; the amount is 1.
+    ExponentiateG1,
+    /// An element of G2 raised to a scalar; the amount is 1.
+    ExponentiateG2,
+    /// An element of GT raised to a scalar; the amount is 1.
+    ExponentiateGt,
+    /// Elements of G1 multiplied into one in one call; the amount is products.
+    MultiplyG1,
+    /// Elements of G2 multiplied into one in one call; the amount is products.
+    MultiplyG2,
+    /// Two elements of GT multiplied; the amount is 1.
+    MultiplyGt,
+    /// The Miller loops of a product of pairings in one call; the amount is pairs.
+    MillerLoop,
+    /// The final exponentiation of a product of pairings; the amount is 1.
+    FinalExponentiation,
+    /// A received element of G1 decoded and checked; the amount is 1.
+    CheckG1,
+    /// A received element of G2 decoded and checked; the amount is 1.
+    CheckG2,
 }
 
 /// Is told of every primitive operation.
@@ -57,7 +83,7 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 27] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
@@ -72,6 +98,19 @@ impl Primitive {
         Self::DivideElements,
         Self::InvertExponent,
         Self::CheckElement,
+        Self::InvertScalar,
+        Self::TabulateG1,
+        Self::ExponentiateG1Fixed,
+        Self::ExponentiateG1,
+        Self::ExponentiateG2,
+        Self::ExponentiateGt,
+        Self::MultiplyG1,
+        Self::MultiplyG2,
+        Self::MultiplyGt,
+        Self::MillerLoop,
+        Self::FinalExponentiation,
+        Self::CheckG1,
+        Self::CheckG2,
     ];
 
     /// The name used in device profiles and results.
@@ -91,6 +130,19 @@ impl Primitive {
             Self::DivideElements => "divide-elements",
             Self::InvertExponent => "invert-exponent",
             Self::CheckElement => "check-element",
+            Self::InvertScalar => "invert-scalar",
+            Self::TabulateG1 => "tabulate-g1",
+            Self::ExponentiateG1Fixed => "exponentiate-g1-fixed",
+            Self::ExponentiateG1 => "exponentiate-g1",
+            Self::ExponentiateG2 => "exponentiate-g2",
+            Self::ExponentiateGt => "exponentiate-gt",
+            Self::MultiplyG1 => "multiply-g1",
+            Self::MultiplyG2 => "multiply-g2",
+            Self::MultiplyGt => "multiply-gt",
+            Self::MillerLoop => "miller-loop",
+            Self::FinalExponentiation => "final-exponentiation",
+            Self::CheckG1 => "check-g1",
+            Self::CheckG2 => "check-g2",
         }
     }
 }

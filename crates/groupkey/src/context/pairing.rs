@@ -1,0 +1,186 @@
+//! The door to pairings: two source groups G1 and G2, a target group GT, scalars.
+
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use super::{Context, Draft};
+use crate::crypto::derive;
+use crate::crypto::meter::Primitive;
+use crate::crypto::pairing::{Check, G1, G1Table, G2, Gt, Scalar, miller_loops};
+use crate::error::{Error, Misbehaviour};
+use crate::secret::Key;
+use crate::wire::Writer;
+
+impl Context<'_> {
+    /// A new random scalar, not zero.
+    pub fn random_scalar(&mut self) -> Scalar {
+        self.probe.record(Primitive::Random, 64);
+        Scalar::random(self.setting.suite, self.rng)
+    }
+
+    /// The remainder of a number, most significant byte first, modulo the order of the groups.
+    pub fn scalar(&mut self, number: &[u8]) -> Scalar {
+        Scalar::from_bytes(self.setting.suite, number)
+    }
+
+    /// The inverse of a scalar; zero has none.
+    pub fn invert_scalar(&mut self, scalar: &Scalar) -> Option<Scalar> {
+        self.probe.record(Primitive::InvertScalar, 1);
+        scalar.inverse()
+    }
+
+    /// The generator of G1.
+    pub fn g1_generator(&mut self) -> G1 {
+        G1::generator(self.setting.suite)
+    }
+
+    /// The generator of G2; that of G1, where the pairing is symmetric.
+    pub fn g2_generator(&mut self) -> G2 {
+        G2::generator(self.setting.suite)
+    }
+
+    /// A table for [`Self::g1_powers`]. It pays from about a dozen powers on.
+    pub fn g1_table(&mut self, base: &G1) -> G1Table {
+        self.probe.record(Primitive::TabulateG1, 1);
+        G1Table::new(base)
+    }
+
+    /// The powers of the table's base. A few hundred at a time share an inversion in the field.
+    pub fn g1_powers(&mut self, table: &G1Table, scalars: &[Scalar]) -> Vec<G1> {
+        self.probe.record(Primitive::ExponentiateG1Fixed, scalars.len());
+        table.powers(scalars)
+    }
+
+    /// An element of G1 raised to a scalar.
+    pub fn g1_power(&mut self, base: &G1, scalar: &Scalar) -> G1 {
+        self.probe.record(Primitive::ExponentiateG1, 1);
+        base.power(scalar)
+    }
+
+    /// An element of G2 raised to a scalar.
+    pub fn g2_power(&mut self, base: &G2, scalar: &Scalar) -> G2 {
+        self.probe.record(Primitive::ExponentiateG2, 1);
+        base.power(scalar)
+    }
+
+    /// An element of GT raised to a scalar.
+    pub fn gt_power(&mut self, base: &Gt, scalar: &Scalar) -> Gt {
+        self.probe.record(Primitive::ExponentiateGt, 1);
+        base.power(scalar)
+    }
+
+    /// An element of G1 times all these. Nothing but the product is made affine.
+    pub fn g1_product<'e>(&mut self, first: &G1, factors: impl IntoIterator<Item = &'e G1>) -> G1 {
+        let mut count = 0;
+        let product = first.times_all(factors.into_iter().inspect(|_| count += 1));
+        self.probe.record(Primitive::MultiplyG1, count);
+        product
+    }
+
+    /// As [`Self::g1_product`], in G2.
+    pub fn g2_product<'e>(&mut self, first: &G2, factors: impl IntoIterator<Item = &'e G2>) -> G2 {
+        let mut count = 0;
+        let product = first.times_all(factors.into_iter().inspect(|_| count += 1));
+        self.probe.record(Primitive::MultiplyG2, count);
+        product
+    }
+
+    /// The product of two elements of GT.
+    pub fn gt_product(&mut self, a: &Gt, b: &Gt) -> Gt {
+        self.probe.record(Primitive::MultiplyGt, 1);
+        a.times(b)
+    }
+
+    /// The inverse of an element of G1; it is free.
+    pub fn g1_inverse(&mut self, element: &G1) -> G1 {
+        element.inverse()
+    }
+
+    /// The inverse of an element of G2; it is free.
+    pub fn g2_inverse(&mut self, element: &G2) -> G2 {
+        element.inverse()
+    }
+
+    /// The inverse of an element of GT; it is free.
+    pub fn gt_inverse(&mut self, element: &Gt) -> Gt {
+        element.inverse()
+    }
+
+    /// The product of the pairings e(P, Q) of all pairs: a Miller loop each, and one final
+    /// exponentiation.
+    ///
+    /// # Panics
+    ///
+    /// If there is no pair.
+    pub fn pairings(&mut self, pairs: &[(&G1, &G2)]) -> Gt {
+        assert!(!pairs.is_empty(), "a product of pairings has a factor");
+        self.probe.record(Primitive::MillerLoop, pairs.len());
+        self.probe.record(Primitive::FinalExponentiation, 1);
+        miller_loops(pairs).finish()
+    }
+
+    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the subgroup if
+    /// `check` says so.
+    pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {
+        self.probe.record(Primitive::CheckG1, 1);
+        G1::decode(self.setting.suite, bytes, check)
+            .ok_or_else(|| Misbehaviour::InvalidElement.into())
+    }
+
+    /// Reads received elements of G1, one after the other; the last one must be whole.
+    pub fn g1s(&mut self, bytes: &[u8], check: Check) -> Result<Vec<G1>, Error> {
+        let length = G1::length(self.setting.suite);
+        if !bytes.len().is_multiple_of(length) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        bytes.chunks_exact(length).map(|bytes| self.g1(bytes, check)).collect()
+    }
+
+    /// Reads a received element of G2, as [`Self::g1`] does.
+    pub fn g2(&mut self, bytes: &[u8], check: Check) -> Result<G2, Error> {
+        self.probe.record(Primitive::CheckG2, 1);
+        G2::decode(self.setting.suite, bytes, check)
+            .ok_or_else(|| Misbehaviour::InvalidElement.into())
+    }
+
+    /// A key derived from a shared element of GT.
+    pub fn derive_from_gt(&mut self, element: &Gt, label: &'static str, context: &[u8]) -> Key {
+        let mut bytes = Vec::with_capacity(Gt::length(self.setting.suite));
+        element.encode(&mut bytes);
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        bytes.zeroize();
+        key
+    }
+}
+
+impl Draft<'_, '_> {
+    /// Appends an element of G1 as a byte string.
+    pub fn g1(&mut self, element: &G1) -> &mut Self {
+        self.g1s([element])
+    }
+
+    /// Appends elements of G1, one after the other, as one byte string.
+    pub fn g1s<'e>(
+        &mut self,
+        elements: impl IntoIterator<Item = &'e G1, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let elements = elements.into_iter();
+        let length = elements.len() * G1::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(length);
+        buffer.reserve(length);
+        elements.for_each(|element| element.encode(buffer));
+        self
+    }
+
+    /// Appends an element of G2 as a byte string.
+    pub fn g2(&mut self, element: &G2) -> &mut Self {
+        let length = G2::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(length);
+        element.encode(buffer);
+        self
+    }
+}

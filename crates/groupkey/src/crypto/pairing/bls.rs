@@ -1,0 +1,117 @@
+//! BLS12-381 by the crate bls12_381: pure Rust, constant time, on any device. `bls_host.rs` stands in
+//! its place with the feature `blst`.
+
+use alloc::vec::Vec;
+
+pub(super) use bls12_381::Gt as Target;
+use bls12_381::{
+    G1Affine, G1Projective, G2Affine, G2Prepared, G2Projective, MillerLoopResult, Scalar,
+    multi_miller_loop,
+};
+
+use super::Check;
+use super::curve::Curve;
+use super::printed::take_digits;
+
+/// The group whose elements are short.
+pub(super) struct First;
+
+/// The group whose elements are long.
+pub(super) struct Second;
+
+pub(super) type Accumulated = MillerLoopResult;
+
+/// Bytes of a scalar.
+pub(super) const SCALAR_BYTES: usize = 32;
+/// Length of an encoded element of the target group: twelve elements of the field.
+pub(super) const TARGET_LENGTH: usize = 12 * 48;
+
+pub(super) fn miller_loop(pairs: &[(G1Affine, G2Affine)]) -> Accumulated {
+    let prepared: Vec<_> = pairs.iter().map(|(p, q)| (p, G2Prepared::from(*q))).collect();
+    let terms: Vec<_> = prepared.iter().map(|(p, q)| (*p, q)).collect();
+    multi_miller_loop(&terms)
+}
+
+pub(super) fn final_exponentiation(value: &Accumulated) -> Target {
+    value.final_exponentiation()
+}
+
+pub(super) fn target_power(element: &Target, scalar: &Scalar) -> Target {
+    element * scalar
+}
+
+/// Appends the twelve coefficients, lowest first, each most significant byte first.
+pub(super) fn encode_target(element: &Target, out: &mut Vec<u8>) {
+    take_digits(element, out);
+}
+
+/// Wipes a secret.
+pub(super) fn wipe(secret: &mut impl zeroize::Zeroize) {
+    secret.zeroize();
+}
+
+macro_rules! curve {
+    ($curve:ty, $affine:ty, $projective:ty, $length:literal) => {
+        impl Curve for $curve {
+            type Scalar = Scalar;
+            type Point = $projective;
+            type Affine = $affine;
+
+            const LENGTH: usize = $length;
+
+            fn generator() -> $affine {
+                <$affine>::generator()
+            }
+
+            fn identity() -> $affine {
+                <$affine>::identity()
+            }
+
+            fn extended(point: &$affine) -> $projective {
+                point.into()
+            }
+
+            fn doubled(point: &$projective) -> $projective {
+                point.double()
+            }
+
+            fn sum(a: &$projective, b: &$affine) -> $projective {
+                a.add_mixed(b)
+            }
+
+            fn negated(point: &$affine) -> $affine {
+                -point
+            }
+
+            fn product(point: &$affine, scalar: &Scalar) -> $projective {
+                point * scalar
+            }
+
+            fn normalized(points: &[$projective]) -> Vec<$affine> {
+                let mut affine = alloc::vec![Self::identity(); points.len()];
+                <$projective>::batch_normalize(points, &mut affine);
+                affine
+            }
+
+            fn decoded(bytes: &[u8], check: Check) -> Option<$affine> {
+                let bytes = bytes.try_into().ok()?;
+                let point = match check {
+                    Check::Range => <$affine>::from_compressed_unchecked(bytes),
+                    Check::Subgroup => <$affine>::from_compressed(bytes),
+                };
+                Option::from(point).filter(|point: &$affine| !bool::from(point.is_identity()))
+            }
+
+            fn encode(point: &$affine, out: &mut Vec<u8>) {
+                out.extend_from_slice(&point.to_compressed());
+            }
+
+            fn scalar_bytes(scalar: &Scalar) -> impl AsRef<[u8]> + zeroize::Zeroize {
+                scalar.to_bytes()
+            }
+        }
+    };
+}
+
+curve!(First, G1Affine, G1Projective, 48);
+curve!(Second, G2Affine, G2Projective, 96);

@@ -1,0 +1,417 @@
+//! Pairings: two groups G1 and G2, and a map e from a pair of their elements into a third, GT, with
+//! e(P^a, Q^b) = e(P, Q)^(ab).
+//!
+//! | suite | pairing | G1 | G2 | GT | scalar | bits |
+//! |---|---|--:|--:|--:|--:|--:|
+//! | `standard`, `constrained` | BLS12-381 | 48 | 96 | 576 | 32 | 126 |
+//! | `published` | Type A of PBC, symmetric: G1 is G2 | 128 | 128 | 128 | 20 | 80 |
+//!
+//! Lengths are bytes of an encoded element. BLS12-381 is the crate bls12_381, or blstrs with the
+//! feature `blst` (a host's faster code, the same bytes). Type A is our own (`type_a.rs`).
+//!
+//! The groups are written multiplicatively, as papers on schemes do. Elements are kept as they are
+//! encoded (affine), so an operation pays an inversion in the field; what is done to many elements
+//! pays it once for all.
+
+#[cfg(not(feature = "blst"))]
+mod bls;
+#[cfg(feature = "blst")]
+#[path = "bls_host.rs"]
+mod bls;
+mod curve;
+mod printed;
+mod quadratic;
+mod type_a;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use bls12_381::Scalar as BlsScalar;
+use crypto_bigint::U192;
+use rand_core::CryptoRng;
+use zeroize::Zeroize;
+
+use self::curve::{Curve, Table};
+use self::quadratic::Quadratic;
+use self::type_a::TypeA;
+use super::Suite;
+pub use super::group::Check;
+
+/// A secret number modulo the order of the groups. It is wiped when dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Scalar(Of<BlsScalar, type_a::Scalar>);
+
+/// An element of the first group.
+#[derive(Clone, PartialEq, Eq)]
+pub struct G1(Of<Affine<bls::First>, type_a::Affine>);
+
+/// An element of the second group.
+#[derive(Clone, PartialEq, Eq)]
+pub struct G2(Of<Affine<bls::Second>, type_a::Affine>);
+
+/// An element of the target group.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Gt(Of<bls::Target, Quadratic>);
+
+/// Multiples of one element of G1, from which its powers are made several times faster.
+pub struct G1Table(Of<Table<bls::First>, Table<TypeA>>);
+
+/// What Miller loops made of pairs: an element of GT but for the final exponentiation.
+pub(crate) struct Accumulated(Of<bls::Accumulated, Quadratic>);
+
+impl Scalar {
+    /// Not zero.
+    pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
+        loop {
+            let mut bytes = [0; 64];
+            rng.fill_bytes(&mut bytes);
+            let scalar = Self::from_bytes(suite, &bytes);
+            bytes.zeroize();
+            if !scalar.is_zero() {
+                return scalar;
+            }
+        }
+    }
+
+    /// The remainder of a number of any length, most significant byte first. Of 64 random bytes, its
+    /// bias is negligible.
+    pub(crate) fn from_bytes(suite: Suite, bytes: &[u8]) -> Self {
+        let shift = Self::from_number(suite, 1 << 56);
+        let first = bytes.len() % 7;
+        let (head, tail) = bytes.split_at(first);
+        let number =
+            |chunk: &[u8]| chunk.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        tail.chunks_exact(7).fold(Self::from_number(suite, number(head)), |value, chunk| {
+            value.times(&shift).plus(&Self::from_number(suite, number(chunk)))
+        })
+    }
+
+    pub(crate) fn from_number(suite: Suite, number: u64) -> Self {
+        Self(match suite {
+            Suite::Standard | Suite::Constrained => Of::Bls(number.into()),
+            Suite::Published => Of::TypeA(type_a::Scalar::new(&U192::from_u64(number))),
+        })
+    }
+
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (Of::Bls(a), Of::Bls(b)) => Of::Bls(a + b),
+            (Of::TypeA(a), Of::TypeA(b)) => Of::TypeA(a.add(b)),
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    pub(crate) fn minus(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (Of::Bls(a), Of::Bls(b)) => Of::Bls(a - b),
+            (Of::TypeA(a), Of::TypeA(b)) => Of::TypeA(a.sub(b)),
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (Of::Bls(a), Of::Bls(b)) => Of::Bls(a * b),
+            (Of::TypeA(a), Of::TypeA(b)) => Of::TypeA(a.mul(b)),
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    /// Raised to a public number.
+    pub(crate) fn power(&self, exponent: u64) -> Self {
+        Self(match &self.0 {
+            Of::Bls(scalar) => Of::Bls(scalar.pow_vartime(&[exponent, 0, 0, 0])),
+            Of::TypeA(scalar) => Of::TypeA(scalar.pow_vartime(&U192::from_u64(exponent))),
+        })
+    }
+
+    /// The inverse; zero has none.
+    pub(crate) fn inverse(&self) -> Option<Self> {
+        match &self.0 {
+            Of::Bls(scalar) => Option::from(scalar.invert()).map(|scalar| Self(Of::Bls(scalar))),
+            Of::TypeA(scalar) => {
+                scalar.invert().into_option().map(|scalar| Self(Of::TypeA(scalar)))
+            }
+        }
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        match &self.0 {
+            Of::Bls(scalar) => *scalar == BlsScalar::zero(),
+            Of::TypeA(scalar) => *scalar == type_a::Scalar::ZERO,
+        }
+    }
+
+    /// Length of a scalar in bytes.
+    pub const fn length(suite: Suite) -> usize {
+        match suite {
+            Suite::Standard | Suite::Constrained => bls::SCALAR_BYTES,
+            Suite::Published => type_a::SCALAR_BYTES,
+        }
+    }
+}
+
+/// What G1 and G2 have in common.
+macro_rules! source_group {
+    ($group:ident, $bls:ty) => {
+        impl $group {
+            pub(crate) fn generator(suite: Suite) -> Self {
+                Self(match suite {
+                    Suite::Standard | Suite::Constrained => Of::Bls(<$bls>::generator()),
+                    Suite::Published => Of::TypeA(TypeA::generator()),
+                })
+            }
+
+            pub(crate) fn power(&self, scalar: &Scalar) -> Self {
+                Self(match (&self.0, &scalar.0) {
+                    (Of::Bls(point), Of::Bls(scalar)) => {
+                        Of::Bls(<$bls>::affine(&<$bls>::product(point, scalar)))
+                    }
+                    (Of::TypeA(point), Of::TypeA(scalar)) => {
+                        Of::TypeA(TypeA::affine(&TypeA::product(point, scalar)))
+                    }
+                    _ => unreachable!("{MIXED}"),
+                })
+            }
+
+            /// This element times all the others.
+            pub(crate) fn times_all<'e>(
+                &self,
+                factors: impl IntoIterator<Item = &'e Self>,
+            ) -> Self {
+                let factors = factors.into_iter();
+                Self(match &self.0 {
+                    Of::Bls(point) => Of::Bls(sum::<$bls>(point, factors.map(|f| f.0.bls()))),
+                    Of::TypeA(point) => {
+                        Of::TypeA(sum::<TypeA>(point, factors.map(|f| f.0.type_a())))
+                    }
+                })
+            }
+
+            /// The inverse, which costs nothing.
+            pub(crate) fn inverse(&self) -> Self {
+                Self(match &self.0 {
+                    Of::Bls(point) => Of::Bls(<$bls>::negated(point)),
+                    Of::TypeA(point) => Of::TypeA(TypeA::negated(point)),
+                })
+            }
+
+            /// Reads an element; `None` unless it is the canonical encoding of one on the curve that is
+            /// not the identity and passes the check.
+            pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+                Some(Self(match suite {
+                    Suite::Standard | Suite::Constrained => Of::Bls(<$bls>::decoded(bytes, check)?),
+                    Suite::Published => Of::TypeA(TypeA::decoded(bytes, check)?),
+                }))
+            }
+
+            /// Appends the encoding of [`Self::length`] bytes.
+            pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+                match &self.0 {
+                    Of::Bls(point) => <$bls>::encode(point, out),
+                    Of::TypeA(point) => TypeA::encode(point, out),
+                }
+            }
+
+            /// Length of an encoded element in bytes.
+            pub const fn length(suite: Suite) -> usize {
+                match suite {
+                    Suite::Standard | Suite::Constrained => <$bls>::LENGTH,
+                    Suite::Published => TypeA::LENGTH,
+                }
+            }
+
+            /// Length of this element in bytes, encoded.
+            pub(crate) const fn stored_bytes(&self) -> usize {
+                match self.0 {
+                    Of::Bls(_) => <$bls>::LENGTH,
+                    Of::TypeA(_) => TypeA::LENGTH,
+                }
+            }
+        }
+
+        /// For an element that is a secret.
+        impl Zeroize for $group {
+            fn zeroize(&mut self) {
+                match &mut self.0 {
+                    Of::Bls(point) => bls::wipe(point),
+                    Of::TypeA(point) => point.zeroize(),
+                }
+            }
+        }
+
+        /// Elements may be keys, so they are not shown.
+        impl fmt::Debug for $group {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($group), "(..)"))
+            }
+        }
+    };
+}
+
+source_group!(G1, bls::First);
+source_group!(G2, bls::Second);
+
+impl G1Table {
+    pub(crate) fn new(element: &G1) -> Self {
+        Self(match &element.0 {
+            Of::Bls(point) => Of::Bls(Table::new(point, bls::SCALAR_BYTES)),
+            // One byte more than a scalar has, for the carry of its signed digits.
+            Of::TypeA(point) => Of::TypeA(Table::new(point, type_a::SCALAR_BYTES + 1)),
+        })
+    }
+
+    /// The powers, in order.
+    pub(crate) fn powers<'s>(&self, scalars: impl IntoIterator<Item = &'s Scalar>) -> Vec<G1> {
+        let scalars = scalars.into_iter();
+        match &self.0 {
+            Of::Bls(table) => {
+                let powers: Vec<_> = scalars.map(|s| table.product(s.0.bls())).collect();
+                let powers = bls::First::normalized(&powers).into_iter();
+                powers.map(|power| G1(Of::Bls(power))).collect()
+            }
+            Of::TypeA(table) => {
+                let powers: Vec<_> = scalars.map(|s| table.product(s.0.type_a())).collect();
+                let powers = TypeA::normalized(&powers).into_iter();
+                powers.map(|power| G1(Of::TypeA(power))).collect()
+            }
+        }
+    }
+}
+
+impl Gt {
+    pub(crate) fn power(&self, scalar: &Scalar) -> Self {
+        Self(match (&self.0, &scalar.0) {
+            (Of::Bls(element), Of::Bls(scalar)) => Of::Bls(bls::target_power(element, scalar)),
+            (Of::TypeA(element), Of::TypeA(scalar)) => {
+                Of::TypeA(type_a::target_power(element, scalar))
+            }
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (Of::Bls(a), Of::Bls(b)) => Of::Bls(a + b),
+            (Of::TypeA(a), Of::TypeA(b)) => Of::TypeA(a.times(b)),
+            _ => unreachable!("{MIXED}"),
+        })
+    }
+
+    /// The inverse, which costs nothing.
+    pub(crate) fn inverse(&self) -> Self {
+        Self(match &self.0 {
+            Of::Bls(element) => Of::Bls(-element),
+            // The norm of an element of the target group is 1.
+            Of::TypeA(element) => Of::TypeA(element.conjugate()),
+        })
+    }
+
+    /// Appends the encoding of [`Self::length`] bytes.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Of::Bls(element) => bls::encode_target(element, out),
+            Of::TypeA(element) => element.encode(out),
+        }
+    }
+
+    /// Length of an encoded element in bytes.
+    pub const fn length(suite: Suite) -> usize {
+        match suite {
+            Suite::Standard | Suite::Constrained => bls::TARGET_LENGTH,
+            Suite::Published => type_a::TARGET_LENGTH,
+        }
+    }
+}
+
+/// The product of the Miller functions of all pairs; there is one at least.
+pub(crate) fn miller_loops(pairs: &[(&G1, &G2)]) -> Accumulated {
+    Accumulated(match pairs.first().map(|(p, _)| &p.0) {
+        Some(Of::TypeA(_)) => {
+            let pairs = pairs.iter().map(|(p, q)| (*p.0.type_a(), *q.0.type_a()));
+            Of::TypeA(type_a::miller_loop(&pairs.collect::<Vec<_>>()))
+        }
+        _ => {
+            let pairs = pairs.iter().map(|(p, q)| (*p.0.bls(), *q.0.bls()));
+            Of::Bls(bls::miller_loop(&pairs.collect::<Vec<_>>()))
+        }
+    })
+}
+
+impl Accumulated {
+    pub(crate) fn finish(&self) -> Gt {
+        Gt(match &self.0 {
+            Of::Bls(value) => Of::Bls(bls::final_exponentiation(value)),
+            Of::TypeA(value) => Of::TypeA(type_a::final_exponentiation(value)),
+        })
+    }
+}
+
+impl Drop for Scalar {
+    fn drop(&mut self) {
+        match &mut self.0 {
+            Of::Bls(scalar) => scalar.zeroize(),
+            Of::TypeA(scalar) => scalar.zeroize(),
+        }
+    }
+}
+
+impl Zeroize for Gt {
+    fn zeroize(&mut self) {
+        match &mut self.0 {
+            Of::Bls(element) => bls::wipe(element),
+            Of::TypeA(element) => element.zeroize(),
+        }
+    }
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scalar(..)")
+    }
+}
+
+impl fmt::Debug for Gt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gt(..)")
+    }
+}
+
+impl fmt::Debug for G1Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("G1Table(..)")
+    }
+}
+
+/// Something of one pairing or of the other.
+#[derive(Clone, PartialEq, Eq)]
+enum Of<B, A> {
+    Bls(B),
+    TypeA(A),
+}
+
+impl<B, A> Of<B, A> {
+    fn bls(&self) -> &B {
+        let Self::Bls(value) = self else { unreachable!("{MIXED}") };
+        value
+    }
+
+    fn type_a(&self) -> &A {
+        let Self::TypeA(value) = self else { unreachable!("{MIXED}") };
+        value
+    }
+}
+
+type Affine<C> = <C as Curve>::Affine;
+
+const MIXED: &str = "a party works in one suite, so scalars and elements are of one pairing";
+
+fn sum<'e, C: Curve>(first: &C::Affine, others: impl Iterator<Item = &'e C::Affine>) -> C::Affine
+where
+    C::Affine: 'e,
+{
+    C::affine(&others.fold(C::extended(first), |sum, other| C::sum(&sum, other)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use crypto_bigint::modular::ConstMontyParams;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use sha2::Digest;
+
+use super::*;
+
+/// One suite for each pairing.
+const SUITES: [Suite; 2] = [Suite::Standard, Suite::Published];
+
+#[test]
+fn pairings_are_bilinear_and_not_degenerate() {
+    for suite in SUITES {
+        let [a, b] = scalars(suite);
+        let (p, q) = (G1::generator(suite), G2::generator(suite));
+        let base = pairing(&p, &q);
+        assert!(base.times(&base) != base, "not 1");
+        assert!(pairing(&p.power(&a), &q.power(&b)) == base.power(&a.times(&b)));
+        assert!(pairing(&p.power(&a), &q) == pairing(&p, &q.power(&a)));
+        let product = miller_loops(&[(&p.power(&a), &q), (&p, &q.power(&b))]).finish();
+        assert!(product == base.power(&a.plus(&b)));
+        let quotient = miller_loops(&[(&p.power(&a), &q), (&p.power(&b).inverse(), &q)]).finish();
+        assert!(quotient == base.power(&a.minus(&b)));
+        assert!(quotient == base.power(&a).times(&base.power(&b).inverse()));
+    }
+}
+
+#[test]
+fn the_order_is_that_of_the_scalars() {
+    for suite in SUITES {
+        let [a, _] = scalars(suite);
+        let minus_one = Scalar::from_number(suite, 0).minus(&Scalar::from_number(suite, 1));
+        let (p, q) = (G1::generator(suite), G2::generator(suite));
+        assert!(p.power(&minus_one) == p.inverse());
+        assert!(q.power(&minus_one) == q.inverse());
+        let base = pairing(&p, &q);
+        assert!(base.power(&minus_one) == base.inverse());
+        // The identity pairs to 1, and survives products.
+        let (one, one2) = (p.times_all([&p.inverse()]), q.times_all([&q.inverse()]));
+        assert!(p.times_all([&one]) == p && one.times_all([&p]) == p);
+        let x = p.power(&a);
+        assert!(miller_loops(&[(&one, &q), (&x, &q), (&p, &one2)]).finish() == pairing(&x, &q));
+        assert!(G1::generator(suite).power(&Scalar::from_number(suite, 0)) == one);
+    }
+}
+
+#[test]
+fn scalars_are_a_field() {
+    for suite in SUITES {
+        let [a, b] = scalars(suite);
+        assert!(a.plus(&b).minus(&b) == a);
+        assert!(a.times(&b).times(&b.inverse().unwrap()) == a);
+        assert!(a.power(3) == a.times(&a).times(&a));
+        assert!(Scalar::from_number(suite, 0).inverse().is_none());
+        let mut bytes = [0; 11];
+        assert!(Scalar::from_bytes(suite, &bytes).is_zero());
+        bytes[1] = 1;
+        assert!(Scalar::from_bytes(suite, &bytes) == Scalar::from_number(suite, 2).power(72));
+    }
+}
+
+#[test]
+fn tables_give_the_same_powers() {
+    for suite in SUITES {
+        let [a, b] = scalars(suite);
+        let number = |number| Scalar::from_number(suite, number);
+        let minus_one = number(0).minus(&number(1));
+        let base = G1::generator(suite).power(&b);
+        let all = [number(1), number(7), number(8), number(9), number(0x8888), a, minus_one];
+        let powers = G1Table::new(&base).powers(&all);
+        for (power, scalar) in powers.iter().zip(&all) {
+            assert!(*power == base.power(scalar));
+        }
+        let zero = number(0);
+        assert!(G1Table::new(&base).powers([&zero])[0] == base.power(&zero));
+    }
+}
+
+#[test]
+fn products_know_equal_and_opposite_factors() {
+    for suite in SUITES {
+        let p = G1::generator(suite);
+        let power = |number| p.power(&Scalar::from_number(suite, number));
+        assert!(p.times_all([&p]) == power(2));
+        assert!(p.times_all([&p, &p, &p]) == power(4));
+        assert!(p.times_all([&p.inverse(), &p]) == p);
+    }
+}
+
+#[test]
+fn elements_survive_encoding_and_bad_ones_are_refused() {
+    for suite in Suite::ALL {
+        let [a, _] = scalars(suite);
+        let (p, q) = (G1::generator(suite).power(&a), G2::generator(suite).power(&a));
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        p.encode(&mut one);
+        q.encode(&mut two);
+        assert_eq!((one.len(), two.len()), (G1::length(suite), G2::length(suite)));
+        assert!(G1::decode(suite, &one, Check::Subgroup).unwrap() == p);
+        assert!(G2::decode(suite, &two, Check::Subgroup).unwrap() == q);
+        let refuses = |bytes: &[u8]| {
+            assert!(G1::decode(suite, bytes, Check::Range).is_none());
+            assert!(G2::decode(suite, bytes, Check::Range).is_none());
+        };
+        refuses(&[]);
+        refuses(&one[1..]);
+        refuses(&[0; 48]);
+        refuses(&[0; 96]);
+        refuses(&[0; 128]);
+        refuses(&[0xff; 48]);
+        refuses(&[0xff; 96]);
+        refuses(&[0xff; 128]);
+        // The identity of BLS12-381.
+        let mut identity = [0; 96];
+        identity[0] = 0xc0;
+        refuses(&identity[..48]);
+        refuses(&identity);
+    }
+}
+
+#[test]
+fn points_outside_the_subgroup_are_refused_where_that_is_checked() {
+    // Of small x, nearly all points of the curve are outside.
+    let mut seen = 0;
+    for x in 2..40u8 {
+        let mut bytes = [0; 48];
+        (bytes[0], bytes[47]) = (0x80, x);
+        if G1::decode(Suite::Standard, &bytes, Check::Range).is_some() {
+            seen += 1;
+            assert!(G1::decode(Suite::Standard, &bytes, Check::Subgroup).is_none());
+        }
+        let mut bytes = [0; 96];
+        (bytes[0], bytes[95]) = (0x80, x);
+        if G2::decode(Suite::Standard, &bytes, Check::Range).is_some() {
+            seen += 1;
+            assert!(G2::decode(Suite::Standard, &bytes, Check::Subgroup).is_none());
+        }
+        let square = type_a::Field::new(&x.into());
+        let square = square.square().mul(&square).add(&square);
+        // The field's prime is 3 modulo 4.
+        let prime = <type_a::Field512 as ConstMontyParams<{ crypto_bigint::U512::LIMBS }>>::PARAMS
+            .modulus()
+            .as_ref();
+        let y = square.pow(&prime.shr_vartime(2).wrapping_add(&crypto_bigint::U512::ONE));
+        if y.square() == square {
+            let mut bytes = [0; 64].to_vec();
+            bytes[63] = x;
+            type_a::encode_field(&y, &mut bytes);
+            seen += 1;
+            assert!(G1::decode(Suite::Published, &bytes, Check::Range).is_some());
+            assert!(G1::decode(Suite::Published, &bytes, Check::Subgroup).is_none());
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn lengths_are_those_of_the_papers() {
+    let suite = Suite::Published;
+    let mut bytes = Vec::new();
+    pairing(&G1::generator(suite), &G2::generator(suite)).encode(&mut bytes);
+    assert_eq!(bytes.len(), Gt::length(suite));
+    // S004: a public key of two elements has 2,048 bits, a ciphertext 3,072.
+    assert_eq!(2 * 8 * G1::length(suite), 2_048);
+    assert_eq!(8 * (Gt::length(suite) + 2 * G1::length(suite)), 3_072);
+}
+
+#[test]
+fn secrets_are_wiped_and_not_shown() {
+    for suite in SUITES {
+        let [a, _] = scalars(suite);
+        let mut element = G1::generator(suite);
+        element.zeroize();
+        assert!(element == G1::generator(suite).power(&Scalar::from_number(suite, 0)));
+        let mut target = pairing(&G1::generator(suite), &G2::generator(suite));
+        let shown = alloc::format!("{a:?} {element:?} {target:?}");
+        assert_eq!(shown, "Scalar(..) G1(..) Gt(..)");
+        let before = target.clone();
+        target.zeroize();
+        assert!(target != before);
+    }
+}
+
+fn pairing(p: &G1, q: &G2) -> Gt {
+    miller_loops(&[(p, q)]).finish()
+}
+
+fn scalars(suite: Suite) -> [Scalar; 2] {
+    let mut rng = ChaCha20Rng::from_seed([3; 32]);
+    core::array::from_fn(|_| Scalar::random(suite, &mut rng))
+}
+
+/// The bytes of BLS12-381 are the same from both libraries. The hashes of longer ones are by the pure
+/// one.
+#[test]
+fn known_bytes_of_bls12_381() {
+    let suite = Suite::Standard;
+    let [a, b] = [5, 7].map(|number| Scalar::from_number(suite, number).inverse().unwrap());
+    let (p, q) = (G1::generator(suite).power(&a), G2::generator(suite).power(&b));
+    let mut bytes = Vec::new();
+    p.encode(&mut bytes);
+    q.encode(&mut bytes);
+    let target = miller_loops(&[(&p, &q), (&p.power(&b), &q.power(&a))]).finish();
+    target.encode(&mut bytes);
+    target.power(&a).encode(&mut bytes);
+    assert_eq!(bytes.len(), 48 + 96 + 2 * 576);
+    let digest = sha2::Sha256::digest(&bytes);
+    let shown: alloc::string::String =
+        digest.iter().map(|byte| alloc::format!("{byte:02x}")).collect();
+    assert_eq!(shown, "9aa69d6daedd4e30c0246f6d20faf1e655e7b3988c39385e08b79ecb38e048ca");
+}

@@ -1,0 +1,335 @@
+//! The Type A pairing of the PBC library, with the parameters of its `a.param`: the curve
+//! y^2 = x^3 + x over a field of 512 bits, a subgroup of an order of 160 bits, embedding degree 2.
+//! It is symmetric, and about 80 bits strong: for reproducing papers only.
+//!
+//! The reduced Tate pairing e(P, Q) = f(phi(Q))^((q^2 - 1) / r) with the distortion map
+//! phi(x, y) = (-x, iy). Factors in the base field vanish in the final exponentiation, so that
+//! neither vertical lines nor denominators are computed. The order is 2^159 + 2^107 + 1: the loop
+//! doubles 159 times, adds once, and leaves out the last addition, whose line is vertical.
+//!
+//! PBC draws a generator at random. Ours is the first point of the curve (x = 2; of the two, that
+//! with the even y) times the cofactor. `tests/pairing/type_a.gp` derives everything here anew with PARI.
+
+use alloc::vec::Vec;
+
+use crypto_bigint::modular::{ConstMontyForm, ConstMontyParams};
+use crypto_bigint::{U192, U384, U512, const_monty_params};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroize;
+
+use super::Check;
+use super::curve::Curve;
+use super::quadratic::Quadratic;
+
+const_monty_params!(
+    Field512,
+    U512,
+    "a7a73868e95fba886edef8ce96e7217e364bb946f5ed839628d1f80010940622\
+     a7afdaf9b049744a459e54dab7ba5be92539e8ff9b4f30a3cf6230c28e284d97",
+    "the field of PBC's a.param"
+);
+
+const_monty_params!(
+    Order160,
+    U192,
+    "000000008000000000000800000000000000000000000001",
+    "the order of PBC's a.param, 2^159 + 2^107 + 1"
+);
+
+/// An element of the field.
+pub(super) type Field = ConstMontyForm<Field512, { U512::LIMBS }>;
+
+/// A number modulo the order.
+pub(super) type Scalar = ConstMontyForm<Order160, { U192::LIMBS }>;
+
+/// The only group: both sides of the pairing.
+pub(super) struct TypeA;
+
+/// A point that is stored. (0, 0) stands for the identity: it is on the curve, of order 2, and never
+/// decoded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Affine {
+    x: Field,
+    y: Field,
+}
+
+/// A point in Jacobian coordinates: (x / z^2, y / z^3), the identity if z is 0.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    x: Field,
+    y: Field,
+    z: Field,
+}
+
+/// Length of an encoded element of the field.
+const FIELD_BYTES: usize = 64;
+/// Bits of the order, and of every scalar.
+const ORDER_BITS: u32 = 160;
+/// Bytes of a scalar.
+pub(super) const SCALAR_BYTES: usize = 20;
+/// Length of an encoded element of the target group.
+pub(super) const TARGET_LENGTH: usize = 2 * FIELD_BYTES;
+
+/// The product of the Miller functions of all pairs, sharing their squarings. Pairs with the identity
+/// count as 1.
+pub(super) fn miller_loop(pairs: &[(Affine, Affine)]) -> Quadratic {
+    let pairs = pairs.iter().filter(|(p, q)| !bool::from(p.is_identity() | q.is_identity()));
+    let pairs: Vec<_> = pairs.collect();
+    let mut points: Vec<_> = pairs.iter().map(|(p, _)| TypeA::extended(p)).collect();
+    let mut value = Quadratic::ONE;
+    for bit in (0..ORDER_BITS - 1).rev() {
+        value = value.square();
+        for (point, (_, q)) in points.iter_mut().zip(&pairs) {
+            let line = tangent(point, q);
+            value = value.times(&line);
+        }
+        if bit == 107 {
+            for (point, (p, q)) in points.iter_mut().zip(&pairs) {
+                let line = chord(point, p, q);
+                value = value.times(&line);
+            }
+        }
+    }
+    value
+}
+
+/// Raises to (q^2 - 1) / r = (q - 1) h: the first part is conjugation and a division.
+pub(super) fn final_exponentiation(value: &Quadratic) -> Quadratic {
+    value.conjugate().times(&value.inverse()).power(&COFACTOR, COFACTOR_BITS)
+}
+
+/// An element of the target group raised to a scalar.
+pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
+    let mut number = scalar.retrieve();
+    let power = value.power(&number, ORDER_BITS);
+    number.zeroize();
+    power
+}
+
+impl Curve for TypeA {
+    type Scalar = Scalar;
+    type Point = Point;
+    type Affine = Affine;
+
+    const LENGTH: usize = 2 * FIELD_BYTES;
+
+    fn generator() -> Affine {
+        Affine { x: Field::new(&GENERATOR_X), y: Field::new(&GENERATOR_Y) }
+    }
+
+    fn identity() -> Affine {
+        Affine { x: Field::ZERO, y: Field::ZERO }
+    }
+
+    fn extended(point: &Affine) -> Point {
+        let z = Field::conditional_select(&Field::ONE, &Field::ZERO, point.is_identity());
+        Point { x: point.x, y: point.y, z }
+    }
+
+    fn doubled(point: &Point) -> Point {
+        doubled(point).0
+    }
+
+    fn sum(a: &Point, b: &Affine) -> Point {
+        let mut sum = chord_sum(a, b).0;
+        // No secret makes both points equal, but for a chance of 2^-150.
+        if bool::from(sum.z.ct_eq(&Field::ZERO)) && Self::affine(a) == *b {
+            sum = Self::doubled(a);
+        }
+        let a_is_identity = a.z.ct_eq(&Field::ZERO);
+        sum = Point::conditional_select(&sum, &Self::extended(b), a_is_identity);
+        Point::conditional_select(&sum, a, b.is_identity())
+    }
+
+    fn negated(point: &Affine) -> Affine {
+        Affine { x: point.x, y: point.y.neg() }
+    }
+
+    fn product(point: &Affine, scalar: &Scalar) -> Point {
+        let mut number = scalar.retrieve();
+        let product = times(point, &number);
+        number.zeroize();
+        product
+    }
+
+    fn normalized(points: &[Point]) -> Vec<Affine> {
+        // One inversion for all: of the product of what is not zero (Montgomery's trick).
+        let nonzero = |z: &Field| Field::conditional_select(z, &Field::ONE, z.ct_eq(&Field::ZERO));
+        let mut product = Field::ONE;
+        let mut before = Vec::with_capacity(points.len());
+        for point in points {
+            before.push(product);
+            product = product.mul(&nonzero(&point.z));
+        }
+        let mut inverse = invert(&product);
+        let mut affine = Vec::with_capacity(points.len());
+        for (point, before) in points.iter().zip(before).rev() {
+            let z = inverse.mul(&before);
+            inverse = inverse.mul(&nonzero(&point.z));
+            let zz = z.square();
+            let normal = Affine { x: point.x.mul(&zz), y: point.y.mul(&zz.mul(&z)) };
+            let is_identity = point.z.ct_eq(&Field::ZERO);
+            affine.push(Affine::conditional_select(&normal, &Self::identity(), is_identity));
+        }
+        affine.reverse();
+        affine
+    }
+
+    fn decoded(bytes: &[u8], check: Check) -> Option<Affine> {
+        let (x, y) = bytes.split_at_checked(FIELD_BYTES)?;
+        let point = Affine { x: decode_field(x)?, y: decode_field(y)? };
+        let right = point.x.square().mul(&point.x).add(&point.x);
+        if point.y.square() != right || bool::from(point.is_identity()) {
+            return None;
+        }
+        let order = Order160::PARAMS.modulus().as_ref();
+        let in_subgroup = || bool::from(times(&point, order).z.ct_eq(&Field::ZERO));
+        (check == Check::Range || in_subgroup()).then_some(point)
+    }
+
+    fn encode(point: &Affine, out: &mut Vec<u8>) {
+        encode_field(&point.x, out);
+        encode_field(&point.y, out);
+    }
+
+    fn scalar_bytes(scalar: &Scalar) -> impl AsRef<[u8]> + Zeroize {
+        let mut bytes = [0; SCALAR_BYTES + 1];
+        let mut number = scalar.retrieve();
+        bytes.copy_from_slice(&number.to_le_bytes().as_ref()[..SCALAR_BYTES + 1]);
+        number.zeroize();
+        bytes
+    }
+}
+
+/// Appends a field element, most significant byte first.
+pub(super) fn encode_field(value: &Field, out: &mut Vec<u8>) {
+    out.extend_from_slice(value.retrieve().to_be_bytes().as_ref());
+}
+
+/// Reads what [`encode_field`] writes.
+fn decode_field(bytes: &[u8]) -> Option<Field> {
+    if bytes.len() != FIELD_BYTES {
+        return None;
+    }
+    let value = U512::from_be_slice(bytes);
+    (value < *Field512::PARAMS.modulus().as_ref()).then(|| Field::new(&value))
+}
+
+/// The inverse; zero of zero, which valid elements never ask for.
+pub(super) fn invert(value: &Field) -> Field {
+    value.invert().unwrap_or(Field::ZERO)
+}
+
+/// A point times a number as long as the order, by four bits at a time.
+fn times(point: &Affine, number: &U192) -> Point {
+    let mut multiples = Vec::with_capacity(15);
+    let mut multiple = TypeA::extended(point);
+    multiples.push(multiple);
+    for _ in 2..16 {
+        multiple = TypeA::sum(&multiple, point);
+        multiples.push(multiple);
+    }
+    let multiples = TypeA::normalized(&multiples);
+    let mut number_bytes = number.to_be_bytes();
+    let bytes = &number_bytes.as_ref()[U192::BYTES - SCALAR_BYTES..];
+    let mut sum = TypeA::extended(&TypeA::identity());
+    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        for _ in 0..4 {
+            sum = TypeA::doubled(&sum);
+        }
+        let mut picked = TypeA::identity();
+        for (i, multiple) in (1u8..).zip(&multiples) {
+            picked.conditional_assign(multiple, digit.ct_eq(&i));
+        }
+        sum = TypeA::sum(&sum, &picked);
+    }
+    number_bytes.as_mut().zeroize();
+    sum
+}
+
+/// Twice a point, and what its tangent needs: y^2, z^2 and the numerator of its slope.
+fn doubled(point: &Point) -> (Point, [Field; 3]) {
+    let (xx, yy, zz) = (point.x.square(), point.y.square(), point.z.square());
+    let slope = xx.double().add(&xx).add(&zz.square());
+    let s = point.x.mul(&yy).double().double();
+    let x = slope.square().sub(&s.double());
+    let y = slope.mul(&s.sub(&x)).sub(&yy.square().double().double().double());
+    let z = point.y.mul(&point.z).double();
+    (Point { x, y, z }, [yy, zz, slope])
+}
+
+/// The sum of two points that differ and are not the identity, and the numerator of the slope of
+/// the line through them.
+fn chord_sum(a: &Point, b: &Affine) -> (Point, Field) {
+    let zz = a.z.square();
+    let h = b.x.mul(&zz).sub(&a.x);
+    let slope = b.y.mul(&zz.mul(&a.z)).sub(&a.y);
+    let hh = h.square();
+    let hhh = hh.mul(&h);
+    let v = a.x.mul(&hh);
+    let x = slope.square().sub(&hhh).sub(&v.double());
+    let y = slope.mul(&v.sub(&x)).sub(&a.y.mul(&hhh));
+    (Point { x, y, z: a.z.mul(&h) }, slope)
+}
+
+/// Doubles the point; returns its tangent at phi(q), times a factor of the field.
+fn tangent(point: &mut Point, q: &Affine) -> Quadratic {
+    let (twice, [yy, zz, slope]) = doubled(point);
+    let real = slope.mul(&q.x.mul(&zz).add(&point.x)).sub(&yy.double());
+    let imaginary = q.y.mul(&twice.z.mul(&zz));
+    *point = twice;
+    Quadratic { real, imaginary }
+}
+
+/// Adds p to the point; returns the line through both at phi(q), times a factor of the field.
+fn chord(point: &mut Point, p: &Affine, q: &Affine) -> Quadratic {
+    let (sum, slope) = chord_sum(point, p);
+    let real = slope.mul(&q.x.add(&p.x)).sub(&p.y.mul(&sum.z));
+    let imaginary = q.y.mul(&sum.z);
+    *point = sum;
+    Quadratic { real, imaginary }
+}
+
+impl Affine {
+    fn is_identity(&self) -> Choice {
+        self.x.ct_eq(&Field::ZERO) & self.y.ct_eq(&Field::ZERO)
+    }
+}
+
+impl Zeroize for Affine {
+    fn zeroize(&mut self) {
+        self.x.zeroize();
+        self.y.zeroize();
+    }
+}
+
+impl ConditionallySelectable for Affine {
+    fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
+        let select = |a: &Field, b: &Field| Field::conditional_select(a, b, choice);
+        Self { x: select(&a.x, &b.x), y: select(&a.y, &b.y) }
+    }
+}
+
+impl ConditionallySelectable for Point {
+    fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
+        let select = |a: &Field, b: &Field| Field::conditional_select(a, b, choice);
+        Self { x: select(&a.x, &b.x), y: select(&a.y, &b.y), z: select(&a.z, &b.z) }
+    }
+}
+
+const GENERATOR_X: U512 = U512::from_be_hex(
+    "4cfd27578626c761d854778dfcbeed90736898a0920eee191d619128721f0209\
+     9697110e1e350c1029d862b9cf35831376cb0fa404823e30b64f8f4d74d37f31",
+);
+
+const GENERATOR_Y: U512 = U512::from_be_hex(
+    "1916626c3ef074b93384af70a68daa51d3614a6d5cd1f8f16352b706e6137809\
+     d386583e24aa3e87fc8b5a00a033c7cbac3f56d7627018d9f8bfa3b08e4caad4",
+);
+
+/// (q + 1) / r.
+const COFACTOR: U384 = U384::from_be_hex(
+    "000000014f4e70d1d2bf601bf6b0d47137cc83915f505f0e\
+     85050f93a6344777e2cd28ff9b4f30a3cf6230c28e284d98",
+);
+const COFACTOR_BITS: u32 = 353;
