@@ -58,6 +58,17 @@ pub enum Primitive {
     CheckG1,
     /// A received element of G2 decoded and checked; the amount is 1.
     CheckG2,
+    /// A received element of GT decoded and checked; the amount is 1.
+    CheckGt,
+    /// A random prime found; the amount is bytes.
+    GeneratePrime,
+    /// The product of many primes; the amount is bytes of the result.
+    MultiplyPrimes,
+    /// A long number multiplied by a short one; the amount is bytes of the long one.
+    MultiplyInteger,
+    /// A long number divided by a short one, exactly or for the remainder; the amount is bytes of the long
+    /// one.
+    DivideInteger,
 }
 
 /// Is told of every primitive operation.
@@ -83,7 +94,7 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 32] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
@@ -111,6 +122,11 @@ impl Primitive {
         Self::FinalExponentiation,
         Self::CheckG1,
         Self::CheckG2,
+        Self::CheckGt,
+        Self::GeneratePrime,
+        Self::MultiplyPrimes,
+        Self::MultiplyInteger,
+        Self::DivideInteger,
     ];
 
     /// The name used in device profiles and results.
@@ -143,6 +159,11 @@ impl Primitive {
             Self::FinalExponentiation => "final-exponentiation",
             Self::CheckG1 => "check-g1",
             Self::CheckG2 => "check-g2",
+            Self::CheckGt => "check-gt",
+            Self::GeneratePrime => "generate-prime",
+            Self::MultiplyPrimes => "multiply-primes",
+            Self::MultiplyInteger => "multiply-integer",
+            Self::DivideInteger => "divide-integer",
         }
     }
 }

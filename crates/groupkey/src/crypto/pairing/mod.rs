@@ -307,6 +307,20 @@ impl Gt {
         })
     }
 
+    /// Whether [`Self::decode`] can read elements: the libraries for BLS12-381 cannot.
+    pub const fn is_readable(suite: Suite) -> bool {
+        matches!(suite, Suite::Published)
+    }
+
+    /// Reads an element, where that is possible; `None` unless it is the canonical encoding of one that
+    /// is not 1, has the norm 1, and passes the check.
+    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+        if !Self::is_readable(suite) || bytes.len() != Self::length(suite) {
+            return None;
+        }
+        type_a::decode_target(bytes, check).map(|element| Self(Of::TypeA(element)))
+    }
+
     /// Appends the encoding of [`Self::length`] bytes.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match &self.0 {

@@ -106,6 +106,19 @@ pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
     power
 }
 
+/// Reads an element of the target group: of norm 1, not 1, and of the right order if `check` says so.
+pub(super) fn decode_target(bytes: &[u8], check: Check) -> Option<Quadratic> {
+    let (real, imaginary) = bytes.split_at_checked(FIELD_BYTES)?;
+    let element = Quadratic { real: decode_field(real)?, imaginary: decode_field(imaginary)? };
+    let norm = element.real.square().add(&element.imaginary.square());
+    if norm != Field::ONE || element == Quadratic::ONE {
+        return None;
+    }
+    let order = Order160::PARAMS.modulus().as_ref();
+    let in_subgroup = || element.power(order, ORDER_BITS) == Quadratic::ONE;
+    (check == Check::Range || in_subgroup()).then_some(element)
+}
+
 impl Curve for TypeA {
     type Scalar = Scalar;
     type Point = Point;
