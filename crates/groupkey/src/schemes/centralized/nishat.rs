@@ -17,7 +17,7 @@
 //! | create, n members | 1 broadcast | 1 product of n primes, E | n derivations, E | D |
 //! | add | 1 broadcast | 1 product of integers, E | n + 1 derivations, E | D |
 //! | remove | 1 broadcast | 1 exact division, E | n - 1 derivations, E | D |
-//! | catch up | 1 request, 1 unicast | 1 product of integers | 1 derivation | D |
+//! | catch up | 1 request, 1 unicast | 1 product of integers | 2 derivations | D |
 //!
 //! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent); in `published` also one
 //! product of integers, which is gamma; in `sound` 4 derivations instead of one. D: 3 powers and 4
