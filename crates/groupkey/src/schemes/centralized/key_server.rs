@@ -38,8 +38,18 @@ pub(crate) trait KeyServer: Send {
     /// The members and the group key.
     fn group_mut(&mut self) -> &mut ServedGroup;
 
-    /// These members have individual keys: sends what else they need from the deployment phase.
-    fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
+    /// Makes what these members get in the deployment phase, and sends it over the confidential
+    /// channel: an individual key, but for schemes that do not work with such keys.
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let limit = self.limit();
+        let group = self.group_mut();
+        match limit {
+            Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
+                Err(Unsupported::TooManyMembers { limit }.into())
+            }
+            _ => group.roster.enroll(cx, group.epoch, members),
+        }
+    }
 
     /// All members of a new group have joined the roster: makes and sends their keys.
     fn create(&mut self, cx: &mut Context<'_>);
@@ -128,30 +138,11 @@ fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) ->
         Input::Command(Command::Batch { joining, leaving }) => batch(server, cx, joining, leaving),
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
-        Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
+        Input::Command(Command::Enroll(members)) => server.enroll(cx, members),
         Input::Command(Command::Grant { .. } | Command::Send) => Err(Unsupported::Operation.into()),
         Input::Command(Command::Rekey) => rekey(server, cx),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
-    }
-}
-
-fn enroll<S: KeyServer>(
-    server: &mut S,
-    cx: &mut Context<'_>,
-    members: &[MemberId],
-) -> Result<(), Error> {
-    let limit = server.limit();
-    let group = server.group_mut();
-    match limit {
-        Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
-            Err(Unsupported::TooManyMembers { limit }.into())
-        }
-        _ => {
-            group.roster.enroll(cx, group.epoch, members)?;
-            server.enrolled(cx, members);
-            Ok(())
-        }
     }
 }
 

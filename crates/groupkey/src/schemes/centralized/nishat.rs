@@ -69,7 +69,7 @@ use crate::crypto::Suite;
 use crate::crypto::group::Check;
 use crate::crypto::integer::Prime;
 use crate::crypto::pairing::{Gt, Scalar};
-use crate::error::{Error, Misbehaviour};
+use crate::error::{Error, Misbehaviour, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
@@ -275,10 +275,6 @@ impl Controller {
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
 
-    fn limit(&self) -> Option<u32> {
-        Some(self.capacity)
-    }
-
     fn group(&self) -> &ServedGroup {
         &self.group
     }
@@ -287,16 +283,22 @@ impl KeyServer for Controller {
         &mut self.group
     }
 
-    fn enrolled(&mut self, cx: &mut Context<'_>, members: &[MemberId]) {
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let ServedGroup { roster, epoch, .. } = &mut self.group;
+        if roster.enrolled() + members.len() > self.capacity as usize {
+            return Err(Unsupported::TooManyMembers { limit: self.capacity }.into());
+        }
+        roster.enroll(cx, *epoch, members)?;
         self.suite = cx.suite();
         if let Lock::Primes(lock) = &mut self.lock {
-            lock.reserve(self.group.roster.slots());
+            lock.reserve(roster.slots());
         }
         for members in members.chunks(BATCH) {
             let slots = members.iter().filter_map(|&id| self.group.roster.enrolled_slot(id));
             let slots: Vec<_> = slots.collect();
             self.send_secret_keys(cx, &slots);
         }
+        Ok(())
     }
 
     fn create(&mut self, cx: &mut Context<'_>) {

@@ -13,7 +13,6 @@ use crate::context::Setting;
 use crate::crypto::integer::Integer;
 use crate::crypto::meter::Probe;
 use crate::crypto::pairing::G1;
-use crate::error::Unsupported;
 use crate::identity::PartyId;
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
