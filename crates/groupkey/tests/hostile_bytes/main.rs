@@ -1,8 +1,6 @@
 //! Bytes that nobody should have sent, given without any protection to every party of every scheme
 //! in many states: no panic, and whatever is refused changes nothing, then or later.
 
-#[path = "../pace/mod.rs"]
-mod pace;
 mod stage;
 
 use groupkey::Suite;
@@ -22,7 +20,6 @@ fn hostile_bytes_never_panic_and_change_nothing_when_refused() {
 
 fn check(scheme: &'static Scheme, profile: Profile, suite: Suite, cases: u32) {
     let transcript = Transcript::record(scheme, profile, suite);
-    let cases = pace::share_of(scheme, cases);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let offers = prop::collection::vec(any_offer(), 1..12);
     TestRunner::new(config)

@@ -6,9 +6,9 @@
 
 use groupkey::catalogue::Scheme;
 
-/// So many histories or offers of the usual number, one at least.
+/// So many of the usual number of histories, one at least.
 pub(crate) fn share_of(scheme: &Scheme, usual: u32) -> u32 {
-    if is_slow(scheme) { usual.div_ceil(6) } else { usual }
+    if is_slow(scheme) { usual.div_ceil(3) } else { usual }
 }
 
 /// The largest group of a random history.
