@@ -120,9 +120,7 @@ impl Bench {
             // Elements are read in one suite only, and the check of their order is a power.
             Primitive::CheckGt if self.suite != Suite::Published => (0.0, 0.0),
             Primitive::CheckGt => self.cost(Primitive::ExponentiateGt),
-            Primitive::GeneratePrime => {
-                (self.time(Guard::None, |cx| keep(cx.random_prime())), 0.0)
-            }
+            Primitive::GeneratePrime => (self.time(Guard::None, |cx| keep(cx.random_prime())), 0.0),
             Primitive::MultiplyPrimes => self.line_of_integers(|cx, primes, _| {
                 keep(cx.multiply_primes(primes));
             }),

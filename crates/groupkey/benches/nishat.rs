@@ -1,6 +1,6 @@
-//! Nishat with 55,000 members: how long the controller takes to enrol, create, add and remove, a member to
-//! follow, and the arithmetic of long integers by itself. Enrolment takes so long that the yardstick
-//! leaves the scheme out.
+//! Nishat with 55,000 members: how long the controller takes to enrol, create, add and remove, a
+//! member to follow, and the arithmetic of long integers by itself. Enrolment takes so long that
+//! the yardstick leaves the scheme out.
 //!
 //! `cargo bench -p groupkey --bench nishat [-- members]`
 

@@ -89,8 +89,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// One broadcast to `members`, who all do the same; `integers` are how many products of primes, products
-    /// and divisions of long integers the published form takes.
+    /// One broadcast to `members`, who all do the same; `integers` are how many products of
+    /// primes, products and divisions of long integers the published form takes.
     fn check(&self, rig: &Rig, report: &Report, members: u32, integers: [u64; 3]) {
         let [message] = &report.open_messages().collect::<Vec<_>>()[..] else {
             panic!("a change takes one message")

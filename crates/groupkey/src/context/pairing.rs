@@ -129,8 +129,8 @@ impl Context<'_> {
         miller_loops(pairs).finish()
     }
 
-    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the subgroup if
-    /// `check` says so.
+    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the
+    /// subgroup if `check` says so.
     pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {
         self.probe.record(Primitive::CheckG1, 1);
         G1::decode(self.setting.suite, bytes, check)

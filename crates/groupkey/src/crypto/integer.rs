@@ -1,13 +1,13 @@
-//! Whole numbers of any length, and the primes that are multiplied into them, for schemes that hide
-//! something behind a product of the members' primes.
+//! Whole numbers of any length, and the primes that are multiplied into them, for schemes that
+//! hide something behind a product of the members' primes.
 //!
-//! Long numbers are those of dashu-int, primes those of crypto-primes: sieved, then tested as Baillie,
-//! Fiori and Wagstaff recommend (2021), with Miller and Rabin's test to base 2 and that of Lucas. Both are
-//! found in time that depends on the numbers: whoever can time the controller to the microsecond learns
-//! how often it had to draw, and nothing of a prime that was kept.
+//! Long numbers are those of dashu-int, primes those of crypto-primes: sieved, then tested as
+//! Baillie, Fiori and Wagstaff recommend (2021), with Miller and Rabin's test to base 2 and that
+//! of Lucas. Both are found in time that depends on the numbers: whoever can time the controller
+//! to the microsecond learns how often it had to draw, and nothing of a prime that was kept.
 //!
-//! A number is wiped when it is dropped. What dashu-int keeps meanwhile, the halves of numbers that
-//! it multiplies, is freed without being wiped.
+//! A number is wiped when it is dropped. What dashu-int keeps meanwhile, the halves of numbers
+//! that it multiplies, is freed without being wiped.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -21,7 +21,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::Suite;
 
-/// A secret prime a little shorter than the order of the suite's pairing groups, all of one length.
+/// A secret prime a little shorter than the order of the suite's pairing groups, all of one
+/// length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 pub struct Prime([u8; Self::BYTES]);
 
@@ -51,8 +52,8 @@ impl Prime {
         prime
     }
 
-    /// Reads what [`Self::encoded`] gave: `None` unless it has the length of the suite's primes and is
-    /// odd. Whether it is a prime is the maker's matter.
+    /// Reads what [`Self::encoded`] gave: `None` unless it has the length of the suite's primes
+    /// and is odd. Whether it is a prime is the maker's matter.
     pub(crate) fn decode(suite: Suite, bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::length(suite) {
             return None;
@@ -73,8 +74,8 @@ impl Prime {
         &self.0
     }
 
-    /// Length of every prime in bits: one less than the order of the pairing groups has, so that all
-    /// primes of this length are below the order.
+    /// Length of every prime in bits: one less than the order of the pairing groups has, so that
+    /// all primes of this length are below the order.
     pub const fn bits(suite: Suite) -> u32 {
         match suite {
             Suite::Standard | Suite::Constrained => 254,
@@ -109,8 +110,8 @@ impl Integer {
         number
     }
 
-    /// The product of primes. Numbers of about the same length are multiplied with each other, which is
-    /// what fast multiplication is fast at.
+    /// The product of primes. Numbers of about the same length are multiplied with each other,
+    /// which is what fast multiplication is fast at.
     pub(crate) fn product<'p>(primes: impl IntoIterator<Item = &'p Prime>) -> Self {
         // As in a binary counter: each is a product of a power of two primes, longest first.
         let mut products: Vec<(u32, Self)> = Vec::new();

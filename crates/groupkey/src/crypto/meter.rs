@@ -66,8 +66,8 @@ pub enum Primitive {
     MultiplyPrimes,
     /// A long number multiplied by a short one; the amount is bytes of the long one.
     MultiplyInteger,
-    /// A long number divided by a short one, exactly or for the remainder; the amount is bytes of the long
-    /// one.
+    /// A long number divided by a short one, exactly or for the remainder; the amount is bytes of
+    /// the long one.
     DivideInteger,
 }
 

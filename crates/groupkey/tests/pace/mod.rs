@@ -1,6 +1,6 @@
-//! How much of the tests that run every scheme a scheme gets. Pairings take milliseconds where other schemes
-//! take microseconds: those have smaller groups and fewer histories here. Attacks, costs and odd sizes of
-//! such a scheme are in tests of its own.
+//! How much of the tests that run every scheme a scheme gets. Pairings take milliseconds where
+//! other schemes take microseconds: those have smaller groups and fewer histories here. Attacks,
+//! costs and odd sizes of such a scheme are in tests of its own.
 
 #![allow(dead_code)] // Nobody who uses this module uses all of it.
 

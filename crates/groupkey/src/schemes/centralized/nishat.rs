@@ -1,15 +1,15 @@
-//! Nishat, group-oriented encryption: all members share one encryption key pair that changes with one
-//! broadcast. The public key and ciphertexts have a constant size, the broadcast has not. **As published,
-//! whoever was removed and whoever came gets the keys from which it is excluded.**
+//! Nishat, group-oriented encryption: all members share one encryption key pair that changes with
+//! one broadcast. The public key and ciphertexts have a constant size, the broadcast has not. **As
+//! published, whoever was removed and whoever came gets the keys from which it is excluded.**
 //!
-//! Source: Nishat et al., "Group-oriented encryption for dynamic groups with constant rekeying cost",
-//! Security and Communication Networks 9(17), 2016, as revised in S004. Class: centralized.
-//! Provenance: reconstructed: equations 1 to 12 of S004 with their errors corrected (see below); the group
-//! key and the messages are ours, and in the profile `sound` the repair.
+//! Source: Nishat et al., "Group-oriented encryption for dynamic groups with constant rekeying
+//! cost", Security and Communication Networks 9(17), 2016, as revised in S004. Class: centralized.
+//! Provenance: reconstructed: equations 1 to 12 of S004 with their errors corrected (see below);
+//! the group key and the messages are ours, and in the profile `sound` the repair.
 //!
-//! gamma = a r_1 ... r_n - k over the integers hides k, which a member gets with its prime r_i; k opens
-//! the encryption (`nishat/encryption.rs`), and the controller encrypts a random element to the group, from
-//! which the group key is derived.
+//! gamma = a r_1 ... r_n - k over the integers hides k, which a member gets with its prime r_i; k
+//! opens the encryption (`nishat/encryption.rs`), and the controller encrypts a random element to
+//! the group, from which the group key is derived.
 //!
 //! | operation | messages | controller, `published` | controller, `sound` | member |
 //! |---|---|---|---|---|
@@ -19,66 +19,69 @@
 //! | remove | 1 broadcast | 1 exact division, E | n - 1 derivations, E | D |
 //! | catch up | 1 request, 1 unicast | 1 product of integers | 2 derivations | D |
 //!
-//! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent); in `published` also one
-//! product of integers, which is gamma; in `sound` 4 derivations instead of one. D: 3 powers and 4
-//! products in G1, 1 inversion, 2 Miller loops, 1 final exponentiation, 4 elements of G2 checked; in
-//! `published` 1 division of gamma with remainder and 1 derivation, in `sound` 5 derivations.
+//! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent); in `published`
+//! also one product of integers, which is gamma; in `sound` 4 derivations instead of one. D: 3
+//! powers and 4 products in G1, 1 inversion, 2 Miller loops, 1 final exponentiation, 4 elements of
+//! G2 checked; in `published` 1 division of gamma with remainder and 1 derivation, in `sound` 5
+//! derivations.
 //!
 //! Held: the controller alpha, beta, eta, and n primes, their product, a and k (`published`), or n
-//! individual keys (`sound`); a member 8 elements of G1, 3 of G2, and its prime or individual key, and
-//! while it takes a broadcast, gamma or the lock.
+//! individual keys (`sound`); a member 8 elements of G1, 3 of G2, and its prime or individual key,
+//! and while it takes a broadcast, gamma or the lock.
 //!
-//! Bodies. `published`: `gamma, PK, c`. `sound`: `lock, PK, c, confirmation`, where the lock is the seed of
-//! k under a mask for each slot; in the answer to a request, the seed under the member's mask. PK and c
-//! are elements one after the other. Secret keys come in an enrolment of their own: `s1 .. s6, h` and, in
-//! `published`, the prime.
+//! Bodies. `published`: `gamma, PK, c`. `sound`: `lock, PK, c, confirmation`, where the lock is
+//! the seed of k under a mask for each slot; in the answer to a request, the seed under the
+//! member's mask. PK and c are elements one after the other. Secret keys come in an enrolment of
+//! their own: `s1 .. s6, h` and, in `published`, the prime.
 //!
-//! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R) but for an error far smaller than such a
-//! fraction needs, so that a removed member finds the fraction by continued fractions, then the product of
-//! the others' primes, then k'. A newcomer finds the k before its time in the same way, from four
-//! others on. And the greatest common divisors of gamma + k in three epochs are another's prime. The tests
-//! do all this. We know of no publication that says so; S003 and S004 claim forward and backward secrecy.
+//! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R) but for an error far smaller than
+//! such a fraction needs, so that a removed member finds the fraction by continued fractions, then
+//! the product of the others' primes, then k'. A newcomer finds the k before its time in the same
+//! way, from four others on. And the greatest common divisors of gamma + k in three epochs are
+//! another's prime. The tests do all this. We know of no publication that says so; S003 and S004
+//! claim forward and backward secrecy.
 //!
-//! The repair is ours. k follows from a random seed, and the lock has for each member the seed under a
-//! mask derived from the member's individual key and the epoch. A removed member and a newcomer have
-//! individual keys and seeds of other epochs; each entry of an epoch in which they are not members is
-//! under a mask that they cannot tell from a random one, whatever masks of other epochs or members they
-//! know. So they have nothing of the seed, and the group key is derived from the seed **and** the element
-//! that the ciphertext carries: it holds even if the encryption does not. A lock of residues
-//! (Chinese remainders) would hide the same in a number again, for a product tree at every change.
+//! The repair is ours. k follows from a random seed, and the lock has for each member the seed
+//! under a mask derived from the member's individual key and the epoch. A removed member and a
+//! newcomer have individual keys and seeds of other epochs; each entry of an epoch in which they
+//! are not members is under a mask that they cannot tell from a random one, whatever masks of
+//! other epochs or members they know. So they have nothing of the seed, and the group key is
+//! derived from the seed **and** the element that the ciphertext carries: it holds even if the
+//! encryption does not. A lock of residues (Chinese remainders) would hide the same in a number
+//! again, for a product tree at every change.
 //!
-//! Deviations. S004's equations: 7 and 9 divide integers exactly, not modulo p; a and k are replaced at
-//! each change; 8 and 10 give the new PK; k is not zero. Primes have one length, one bit less than the
-//! order, and k is shorter, so that it is below all of them; that two primes are the same is left to chance. The
-//! group is of type 3 except in the suite `published`, and there c1 is left out. h is the power of a
-//! generator that the controller knows. The controller keeps the product of the primes instead of gamma. In
-//! `sound` r is a random scalar and no prime, because nothing is locked with it.
+//! Deviations. S004's equations: 7 and 9 divide integers exactly, not modulo p; a and k are
+//! replaced at each change; 8 and 10 give the new PK; k is not zero. Primes have one length, one
+//! bit less than the order, and k is shorter, so that it is below all of them; that two primes are
+//! the same is left to chance. The group is of type 3 except in the suite `published`, and there
+//! c1 is left out. h is the power of a generator that the controller knows. The controller keeps
+//! the product of the primes instead of gamma. In `sound` r is a random scalar and no prime,
+//! because nothing is locked with it.
 
 mod encryption;
 mod lock;
+mod member;
 #[cfg(test)]
 mod tests;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::encryption::{DecryptionKey, MasterKey, PublicKey, SecretKey, encrypt};
-use self::lock::{PrimeLock, mask, mask_all, open, seeded_exponent, unmask_own};
+use self::encryption::{MasterKey, encrypt};
+use self::lock::{PrimeLock, mask, mask_all, seeded_exponent};
+pub use self::member::Member;
 use crate::context::Context;
 use crate::crypto::Suite;
-use crate::crypto::group::Check;
-use crate::crypto::integer::Prime;
-use crate::crypto::pairing::{Gt, Scalar};
-use crate::error::{Error, Misbehaviour, Unsupported};
+use crate::crypto::pairing::Gt;
+use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Operation};
 use crate::schemes::catalogue::{
     Claims, Class, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -105,8 +108,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// A member holds the whole broadcast while it reads it: 20 or 32 bytes a member as published, 16 in
-/// `sound`. S004 went up to 550 members with an ESP32.
+/// A member holds the whole broadcast while it reads it: 20 or 32 bytes a member as published, 16
+/// in `sound`. S004 went up to 550 members with an ESP32.
 const CAPACITY: Parameter = Parameter {
     name: "capacity",
     meaning: "members at most; each must have memory for a broadcast that grows with their number",
@@ -130,21 +133,6 @@ pub struct Controller {
     suite: Suite,
 }
 
-/// A member. Beside its group key it has the scheme's own encryption: [`Self::encrypt`].
-#[derive(Debug)]
-pub struct Member {
-    profile: Profile,
-    capacity: u32,
-    check: Check,
-    membership: Membership,
-    secret: Option<Secret>,
-    current: Option<Current>,
-    /// Bytes of the last gamma or lock.
-    temporary: usize,
-    /// The suite that the secret key is of.
-    suite: Suite,
-}
-
 /// How the controller hands out k.
 #[derive(Debug)]
 enum Lock {
@@ -152,21 +140,6 @@ enum Lock {
     Masks(Key),
     /// Behind the product of the members' primes: the published form.
     Primes(PrimeLock),
-}
-
-/// What a member keeps from its enrolment.
-#[derive(Debug)]
-struct Secret {
-    key: SecretKey,
-    /// In the published form.
-    prime: Option<Prime>,
-}
-
-/// What a member has in one epoch.
-#[derive(Debug)]
-struct Current {
-    public_key: PublicKey,
-    decryption_key: DecryptionKey,
 }
 
 /// Carries gamma, PK and the ciphertext of the group key.
@@ -346,177 +319,6 @@ impl KeyServer for Controller {
     }
 }
 
-impl Member {
-    /// A member that is not enrolled yet.
-    pub(crate) fn new(configuration: &Configuration) -> Self {
-        Self {
-            profile: configuration.profile(),
-            capacity: configuration.value(CAPACITY.name),
-            check: configuration.check(),
-            membership: Membership::default(),
-            secret: None,
-            current: None,
-            temporary: 0,
-            suite: Suite::default(),
-        }
-    }
-
-    /// A new random key, and a ciphertext that carries it to all who are members in this epoch: the
-    /// scheme's own encryption, equation 11. `None` before the first epoch.
-    pub fn encrypt(&self, cx: &mut Context<'_>) -> Option<(Key, Vec<u8>)> {
-        let (secret, current) = (self.secret.as_ref()?, self.current.as_ref()?);
-        let (element, ciphertext) = secret.key.encrypt(cx, &current.public_key);
-        Some((self.message_key(cx, element)?, ciphertext))
-    }
-
-    /// The key that a ciphertext of this epoch carries, equation 12. Nothing tells whether it is the
-    /// right one but what is encrypted with it.
-    pub fn decrypt(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
-        let (Some(secret), Some(current)) = (&self.secret, &self.current) else {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        };
-        let element = secret.key.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
-        self.message_key(cx, element).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
-    }
-
-    /// In `sound` the key of a message depends on the group key, too: the encryption alone must not be
-    /// what keeps others out.
-    fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Option<Key> {
-        let (epoch, group_key) = self.group_key()?;
-        let bound = match self.profile {
-            Profile::Published => None,
-            Profile::Sound => Some(group_key),
-        };
-        Some(key_of(cx, epoch, element, "groupkey nishat message", bound))
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let header = message.header();
-        if (header.operation, header.kind) == (Operation::Enroll, SECRET_KEY) {
-            return self.take_secret_key(cx, message);
-        }
-        if self.membership.take_enrolment(message)? {
-            return Ok(());
-        }
-        let expected = match self.profile {
-            Profile::Published => GAMMA,
-            Profile::Sound => LOCK,
-        };
-        if header.kind != expected {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        self.membership.admit(message)?;
-        let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let mut body = message.body();
-        let lock = body.bytes()?;
-        let (k, seed) = match &secret.prime {
-            Some(prime) => (open(cx, lock, prime, self.capacity)?, None),
-            None => {
-                let seed = self.unmask(cx, message, lock)?;
-                (seeded_exponent(cx, &seed), Some(seed))
-            }
-        };
-        let (current, group_key) = self.decrypt_group_key(cx, message, body, &k, seed.as_ref())?;
-        self.temporary = lock.len();
-        self.current = Some(current);
-        self.membership.enter(cx, header.epoch, group_key);
-        Ok(())
-    }
-
-    fn take_secret_key(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        message.from_controller()?;
-        if self.secret.is_some() {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let mut body = message.body();
-        let (elements, h) = (body.bytes()?, body.bytes()?);
-        let prime = match self.profile {
-            Profile::Published => Some(cx.prime(body.bytes()?)?),
-            Profile::Sound => None,
-        };
-        body.finish()?;
-        let key = SecretKey::receive(cx, elements, h, self.check)?;
-        self.secret = Some(Secret { key, prime });
-        self.suite = cx.suite();
-        Ok(())
-    }
-
-    /// The seed, from a broadcast's lock or from the answer to a request.
-    fn unmask(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        lock: &[u8],
-    ) -> Result<Key, Error> {
-        let enrolment = self.membership.enrolment()?;
-        let (epoch, key) = (message.header().epoch, &enrolment.key);
-        match message.header().operation {
-            Operation::CatchUp => {
-                let own = lock.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                Ok(mask(cx, key, epoch, &Key::from_bytes(own)))
-            }
-            _ => unmask_own(cx, key, epoch, lock, enrolment.slot, self.capacity),
-        }
-    }
-
-    /// Reads what follows the lock.
-    fn decrypt_group_key(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        mut body: Reader<'_>,
-        k: &Scalar,
-        seed: Option<&Key>,
-    ) -> Result<(Current, Key), Error> {
-        let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let epoch = message.header().epoch;
-        let (public_key, ciphertext) = (body.bytes()?, body.bytes()?);
-        let confirmed = if seed.is_some() { Some(body.bytes()?) } else { None };
-        body.finish()?;
-        let public_key = PublicKey::receive(cx, public_key, self.check)?;
-        let decryption_key = secret.key.decryption_key(cx, k).ok_or(Misbehaviour::WrongKey)?;
-        let element = secret.key.decrypt(cx, &decryption_key, ciphertext, self.check)?;
-        let group_key = group_key(cx, epoch, element, seed);
-        if let Some(confirmed) = confirmed {
-            let confirmed = confirmed.try_into().map_err(|_| Misbehaviour::Malformed)?;
-            if confirmation(cx, epoch, &group_key) != Key::from_bytes(confirmed) {
-                return Err(Misbehaviour::WrongKey.into());
-            }
-        }
-        Ok((Current { public_key, decryption_key }, group_key))
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        let of_secret = self.secret.as_ref().map_or(0, |secret| {
-            let prime = secret.prime.as_ref().map_or(0, |_| Prime::length(self.suite));
-            SecretKey::key_bytes(self.suite) + prime
-        });
-        let of_current = self
-            .current
-            .as_ref()
-            .map_or(0, |_| PublicKey::key_bytes(self.suite) + DecryptionKey::key_bytes(self.suite));
-        let permanent = self.membership.key_bytes() + of_secret + of_current;
-        Footprint { permanent, temporary: self.temporary }
-    }
-}
-
 impl Lock {
     fn seed(&self) -> Option<&Key> {
         match self {
@@ -530,7 +332,8 @@ fn group_key(cx: &mut Context<'_>, epoch: Epoch, element: Gt, seed: Option<&Key>
     key_of(cx, epoch, element, "groupkey nishat group key", seed)
 }
 
-/// A key that is secret as long as the element is; with another secret, as long as one of the two is.
+/// A key that is secret as long as the element is; with another secret, as long as one of the two
+/// is.
 fn key_of(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -550,7 +353,8 @@ fn key_of(
     }
 }
 
-/// What tells a member that it has the right group key: without it an altered lock would go unnoticed.
+/// What tells a member that it has the right group key: without it an altered lock would go
+/// unnoticed.
 fn confirmation(cx: &mut Context<'_>, epoch: Epoch, group_key: &Key) -> Key {
     cx.derive_for(epoch, group_key, "groupkey nishat confirmation")
 }

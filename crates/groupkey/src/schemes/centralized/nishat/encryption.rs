@@ -1,8 +1,8 @@
-//! The encryption that the members share: anybody who has the public key encrypts, whoever knows k and
-//! has a secret key decrypts.
+//! The encryption that the members share: anybody who has the public key encrypts, whoever knows k
+//! and has a secret key decrypts.
 //!
-//! With a generator g, h = g^eta, and e the pairing; secret keys are in G1, all else in G2 (S004 has one
-//! group; with a symmetric pairing it is so here, too):
+//! With a generator g, h = g^eta, and e the pairing; secret keys are in G1, all else in G2 (S004
+//! has one group; with a symmetric pairing it is so here, too):
 //!
 //! ```text
 //! public key    PK1 = g^(alpha k)    PK2 = g^(beta k)
@@ -12,8 +12,8 @@
 //! decryption    M = c1 e(z1 / s6, c2) e(1 / z2, c3)
 //! ```
 //!
-//! M is a random element of GT from which a key is derived. Elements of GT of BLS12-381 have no encoding that
-//! the library reads, so there M is chosen such that c1 is 1, and c1 is left out.
+//! M is a random element of GT from which a key is derived. Elements of GT of BLS12-381 have no
+//! encoding that the library reads, so there M is chosen such that c1 is 1, and c1 is left out.
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! How k reaches the members, and nobody else.
 //!
-//! As published: gamma = a r_1 ... r_n - k over the integers, for primes r_i of one length and a k that is
-//! shorter; what gamma lacks to a multiple of r_i is k. Repaired: a random seed, from which k is derived,
-//! under a mask for each member, in the order of their slots.
+//! As published: gamma = a r_1 ... r_n - k over the integers, for primes r_i of one length and a k
+//! that is shorter; what gamma lacks to a multiple of r_i is k. Repaired: a random seed, from
+//! which k is derived, under a mask for each member, in the order of their slots.
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,5 @@
-//! What removed members and newcomers get out of the published form, and do not get out of the sound
-//! one; the sizes that S004 reports; the scheme's own encryption.
+//! What removed members and newcomers get out of the published form, and do not get out of the
+//! sound one; the sizes that S004 reports; the scheme's own encryption.
 
 use alloc::collections::BTreeMap;
 
@@ -8,16 +8,19 @@ use dashu_int::UBig;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use super::lock::{open, unmask_own};
 use super::*;
 use crate::context::Setting;
-use crate::crypto::integer::Integer;
+use crate::crypto::group::Check;
+use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Probe;
 use crate::crypto::pairing::G1;
+use crate::error::Misbehaviour;
 use crate::identity::PartyId;
 use crate::outbox::{Channel, Outbox};
-use crate::party::Command;
+use crate::party::{Command, Party};
 use crate::protection::Protection;
-use crate::wire::parse_header;
+use crate::wire::{Reader, parse_header};
 
 /// With so many left, an evicted member has what continued fractions take.
 const ENOUGH: u32 = 6;
@@ -108,9 +111,10 @@ fn neither_finds_a_key_of_the_sound_form() {
     }
 }
 
-/// S004 section V: 2048 bits of PK, 3072 of a ciphertext, 159 (rounded up) of gamma for each member. Primes
-/// of 159 bits with the highest one set are 2^158.56 on geometric average. The secret key and z1, z2 are
-/// told as 6302 ± 2 bits, which are six elements and a prime; eight are held.
+/// S004 section V: 2048 bits of PK, 3072 of a ciphertext, 159 (rounded up) of gamma for each
+/// member. Primes of 159 bits with the highest one set are 2^158.56 on geometric average. The
+/// secret key and z1, z2 are told as 6302 ± 2 bits, which are six elements and a prime; eight are
+/// held.
 #[test]
 fn the_published_sizes_come_out() {
     let bits = |bytes: &[u8]| 8 * bytes.len();
@@ -276,7 +280,8 @@ impl Group {
         act(&mut context(self.suite, PartyId::Controller, &mut rng, &mut outbox, &mut ()))
     }
 
-    /// The group key that a broadcast carries for somebody with a secret key, k and, in `sound`, a seed.
+    /// The group key that a broadcast carries for somebody with a secret key, k and, in `sound`, a
+    /// seed.
     fn decrypt(&self, who: &Member, broadcast: &[u8], k: &[u8], seed: Option<&Key>) -> Option<Key> {
         let (header, _) = parse_header(broadcast).unwrap();
         let ciphertext = items(broadcast)[2];
@@ -300,7 +305,8 @@ impl Group {
         self.with(|cx| unmask_own(cx, &enrolment.key, header.epoch, lock, slot, 1 << 16)).unwrap()
     }
 
-    /// Whether somebody finds the key of a broadcast that is not for it, from one that is and its seed.
+    /// Whether somebody finds the key of a broadcast that is not for it, from one that is and its
+    /// seed.
     fn finds(
         &self,
         who: &Member,
@@ -343,8 +349,8 @@ impl Group {
     }
 }
 
-/// The keys that continued fractions lead to: somebody knows a multiple of the product of the primes behind
-/// a gamma that is not for it, and that what gamma lacks to a multiple is small.
+/// The keys that continued fractions lead to: somebody knows a multiple of the product of the
+/// primes behind a gamma that is not for it, and that what gamma lacks to a multiple is small.
 fn keys_by_fractions(group: &Group, who: &Member, known: &UBig, broadcast: &[u8]) -> Vec<Key> {
     let gamma = UBig::from_be_bytes(lock_of(broadcast));
     let longest = Prime::bits(group.suite) as usize;
