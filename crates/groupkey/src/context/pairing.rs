@@ -129,6 +129,11 @@ impl Context<'_> {
         miller_loops(pairs).finish()
     }
 
+    /// Appends an element of G1 to what is sent more than once.
+    pub fn append_g1(&mut self, element: &G1, out: &mut Vec<u8>) {
+        element.encode(out);
+    }
+
     /// Reads a received element of G1: canonical, on the curve, not the identity, and in the
     /// subgroup if `check` says so.
     pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {

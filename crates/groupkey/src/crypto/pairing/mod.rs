@@ -142,6 +142,14 @@ impl Scalar {
         }
     }
 
+    /// Length of this scalar in bytes.
+    pub(crate) const fn stored_bytes(&self) -> usize {
+        match self.0 {
+            Of::Bls(_) => bls::SCALAR_BYTES,
+            Of::TypeA(_) => type_a::SCALAR_BYTES,
+        }
+    }
+
     /// Length of a scalar in bytes.
     pub const fn length(suite: Suite) -> usize {
         match suite {

@@ -7,8 +7,9 @@
 //! neither vertical lines nor denominators are computed. The order is 2^159 + 2^107 + 1: the loop
 //! doubles 159 times, adds once, and leaves out the last addition, whose line is vertical.
 //!
-//! PBC draws a generator at random. Ours is the first point of the curve (x = 2; of the two, that
-//! with the even y) times the cofactor. `tests/pairing/type_a.gp` derives everything here anew with PARI.
+//! PBC draws a generator at random. Ours is the cofactor times the point with x = 2 and an even y; the
+//! cofactor takes the only point with a smaller x to the identity. `tests/pairing/type_a.gp` derives
+//! this, and pairings, with PARI.
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,6 @@
 //! Schemes with one controller that hands out keys.
 
+pub mod boneh;
 pub mod cfkm;
 pub(crate) mod enrolment;
 pub mod gkmp;
