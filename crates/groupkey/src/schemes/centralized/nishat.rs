@@ -67,6 +67,8 @@ mod tests;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use zeroize::Zeroize;
+
 use self::encryption::{MasterKey, encrypt};
 use self::lock::{PrimeLock, mask, mask_all, seeded_exponent};
 pub use self::member::Member;
@@ -185,16 +187,17 @@ impl Controller {
             });
         }
         let master = self.master.get_or_insert_with(|| MasterKey::new(cx));
-        let keys = master.secret_keys(cx, &exponents);
-        for (&slot, elements) in slots.iter().zip(&keys) {
+        let mut keys = master.secret_keys(cx, &exponents);
+        for (&slot, elements) in slots.iter().zip(&mut keys) {
             let to = Recipient::Member(self.group.roster.member(slot));
             let epoch = self.group.epoch;
             let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, SECRET_KEY);
-            draft.g1s(elements).g2(&master.h);
+            draft.g1s(&*elements).g2(&master.h);
             if let Lock::Primes(lock) = &self.lock {
                 draft.bytes(lock.prime(slot).encoded(self.suite));
             }
             draft.send();
+            elements.iter_mut().for_each(Zeroize::zeroize);
         }
     }
 
@@ -343,7 +346,7 @@ fn key_of(
 ) -> Key {
     let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
     let key = cx.derive_from_gt(&element, label, context.as_flattened());
-    zeroize::Zeroize::zeroize(&mut element);
+    element.zeroize();
     match bound {
         Some(bound) => {
             let bound = cx.derive_for(epoch, bound, label);

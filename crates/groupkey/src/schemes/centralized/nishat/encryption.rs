@@ -44,7 +44,7 @@ pub(super) struct MasterKey {
 /// A member's secret key: s1 to s6, and h.
 #[derive(Debug)]
 pub(super) struct SecretKey {
-    elements: [G1; SecretKey::ELEMENTS],
+    elements: [G1; Self::ELEMENTS],
     h: G2,
 }
 
@@ -76,7 +76,8 @@ impl MasterKey {
         Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h }
     }
 
-    /// The secret keys for these r, s1 to s6 each. All share the inversion that makes them affine.
+    /// The secret keys for these r, s1 to s6 each, for the caller to wipe. All share the inversion
+    /// that makes them affine.
     pub(super) fn secret_keys(&self, cx: &mut Context<'_>, rs: &[Scalar]) -> Vec<[G1; 6]> {
         let exponents = rs.iter().flat_map(|r| {
             let eta_r = self.eta.times(r);
@@ -84,7 +85,7 @@ impl MasterKey {
             let [s3, s4] = over_beta;
             [eta_r, r.clone(), s3, s4]
         });
-        let powers = cx.g1_powers(&self.table, &exponents.collect::<Vec<_>>());
+        let mut powers = cx.g1_powers(&self.table, &exponents.collect::<Vec<_>>());
         let generator = cx.g1_generator();
         let mut keys = Vec::with_capacity(rs.len());
         for key in powers.chunks_exact(4) {
@@ -92,6 +93,7 @@ impl MasterKey {
             let s6 = cx.g1_product(&generator, [&s1]);
             keys.push([s1, s2, s3, s4, self.common.clone(), s6]);
         }
+        powers.iter_mut().for_each(Zeroize::zeroize);
         keys
     }
 
@@ -159,9 +161,11 @@ impl SecretKey {
         let c1 = if c1.is_empty() { None } else { Some(cx.gt(c1, check)?) };
         let [c2, c3] = [cx.g2(c2, check)?, cx.g2(c3, check)?];
         let divisor = cx.g1_inverse(&self.elements[5]);
-        let left = cx.g1_product(&key.z1, [&divisor]);
-        let right = cx.g1_inverse(&key.z2);
+        let mut left = cx.g1_product(&key.z1, [&divisor]);
+        let mut right = cx.g1_inverse(&key.z2);
         let mask = cx.pairings(&[(&left, &c2), (&right, &c3)]);
+        left.zeroize();
+        right.zeroize();
         Ok(match c1 {
             Some(c1) => cx.gt_product(&c1, &mask),
             None => mask,
