@@ -151,8 +151,8 @@ const EITHER: Scheme = Scheme {
 const FAT_CAPACITY: Parameter = Parameter {
     name: "capacity",
     meaning: "members that can ever be enrolled; a member holds twice as many elements",
-    sound: 256,
-    published: 256,
+    sound: 128,
+    published: 128,
     range: (64, 65_536),
 };
 
