@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use groupkey::credentials::Credentials;
 use groupkey::crypto::group::{Check, Element, Exponent};
+use groupkey::crypto::integer::{Integer, Prime};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{
@@ -119,7 +120,34 @@ impl Bench {
                 let bytes = &message[message.len() - Element::length(self.suite)..];
                 (self.time(Guard::None, |cx| keep(cx.element(bytes, Check::Subgroup))), 0.0)
             }
+            // Elements are read in one suite only, and the check of their order is a power.
+            Primitive::CheckGt if self.suite != Suite::Published => (0.0, 0.0),
+            Primitive::CheckGt => self.cost(Primitive::ExponentiateGt),
+            Primitive::GeneratePrime => (self.time(Guard::None, |cx| keep(cx.random_prime())), 0.0),
+            Primitive::MultiplyPrimes => self.line_of_integers(|cx, primes, _| {
+                keep(cx.multiply_primes(primes));
+            }),
+            Primitive::MultiplyInteger => self.line_of_integers(|cx, primes, product| {
+                keep(cx.multiply_by_prime(product, &primes[0]));
+            }),
+            Primitive::DivideInteger => self.line_of_integers(|cx, primes, product| {
+                keep(cx.short_of_multiple(product, &primes[0]));
+            }),
         }
+    }
+
+    /// Of work on primes and their product, by the product's bytes.
+    fn line_of_integers(
+        &self,
+        mut work: impl FnMut(&mut Context<'_>, &[Prime], &Integer),
+    ) -> (f64, f64) {
+        let bytes_each = Prime::length(self.suite);
+        line([16, 1_024].map(|count| count * bytes_each), |bytes| {
+            let count = bytes / bytes_each;
+            let primes: Vec<_> = self.once(|cx| (0..count).map(|_| cx.random_prime()).collect());
+            let product = self.once(|cx| cx.multiply_primes(&primes));
+            self.time(Guard::None, |cx| work(cx, &primes, &product))
+        })
     }
 
     /// What protecting a message adds to sending it.

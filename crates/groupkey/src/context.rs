@@ -1,5 +1,6 @@
 //! The one door: everything a party may use from outside itself comes through its [`Context`].
 
+mod integer;
 mod messages;
 mod pairing;
 

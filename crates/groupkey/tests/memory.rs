@@ -6,6 +6,7 @@
 
 #[path = "../benches/fleet/mod.rs"]
 mod fleet;
+mod pace;
 
 use std::alloc::System;
 
@@ -29,7 +30,8 @@ fn controllers_hold_little_but_keys() {
             if !is_served(&configuration) {
                 continue;
             }
-            let ids = ids(MEMBERS);
+            let members = pace::fleet(scheme, MEMBERS);
+            let ids = ids(members);
             let region = Region::new(ALLOCATOR);
             let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
             let mut fleet = Fleet::new(&configuration, false, Outboxes::default());
@@ -55,7 +57,7 @@ fn controllers_hold_little_but_keys() {
                     (_, Law::PlannedPeriods) => 9,
                     _ => 0,
                 };
-                let members = MEMBERS as usize;
+                let members = members as usize;
                 let most = known_of_each * members + (2 * keys).max(24 * members);
                 assert!(held <= most, "{told}");
             }

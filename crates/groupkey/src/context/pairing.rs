@@ -24,6 +24,16 @@ impl Context<'_> {
         Scalar::from_bytes(self.setting.suite, number)
     }
 
+    /// The scalar that follows from a key; `label` says what for.
+    pub fn scalar_from_key(&mut self, key: &Key, label: &'static str) -> Scalar {
+        self.probe.record(Primitive::Derive, Key::BYTES + label.len());
+        let mut wide = [0; 64];
+        derive::wide(self.setting.suite, key.as_bytes(), label, &[], &mut wide);
+        let scalar = self.scalar(&wide);
+        wide.zeroize();
+        scalar
+    }
+
     /// The inverse of a scalar; zero has none.
     pub fn invert_scalar(&mut self, scalar: &Scalar) -> Option<Scalar> {
         self.probe.record(Primitive::InvertScalar, 1);
@@ -120,8 +130,13 @@ impl Context<'_> {
         miller_loops(pairs).finish()
     }
 
-    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the subgroup if
-    /// `check` says so.
+    /// Appends an element of G1 to what is sent more than once.
+    pub fn append_g1(&mut self, element: &G1, out: &mut Vec<u8>) {
+        element.encode(out);
+    }
+
+    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the
+    /// subgroup if `check` says so.
     pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {
         self.probe.record(Primitive::CheckG1, 1);
         G1::decode(self.setting.suite, bytes, check)
@@ -141,6 +156,13 @@ impl Context<'_> {
     pub fn g2(&mut self, bytes: &[u8], check: Check) -> Result<G2, Error> {
         self.probe.record(Primitive::CheckG2, 1);
         G2::decode(self.setting.suite, bytes, check)
+            .ok_or_else(|| Misbehaviour::InvalidElement.into())
+    }
+
+    /// Reads a received element of GT, as [`Self::g1`] does, where [`Gt::is_readable`].
+    pub fn gt(&mut self, bytes: &[u8], check: Check) -> Result<Gt, Error> {
+        self.probe.record(Primitive::CheckGt, 1);
+        Gt::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 

@@ -62,6 +62,17 @@ pub enum Primitive {
     CheckG1,
     /// A received element of G2 decoded and checked; the amount is 1.
     CheckG2,
+    /// A received element of GT decoded and checked; the amount is 1.
+    CheckGt,
+    /// A random prime found; the amount is bytes.
+    GeneratePrime,
+    /// The product of many primes; the amount is bytes of the result.
+    MultiplyPrimes,
+    /// A long number multiplied by a short one; the amount is bytes of the long one.
+    MultiplyInteger,
+    /// A long number divided by a short one, exactly or for the remainder; the amount is bytes of
+    /// the long one.
+    DivideInteger,
 }
 
 /// Is told of every primitive operation.
@@ -71,7 +82,7 @@ pub trait Probe {
 }
 
 /// Calls and amounts by primitive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meter {
     tallies: [Tally; Primitive::ALL.len()],
 }
@@ -87,7 +98,7 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 34] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
@@ -117,6 +128,11 @@ impl Primitive {
         Self::FinalExponentiation,
         Self::CheckG1,
         Self::CheckG2,
+        Self::CheckGt,
+        Self::GeneratePrime,
+        Self::MultiplyPrimes,
+        Self::MultiplyInteger,
+        Self::DivideInteger,
     ];
 
     /// Whether it computes in the group of Diffie-Hellman, and so costs in each group another time.
@@ -164,14 +180,19 @@ impl Primitive {
             Self::FinalExponentiation => "final-exponentiation",
             Self::CheckG1 => "check-g1",
             Self::CheckG2 => "check-g2",
+            Self::CheckGt => "check-gt",
+            Self::GeneratePrime => "generate-prime",
+            Self::MultiplyPrimes => "multiply-primes",
+            Self::MultiplyInteger => "multiply-integer",
+            Self::DivideInteger => "divide-integer",
         }
     }
 }
 
 impl Meter {
     /// A meter at zero.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { tallies: [Tally { calls: 0, amount: 0 }; Primitive::ALL.len()] }
     }
 
     /// What was counted of one primitive.
@@ -191,6 +212,12 @@ impl Meter {
             mine.calls += theirs.calls;
             mine.amount += theirs.amount;
         }
+    }
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

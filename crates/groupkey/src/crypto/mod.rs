@@ -18,6 +18,7 @@
 pub(crate) mod aead;
 pub(crate) mod derive;
 pub mod group;
+pub mod integer;
 pub mod meter;
 pub mod pairing;
 pub(crate) mod wrap;

@@ -8,7 +8,7 @@ use crate::crypto::group::Check;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{
-    cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
+    boneh, cfkm, gkmp, lkh, lkh_plus, nishat, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
 use crate::schemes::distributed::{bd, ckd, gdh1, gdh2, gdh3, skinny, tgdh};
 use crate::schemes::hybrid::{
@@ -30,6 +30,9 @@ pub static SCHEMES: &[Scheme] = &[
     sbsa_r::SCHEME,
     sgcsh::SCHEME,
     xfks_r::SCHEME,
+    boneh::FAT,
+    boneh::THIN,
+    nishat::SCHEME,
     alohali_r::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,

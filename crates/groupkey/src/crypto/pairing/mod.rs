@@ -142,6 +142,14 @@ impl Scalar {
         }
     }
 
+    /// Length of this scalar in bytes.
+    pub(crate) const fn stored_bytes(&self) -> usize {
+        match self.0 {
+            Of::Bls(_) => bls::SCALAR_BYTES,
+            Of::TypeA(_) => type_a::SCALAR_BYTES,
+        }
+    }
+
     /// Length of a scalar in bytes.
     pub const fn length(suite: Suite) -> usize {
         match suite.pairing() {
@@ -305,6 +313,20 @@ impl Gt {
             // The norm of an element of the target group is 1.
             Of::TypeA(element) => Of::TypeA(element.conjugate()),
         })
+    }
+
+    /// Whether [`Self::decode`] can read elements: the libraries for BLS12-381 cannot.
+    pub const fn is_readable(suite: Suite) -> bool {
+        matches!(suite, Suite::Published)
+    }
+
+    /// Reads an element, where that is possible; `None` unless it is the canonical encoding of one that
+    /// is not 1, has the norm 1, and passes the check.
+    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+        if !Self::is_readable(suite) || bytes.len() != Self::length(suite) {
+            return None;
+        }
+        type_a::decode_target(bytes, check).map(|element| Self(Of::TypeA(element)))
     }
 
     /// Appends the encoding of [`Self::length`] bytes.

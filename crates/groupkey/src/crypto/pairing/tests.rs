@@ -209,3 +209,67 @@ fn known_bytes_of_bls12_381() {
         digest.iter().map(|byte| alloc::format!("{byte:02x}")).collect();
     assert_eq!(shown, "9aa69d6daedd4e30c0246f6d20faf1e655e7b3988c39385e08b79ecb38e048ca");
 }
+
+/// Values of the Type A pairing that PARI computed: `tests/pairing/type_a.gp` printed them.
+#[test]
+fn type_a_is_what_an_independent_implementation_says() {
+    let suite = Suite::Published;
+    let mut lines = VECTORS.lines().map(|line| line.split_once(' ').unwrap());
+    let mut field = |name| {
+        let (found, value) = lines.next()?;
+        assert_eq!(found, name);
+        Some(value)
+    };
+    let bytes_of = |element: &G1| {
+        let mut bytes = Vec::new();
+        element.encode(&mut bytes);
+        bytes
+    };
+    let generator = G1::generator(suite);
+    let coordinates = [field("x").unwrap(), field("y").unwrap()].concat();
+    assert_eq!(bytes_of(&generator), from_hexadecimal(&coordinates));
+    let mut pairs = 0;
+    while let Some(a) = field("a") {
+        let [a, b] = [a, field("b").unwrap()].map(|decimal| from_decimal(suite, decimal));
+        let (p, q) = (generator.power(&a), G2::generator(suite).power(&b));
+        let coordinates = ["ax", "ay", "bx", "by"].map(|name| field(name).unwrap()).concat();
+        let mut bytes = bytes_of(&p);
+        q.encode(&mut bytes);
+        assert_eq!(bytes, from_hexadecimal(&coordinates));
+        let mut bytes = Vec::new();
+        pairing(&p, &q).encode(&mut bytes);
+        let coordinates = ["real", "imaginary"].map(|name| field(name).unwrap()).concat();
+        assert_eq!(bytes, from_hexadecimal(&coordinates));
+        pairs += 1;
+    }
+    assert_eq!(pairs, 4);
+}
+
+/// Where PARI is installed.
+#[test]
+fn the_vectors_of_type_a_come_out_again() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairing/type_a.gp");
+    let mut gp = std::process::Command::new("gp");
+    match gp.args(["-q", script]).stdin(std::process::Stdio::null()).output() {
+        Ok(output) => assert_eq!(std::str::from_utf8(&output.stdout), Ok(VECTORS)),
+        Err(error) => assert_ne!(
+            std::env::var("GROUPKEY_REQUIRE_ALL").as_deref(),
+            Ok("1"),
+            "gp does not start ({error}), and GROUPKEY_REQUIRE_ALL=1 asks for it"
+        ),
+    }
+}
+
+const VECTORS: &str = include_str!("../../../tests/pairing/type_a.txt");
+
+fn from_hexadecimal(digits: &str) -> Vec<u8> {
+    let byte = |place| u8::from_str_radix(&digits[place..place + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+fn from_decimal(suite: Suite, digits: &str) -> Scalar {
+    let ten = Scalar::from_number(suite, 10);
+    digits.bytes().fold(Scalar::from_number(suite, 0), |value, digit| {
+        value.times(&ten).plus(&Scalar::from_number(suite, u64::from(digit - b'0')))
+    })
+}

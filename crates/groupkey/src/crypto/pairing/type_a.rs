@@ -7,8 +7,9 @@
 //! neither vertical lines nor denominators are computed. The order is 2^159 + 2^107 + 1: the loop
 //! doubles 159 times, adds once, and leaves out the last addition, whose line is vertical.
 //!
-//! PBC draws a generator at random. Ours is the first point of the curve (x = 2; of the two, that
-//! with the even y) times the cofactor. `tests/pairing/type_a.gp` derives everything here anew with PARI.
+//! PBC draws a generator at random. Ours is the cofactor times the point with x = 2 and an even y; the
+//! cofactor takes the only point with a smaller x to the identity. `tests/pairing/type_a.gp` derives
+//! this, and pairings, with PARI.
 
 use alloc::vec::Vec;
 
@@ -104,6 +105,19 @@ pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
     let power = value.power(&number, ORDER_BITS);
     number.zeroize();
     power
+}
+
+/// Reads an element of the target group: of norm 1, not 1, and of the right order if `check` says so.
+pub(super) fn decode_target(bytes: &[u8], check: Check) -> Option<Quadratic> {
+    let (real, imaginary) = bytes.split_at_checked(FIELD_BYTES)?;
+    let element = Quadratic { real: decode_field(real)?, imaginary: decode_field(imaginary)? };
+    let norm = element.real.square().add(&element.imaginary.square());
+    if norm != Field::ONE || element == Quadratic::ONE {
+        return None;
+    }
+    let order = Order160::PARAMS.modulus().as_ref();
+    let in_subgroup = || element.power(order, ORDER_BITS) == Quadratic::ONE;
+    (check == Check::Range || in_subgroup()).then_some(element)
 }
 
 impl Curve for TypeA {

@@ -19,7 +19,7 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::centralized::individual_keys::IndividualKeys;
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::Reader;
 
 /// A member's own side of its enrolment.
 #[derive(Debug)]
@@ -55,15 +55,10 @@ enum Standing {
 pub(crate) const ENROLMENT: u8 = 0;
 
 impl Enrolment {
-    /// Reads the message that [`Roster::enroll`] sends.
-    pub(crate) fn receive(message: &Message<'_>) -> Result<Self, Error> {
-        if message.header().kind != ENROLMENT {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let mut body = message.body();
+    /// Reads the body of the message that [`Roster::enroll`] sends.
+    pub(crate) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
         let slot = body.number32()?;
         let key = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        body.finish()?;
         Ok(Self { slot, key: Key::from_bytes(key) })
     }
 }
@@ -82,17 +77,7 @@ impl Roster {
         epoch: Epoch,
         members: &[MemberId],
     ) -> Result<(), Error> {
-        self.reserve(members.len());
-        for (index, &member) in members.iter().enumerate() {
-            if self.enrolled_slot(member).is_some() {
-                // Nothing may change on an error: take back those before this one.
-                members[..index].iter().for_each(|&earlier| self.forget(earlier));
-                return Err(Misuse::AlreadyEnrolled(member).into());
-            }
-            self.occupy(member);
-        }
-        for &member in members {
-            let Some(slot) = self.enrolled_slot(member) else { continue };
+        for (slot, &member) in self.admit(members)?.into_iter().zip(members) {
             let key = self.keys.issue(cx, slot);
             cx.confidential_draft(Recipient::Member(member), epoch, Operation::Enroll, ENROLMENT)
                 .number(u64::from(slot))
@@ -100,6 +85,21 @@ impl Roster {
                 .send();
         }
         Ok(())
+    }
+
+    /// Gives each member a slot, all or none; returns the slots.
+    pub(crate) fn admit(&mut self, members: &[MemberId]) -> Result<Vec<u32>, Error> {
+        self.reserve(members.len());
+        let mut slots = Vec::with_capacity(members.len());
+        for (index, &member) in members.iter().enumerate() {
+            if self.enrolled_slot(member).is_some() {
+                // Nothing may change on an error: take back those before this one.
+                members[..index].iter().for_each(|&earlier| self.forget(earlier));
+                return Err(Misuse::AlreadyEnrolled(member).into());
+            }
+            slots.push(self.occupy(member));
+        }
+        Ok(slots)
     }
 
     /// Makes enrolled members current members, all or none.

@@ -12,9 +12,9 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Event;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::centralized::enrolment::{Enrolment, Roster};
+use crate::schemes::centralized::enrolment::{ENROLMENT, Enrolment, Roster};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// The controller's side: what differs between schemes.
 pub(crate) trait KeyServer: Send {
@@ -37,6 +37,19 @@ pub(crate) trait KeyServer: Send {
 
     /// The members and the group key.
     fn group_mut(&mut self) -> &mut ServedGroup;
+
+    /// Makes what these members get in the deployment phase, and sends it over the confidential
+    /// channel: an individual key, but for schemes that do not work with such keys.
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let limit = self.limit();
+        let group = self.group_mut();
+        match limit {
+            Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
+                Err(Unsupported::TooManyMembers { limit }.into())
+            }
+            _ => group.roster.enroll(cx, group.epoch, members),
+        }
+    }
 
     /// All members of a new group have joined the roster: makes and sends their keys.
     fn create(&mut self, cx: &mut Context<'_>);
@@ -125,28 +138,13 @@ fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) ->
         Input::Command(Command::Batch { joining, leaving }) => batch(server, cx, joining, leaving),
         Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Create(members)) => create(server, cx, members),
-        Input::Command(Command::Enroll(members)) => enroll(server, cx, members),
+        Input::Command(Command::Enroll(members)) => server.enroll(cx, members),
         Input::Command(
             Command::Grant { .. } | Command::Merge { .. } | Command::Partition(_) | Command::Send,
         ) => Err(Unsupported::Operation.into()),
         Input::Command(Command::Rekey) => rekey(server, cx),
         Input::Command(Command::Remove(member)) => remove(server, cx, member),
         Input::Message(message) => answer(server, cx, &message),
-    }
-}
-
-fn enroll<S: KeyServer>(
-    server: &mut S,
-    cx: &mut Context<'_>,
-    members: &[MemberId],
-) -> Result<(), Error> {
-    let limit = server.limit();
-    let group = server.group_mut();
-    match limit {
-        Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
-            Err(Unsupported::TooManyMembers { limit }.into())
-        }
-        _ => group.roster.enroll(cx, group.epoch, members),
     }
 }
 
@@ -297,21 +295,38 @@ impl Membership {
 
     /// Takes the individual key, if this is the message that brings it.
     pub(crate) fn take_enrolment(&mut self, message: &Message<'_>) -> Result<bool, Error> {
-        let sender = message.header().sender;
-        if message.header().operation != Operation::Enroll {
-            message.must_come_from(self.server)?;
+        let taken = self.enrolment.is_some();
+        let Some(enrolment) = self.take_enrolment_by(message, taken, Enrolment::read)? else {
             return Ok(false);
+        };
+        self.enrolment = Some(enrolment);
+        self.server = message.header().sender;
+        Ok(true)
+    }
+
+    /// What the message of the deployment phase brings, if this is it and nothing was `taken` before.
+    pub(crate) fn take_enrolment_by<T>(
+        &self,
+        message: &Message<'_>,
+        taken: bool,
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let header = message.header();
+        if header.operation != Operation::Enroll {
+            message.must_come_from(self.server)?;
+            return Ok(None);
         }
-        let serves = discriminant(&sender) == discriminant(&self.server);
+        let serves = discriminant(&header.sender) == discriminant(&self.server);
         if !serves {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
-        if self.enrolment.is_some() {
+        if taken || header.kind != ENROLMENT {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        self.enrolment = Some(Enrolment::receive(message)?);
-        self.server = sender;
-        Ok(true)
+        let mut body = message.body();
+        let brought = read(&mut body)?;
+        body.finish()?;
+        Ok(Some(brought))
     }
 
     /// Decides by its epoch whether a rekey message is the one to take now.

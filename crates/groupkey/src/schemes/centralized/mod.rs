@@ -1,5 +1,6 @@
 //! Schemes with one controller that hands out keys.
 
+pub mod boneh;
 pub mod cfkm;
 pub(crate) mod enrolment;
 pub mod gkmp;
@@ -10,6 +11,7 @@ pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
 pub(crate) mod masking;
+pub mod nishat;
 pub mod ofct;
 pub mod oft;
 pub(crate) mod path_update;

@@ -1,0 +1,363 @@
+//! Nishat, group-oriented encryption: all members share one encryption key pair that changes with
+//! one broadcast. The public key and ciphertexts have a constant size, the broadcast has not. **As
+//! published, whoever was removed and whoever came gets the keys from which it is excluded.**
+//!
+//! Source: Nishat et al., "Group-oriented encryption for dynamic groups with constant rekeying
+//! cost", Security and Communication Networks 9(17), 2016, as revised in S004. Class: centralized.
+//! Provenance: reconstructed: equations 1 to 12 of S004 with their errors corrected (see below);
+//! the group key and the messages are ours, and in the profile `sound` the repair.
+//!
+//! gamma = a r_1 ... r_n - k over the integers hides k, which a member gets with its prime r_i; k
+//! opens the encryption (`nishat/encryption.rs`), and the controller encrypts a random element to
+//! the group, from which the group key is derived.
+//!
+//! | operation | messages | controller, `published` | controller, `sound` | member |
+//! |---|---|---|---|---|
+//! | enrol, each | 2 confidential | 1 prime, 4 fixed-base powers and 1 product in G1 | the same without the prime | 6 elements of G1, 1 of G2 checked |
+//! | create, n members | 1 broadcast | 1 product of n primes, E | n derivations, E | D |
+//! | add | 1 broadcast | 1 product of integers, E | n + 1 derivations, E | D |
+//! | remove | 1 broadcast | 1 exact division, E | n - 1 derivations, E | D |
+//! | catch up | 1 request, 1 unicast | 1 product of integers | 2 derivations | D |
+//!
+//! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent); in `published`
+//! also one product of integers, which is gamma; in `sound` 4 derivations instead of one. D: 3
+//! powers and 4 products in G1, 1 inversion, 2 Miller loops, 1 final exponentiation, 4 elements of
+//! G2 checked; in `published` 1 division of gamma with remainder and 1 derivation, in `sound` 5
+//! derivations.
+//!
+//! Held: the controller alpha, beta, eta, and n primes, their product, a and k (`published`), or n
+//! individual keys (`sound`); a member 8 elements of G1, 3 of G2, and its prime or individual key,
+//! and while it takes a broadcast, gamma or the lock.
+//!
+//! Bodies. `published`: `gamma, PK, c`. `sound`: `lock, PK, c, confirmation`, where the lock is
+//! the seed of k under a mask for each slot; in the answer to a request, the seed under the
+//! member's mask. PK and c are elements one after the other. Secret keys come in an enrolment of
+//! their own: `s1 .. s6, h` and, in `published`, the prime.
+//!
+//! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R) but for an error far smaller than
+//! such a fraction needs, so that a removed member finds the fraction by continued fractions, then
+//! the product of the others' primes, then k'. A newcomer finds the k before its time in the same
+//! way, from four others on. And the greatest common divisors of gamma + k in three epochs are
+//! another's prime. The tests do all this. We know of no publication that says so; S003 and S004
+//! claim forward and backward secrecy.
+//!
+//! The repair is ours. k follows from a random seed, and the lock has for each member the seed
+//! under a mask derived from the member's individual key and the epoch. A removed member and a
+//! newcomer have individual keys and seeds of other epochs; each entry of an epoch in which they
+//! are not members is under a mask that they cannot tell from a random one, whatever masks of
+//! other epochs or members they know. So they have nothing of the seed, and the group key is
+//! derived from the seed **and** the element that the ciphertext carries: it holds even if the
+//! encryption does not. A lock of residues (Chinese remainders) would hide the same in a number
+//! again, for a product tree at every change.
+//!
+//! Deviations. S004's equations: 7 and 9 divide integers exactly, not modulo p; a and k are
+//! replaced at each change; 8 and 10 give the new PK; k is not zero. Primes have one length, one
+//! bit less than the order, and k is shorter, so that it is below all of them; that two primes are
+//! the same is left to chance. The group is of type 3 except in the suite `published`, and there
+//! c1 is left out. h is the power of a generator that the controller knows. The controller keeps
+//! the product of the primes instead of gamma. In `sound` r is a random scalar and no prime,
+//! because nothing is locked with it.
+
+mod encryption;
+mod lock;
+mod member;
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use self::encryption::{MasterKey, encrypt};
+use self::lock::{PrimeLock, mask, mask_all, seeded_exponent};
+pub use self::member::Member;
+use crate::context::Context;
+use crate::crypto::Suite;
+use crate::crypto::pairing::Gt;
+use crate::error::{Error, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Operation};
+use crate::schemes::catalogue::{
+    Claims, Class, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
+use crate::secret::Key;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    id: "nishat",
+    name: "Nishat, group-oriented encryption",
+    class: Class::Centralized,
+    provenance: Provenance::Reconstructed,
+    source: "Nishat et al. 2016, revised in S004",
+    operations: &Operation::MEASURED,
+    law: Law::OneKey,
+    recovery: Recovery::Request,
+    claims: Claims::ALL,
+    published_claims: Claims {
+        forward_secrecy: false,
+        backward_secrecy: false,
+        collusion_resistance: false,
+        key_independence: false,
+    },
+    parameters: &[CAPACITY],
+    members: (2, CAPACITY.range.1),
+    parties: Parties::KeyServer {
+        controller: |configuration| Box::new(Controller::new(configuration)),
+        member: |configuration, _| Box::new(Member::new(configuration)),
+    },
+};
+
+/// A member holds the whole broadcast while it reads it: 20 or 32 bytes a member as published, 16
+/// in `sound`. S004 went up to 550 members with an ESP32.
+const CAPACITY: Parameter = Parameter {
+    name: "capacity",
+    meaning: "members at most; each must have memory for a broadcast that grows with their number",
+    sound: 1 << 16,
+    published: 1 << 16,
+    range: (256, 1 << 17),
+};
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    capacity: u32,
+    group: ServedGroup,
+    /// Drawn with the first enrolment.
+    master: Option<MasterKey>,
+    lock: Lock,
+    /// What the last broadcast carried beside the lock.
+    public_key: Vec<u8>,
+    ciphertext: Vec<u8>,
+    /// The suite that the secret keys are of.
+    suite: Suite,
+}
+
+/// How the controller hands out k.
+#[derive(Debug)]
+enum Lock {
+    /// Under a mask for each member: the repaired form.
+    Masks(Key),
+    /// Behind the product of the members' primes: the published form.
+    Primes(PrimeLock),
+}
+
+/// Carries gamma, PK and the ciphertext of the group key.
+const GAMMA: u8 = 0;
+/// Asks for what the current members have.
+const REQUEST: u8 = 1;
+/// Carries the lock, PK, the ciphertext of the group key, and a confirmation.
+const LOCK: u8 = 2;
+/// In the deployment phase: carries the secret key.
+const SECRET_KEY: u8 = 1;
+
+/// How many secret keys are made together: they share an inversion in the field.
+const BATCH: usize = 64;
+
+impl Controller {
+    /// A controller without members.
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let (group, lock) = match configuration.profile() {
+            // Nothing is ever sent under an individual key.
+            Profile::Published => {
+                (ServedGroup::with_derived_keys(), Lock::Primes(PrimeLock::default()))
+            }
+            Profile::Sound => (ServedGroup::default(), Lock::Masks(Key::default())),
+        };
+        Self {
+            capacity: configuration.value(CAPACITY.name),
+            group,
+            master: None,
+            lock,
+            public_key: Vec::new(),
+            ciphertext: Vec::new(),
+            suite: Suite::default(),
+        }
+    }
+
+    /// Sends the secret keys of members that sit in these slots.
+    fn send_secret_keys(&mut self, cx: &mut Context<'_>, slots: &[u32]) {
+        let mut exponents = Vec::with_capacity(slots.len());
+        for &slot in slots {
+            exponents.push(match &mut self.lock {
+                Lock::Masks(_) => cx.random_scalar(),
+                Lock::Primes(lock) => lock.assign(cx, slot),
+            });
+        }
+        let master = self.master.get_or_insert_with(|| MasterKey::new(cx));
+        let mut keys = master.secret_keys(cx, &exponents);
+        for (&slot, elements) in slots.iter().zip(&mut keys) {
+            let to = Recipient::Member(self.group.roster.member(slot));
+            let epoch = self.group.epoch;
+            let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, SECRET_KEY);
+            draft.g1s(&*elements).g2(&master.h);
+            if let Lock::Primes(lock) = &self.lock {
+                draft.bytes(lock.prime(slot).encoded(self.suite));
+            }
+            draft.send();
+            elements.iter_mut().for_each(Zeroize::zeroize);
+        }
+    }
+
+    /// The lock has changed: makes the keys that go with it, and broadcasts all.
+    fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
+        let Some(master) = &self.master else { return };
+        let epoch = self.group.epoch.next();
+        let k = match &mut self.lock {
+            Lock::Masks(seed) => {
+                *seed = cx.random_key();
+                seeded_exponent(cx, seed)
+            }
+            Lock::Primes(lock) => lock.exponent(cx),
+        };
+        let public_key = master.public_key(cx, &k);
+        let (element, ciphertext) = encrypt(cx, &master.h, &public_key);
+        self.public_key = public_key.encode();
+        self.ciphertext = ciphertext;
+        let group_key = group_key(cx, epoch, element, self.lock.seed());
+        self.group.enter_next(cx, group_key);
+        let lock = match &self.lock {
+            Lock::Masks(seed) => mask_all(cx, &self.group.roster, epoch, seed),
+            Lock::Primes(lock) => lock.gamma(cx),
+        };
+        self.send(cx, Recipient::Group, operation, &lock);
+    }
+
+    fn send(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation, lock: &[u8]) {
+        let Some((epoch, group_key)) = self.group.group_key() else { return };
+        match &self.lock {
+            Lock::Masks(_) => {
+                let confirmation = confirmation(cx, epoch, group_key);
+                cx.draft(to, epoch, operation, LOCK)
+                    .bytes(lock)
+                    .bytes(&self.public_key)
+                    .bytes(&self.ciphertext)
+                    .bytes(confirmation.as_bytes())
+                    .send();
+            }
+            Lock::Primes(_) => {
+                cx.draft(to, epoch, operation, GAMMA)
+                    .bytes(lock)
+                    .bytes(&self.public_key)
+                    .bytes(&self.ciphertext)
+                    .send();
+            }
+        }
+    }
+}
+
+impl KeyServer for Controller {
+    const REQUEST: u8 = REQUEST;
+
+    fn group(&self) -> &ServedGroup {
+        &self.group
+    }
+
+    fn group_mut(&mut self) -> &mut ServedGroup {
+        &mut self.group
+    }
+
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let ServedGroup { roster, epoch, .. } = &mut self.group;
+        if roster.enrolled() + members.len() > self.capacity as usize {
+            return Err(Unsupported::TooManyMembers { limit: self.capacity }.into());
+        }
+        roster.enroll(cx, *epoch, members)?;
+        self.suite = cx.suite();
+        if let Lock::Primes(lock) = &mut self.lock {
+            lock.reserve(roster.slots());
+        }
+        for members in members.chunks(BATCH) {
+            let slots = members.iter().filter_map(|&id| self.group.roster.enrolled_slot(id));
+            let slots: Vec<_> = slots.collect();
+            self.send_secret_keys(cx, &slots);
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, cx: &mut Context<'_>) {
+        if let Lock::Primes(lock) = &mut self.lock {
+            lock.create(cx, self.group.roster.current_slots());
+        }
+        self.rekey(cx, Operation::Create);
+    }
+
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        if let Lock::Primes(lock) = &mut self.lock {
+            lock.add(cx, slot);
+        }
+        self.rekey(cx, Operation::Add);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        if let Lock::Primes(lock) = &mut self.lock {
+            lock.remove(cx, slot);
+        }
+        self.rekey(cx, Operation::Remove);
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        let roster = &self.group.roster;
+        let lock = match &self.lock {
+            Lock::Masks(seed) => {
+                mask(cx, roster.key(slot), self.group.epoch, seed).as_bytes().to_vec()
+            }
+            Lock::Primes(lock) => lock.gamma(cx),
+        };
+        self.send(cx, Recipient::Member(roster.member(slot)), Operation::CatchUp, &lock);
+    }
+
+    fn held(&self) -> Footprint {
+        let roster = &self.group.roster;
+        let (of_lock, temporary) = match &self.lock {
+            Lock::Masks(_) => (Key::BYTES, roster.slots() * Key::BYTES),
+            Lock::Primes(lock) => {
+                (lock.key_bytes(self.suite, roster.enrolled()), lock.gamma_bytes())
+            }
+        };
+        let of_master = self.master.as_ref().map_or(0, |_| MasterKey::key_bytes(self.suite));
+        Footprint { permanent: self.group.key_bytes() + of_lock + of_master, temporary }
+    }
+}
+
+impl Lock {
+    fn seed(&self) -> Option<&Key> {
+        match self {
+            Self::Masks(seed) => Some(seed),
+            Self::Primes(_) => None,
+        }
+    }
+}
+
+fn group_key(cx: &mut Context<'_>, epoch: Epoch, element: Gt, seed: Option<&Key>) -> Key {
+    key_of(cx, epoch, element, "groupkey nishat group key", seed)
+}
+
+/// A key that is secret as long as the element is; with another secret, as long as one of the two
+/// is.
+fn key_of(
+    cx: &mut Context<'_>,
+    epoch: Epoch,
+    mut element: Gt,
+    label: &'static str,
+    bound: Option<&Key>,
+) -> Key {
+    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
+    let key = cx.derive_from_gt(&element, label, context.as_flattened());
+    element.zeroize();
+    match bound {
+        Some(bound) => {
+            let bound = cx.derive_for(epoch, bound, label);
+            cx.xor(&key, &bound)
+        }
+        None => key,
+    }
+}
+
+/// What tells a member that it has the right group key: without it an altered lock would go
+/// unnoticed.
+fn confirmation(cx: &mut Context<'_>, epoch: Epoch, group_key: &Key) -> Key {
+    cx.derive_for(epoch, group_key, "groupkey nishat confirmation")
+}

@@ -1,0 +1,260 @@
+//! The encryption that the members share: anybody who has the public key encrypts, whoever knows k
+//! and has a secret key decrypts.
+//!
+//! With a generator g, h = g^eta, and e the pairing; secret keys are in G1, all else in G2 (S004
+//! has one group; with a symmetric pairing it is so here, too):
+//!
+//! ```text
+//! public key    PK1 = g^(alpha k)    PK2 = g^(beta k)
+//! secret key    s1 = h^r  s2 = g^r  s3 = h^(r/beta)  s4 = g^(r alpha/beta)  s5 = h^(1/beta)  s6 = g h^r
+//! with k        z1 = s1 s2^k         z2 = s3 s4^k / s5^(1/k)
+//! ciphertext    c1 = M e(g, PK1)^t   c2 = (h PK1)^t   c3 = PK2^t
+//! decryption    M = c1 e(z1 / s6, c2) e(1 / z2, c3)
+//! ```
+//!
+//! M is a random element of GT from which a key is derived. Elements of GT of BLS12-381 have no
+//! encoding that the library reads, so there M is chosen such that c1 is 1, and c1 is left out.
+
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use crate::context::Context;
+use crate::crypto::Suite;
+use crate::crypto::group::Check;
+use crate::crypto::pairing::{G1, G1Table, G2, Gt, Scalar};
+use crate::error::{Error, Misbehaviour};
+
+/// What the controller alone knows, and what follows from it.
+#[derive(Debug)]
+pub(super) struct MasterKey {
+    alpha: Scalar,
+    beta: Scalar,
+    eta: Scalar,
+    alpha_over_beta: Scalar,
+    eta_over_beta: Scalar,
+    /// Of g in G1: all elements of secret keys are its powers.
+    table: G1Table,
+    /// s5, which all members have.
+    common: G1,
+    /// In G2.
+    pub(super) h: G2,
+}
+
+/// A member's secret key: s1 to s6, and h.
+#[derive(Debug)]
+pub(super) struct SecretKey {
+    elements: [G1; Self::ELEMENTS],
+    h: G2,
+}
+
+/// What encrypts.
+#[derive(Debug)]
+pub(super) struct PublicKey {
+    first: G2,
+    second: G2,
+}
+
+/// What decrypts, for one k: z1 and z2.
+#[derive(Debug)]
+pub(super) struct DecryptionKey {
+    z1: G1,
+    z2: G1,
+}
+
+impl MasterKey {
+    /// Draws it.
+    pub(super) fn new(cx: &mut Context<'_>) -> Self {
+        let [alpha, beta, eta] = core::array::from_fn(|_| cx.random_scalar());
+        let inverse = cx.invert_scalar(&beta).expect("a random scalar is not zero");
+        let [alpha_over_beta, eta_over_beta] = [&alpha, &eta].map(|scalar| scalar.times(&inverse));
+        let generator = cx.g1_generator();
+        let table = cx.g1_table(&generator);
+        let common = cx.g1_powers(&table, core::slice::from_ref(&eta_over_beta)).remove(0);
+        let generator = cx.g2_generator();
+        let h = cx.g2_power(&generator, &eta);
+        Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h }
+    }
+
+    /// The secret keys for these r, s1 to s6 each, for the caller to wipe. All share the inversion
+    /// that makes them affine.
+    pub(super) fn secret_keys(&self, cx: &mut Context<'_>, rs: &[Scalar]) -> Vec<[G1; 6]> {
+        let exponents = rs.iter().flat_map(|r| {
+            let eta_r = self.eta.times(r);
+            let over_beta = [&self.eta_over_beta, &self.alpha_over_beta].map(|s| s.times(r));
+            let [s3, s4] = over_beta;
+            [eta_r, r.clone(), s3, s4]
+        });
+        let mut powers = cx.g1_powers(&self.table, &exponents.collect::<Vec<_>>());
+        let generator = cx.g1_generator();
+        let mut keys = Vec::with_capacity(rs.len());
+        for key in powers.chunks_exact(4) {
+            let [s1, s2, s3, s4] = core::array::from_fn(|i| key[i].clone());
+            let s6 = cx.g1_product(&generator, [&s1]);
+            keys.push([s1, s2, s3, s4, self.common.clone(), s6]);
+        }
+        powers.iter_mut().for_each(Zeroize::zeroize);
+        keys
+    }
+
+    /// The public key for k.
+    pub(super) fn public_key(&self, cx: &mut Context<'_>, k: &Scalar) -> PublicKey {
+        let generator = cx.g2_generator();
+        let [first, second] =
+            [&self.alpha, &self.beta].map(|secret| cx.g2_power(&generator, &secret.times(k)));
+        PublicKey { first, second }
+    }
+
+    /// Bytes of alpha, beta and eta; the rest follows from them.
+    pub(super) const fn key_bytes(suite: Suite) -> usize {
+        3 * Scalar::length(suite)
+    }
+}
+
+impl SecretKey {
+    pub(super) const ELEMENTS: usize = 6;
+
+    /// Reads s1 to s6, one after the other, and h.
+    pub(super) fn receive(
+        cx: &mut Context<'_>,
+        elements: &[u8],
+        h: &[u8],
+        check: Check,
+    ) -> Result<Self, Error> {
+        let elements = cx.g1s(elements, check)?;
+        let elements = elements.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        Ok(Self { elements, h: cx.g2(h, check)? })
+    }
+
+    /// What decrypts as long as k is in use; `None` if k is zero.
+    pub(super) fn decryption_key(&self, cx: &mut Context<'_>, k: &Scalar) -> Option<DecryptionKey> {
+        let [s1, s2, s3, s4, s5, _] = &self.elements;
+        let inverse = cx.invert_scalar(k)?;
+        let mut powers = [(s2, k), (s4, k), (s5, &inverse)].map(|(s, e)| cx.g1_power(s, e));
+        let [s2_k, s4_k, s5_over_k] = &powers;
+        let divisor = cx.g1_inverse(s5_over_k);
+        let z1 = cx.g1_product(s1, [s2_k]);
+        let z2 = cx.g1_product(s3, [s4_k, &divisor]);
+        powers.iter_mut().for_each(Zeroize::zeroize);
+        Some(DecryptionKey { z1, z2 })
+    }
+
+    /// A new random element of GT, and the ciphertext that carries it.
+    pub(super) fn encrypt(&self, cx: &mut Context<'_>, key: &PublicKey) -> (Gt, Vec<u8>) {
+        encrypt(cx, &self.h, key)
+    }
+
+    /// The element that a ciphertext carries.
+    pub(super) fn decrypt(
+        &self,
+        cx: &mut Context<'_>,
+        key: &DecryptionKey,
+        ciphertext: &[u8],
+        check: Check,
+    ) -> Result<Gt, Error> {
+        let suite = cx.suite();
+        if ciphertext.len() != ciphertext_length(suite) {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let (c1, rest) = ciphertext.split_at(masked_length(suite));
+        let (c2, c3) = rest.split_at(G2::length(suite));
+        let c1 = if c1.is_empty() { None } else { Some(cx.gt(c1, check)?) };
+        let [c2, c3] = [cx.g2(c2, check)?, cx.g2(c3, check)?];
+        let divisor = cx.g1_inverse(&self.elements[5]);
+        let mut left = cx.g1_product(&key.z1, [&divisor]);
+        let mut right = cx.g1_inverse(&key.z2);
+        let mask = cx.pairings(&[(&left, &c2), (&right, &c3)]);
+        left.zeroize();
+        right.zeroize();
+        Ok(match c1 {
+            Some(c1) => cx.gt_product(&c1, &mask),
+            None => mask,
+        })
+    }
+
+    /// Bytes of s1 to s6 and h.
+    pub(super) const fn key_bytes(suite: Suite) -> usize {
+        Self::ELEMENTS * G1::length(suite) + G2::length(suite)
+    }
+}
+
+impl PublicKey {
+    /// Reads what [`Self::encode`] gave.
+    pub(super) fn receive(cx: &mut Context<'_>, bytes: &[u8], check: Check) -> Result<Self, Error> {
+        let length = G2::length(cx.suite());
+        if bytes.len() != 2 * length {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let (first, second) = bytes.split_at(length);
+        Ok(Self { first: cx.g2(first, check)?, second: cx.g2(second, check)? })
+    }
+
+    /// PK1 and PK2, one after the other.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.first.encode(&mut bytes);
+        self.second.encode(&mut bytes);
+        bytes
+    }
+
+    /// Bytes of it.
+    pub(super) const fn key_bytes(suite: Suite) -> usize {
+        2 * G2::length(suite)
+    }
+}
+
+impl DecryptionKey {
+    /// Bytes of z1 and z2.
+    pub(super) const fn key_bytes(suite: Suite) -> usize {
+        2 * G1::length(suite)
+    }
+}
+
+/// A new random element of GT, and the ciphertext that carries it.
+pub(super) fn encrypt(cx: &mut Context<'_>, h: &G2, key: &PublicKey) -> (Gt, Vec<u8>) {
+    let t = cx.random_scalar();
+    let generator = cx.g1_generator();
+    let base = cx.pairings(&[(&generator, &key.first)]);
+    let mut ciphertext = Vec::with_capacity(ciphertext_length(cx.suite()));
+    let message = if Gt::is_readable(cx.suite()) {
+        let x = cx.random_scalar();
+        cx.gt_power(&base, &x.plus(&t)).encode(&mut ciphertext);
+        cx.gt_power(&base, &x)
+    } else {
+        let power = cx.gt_power(&base, &t);
+        cx.gt_inverse(&power)
+    };
+    let masked = cx.g2_product(h, [&key.first]);
+    cx.g2_power(&masked, &t).encode(&mut ciphertext);
+    cx.g2_power(&key.second, &t).encode(&mut ciphertext);
+    (message, ciphertext)
+}
+
+/// Length of a ciphertext in bytes.
+pub(super) const fn ciphertext_length(suite: Suite) -> usize {
+    masked_length(suite) + 2 * G2::length(suite)
+}
+
+/// Length of c1.
+const fn masked_length(suite: Suite) -> usize {
+    if Gt::is_readable(suite) { Gt::length(suite) } else { 0 }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.elements.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+impl Drop for MasterKey {
+    fn drop(&mut self) {
+        self.common.zeroize();
+    }
+}
+
+impl Drop for DecryptionKey {
+    fn drop(&mut self) {
+        self.z1.zeroize();
+        self.z2.zeroize();
+    }
+}

@@ -1,0 +1,176 @@
+//! How k reaches the members, and nobody else.
+//!
+//! As published: gamma = a r_1 ... r_n - k over the integers, for primes r_i of one length and a k
+//! that is shorter; what gamma lacks to a multiple of r_i is k. Repaired: a random seed, from
+//! which k is derived, under a mask for each member, in the order of their slots.
+
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use crate::context::Context;
+use crate::crypto::Suite;
+use crate::crypto::integer::{Integer, Prime};
+use crate::crypto::pairing::Scalar;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::schemes::centralized::enrolment::Roster;
+use crate::secret::Key;
+
+/// The published lock, at the controller.
+#[derive(Debug, Default)]
+pub(super) struct PrimeLock {
+    /// By slot. The prime of a member that left stays until the slot is used again.
+    primes: Vec<Prime>,
+    /// The product of the current members' primes.
+    product: Integer,
+    a: Integer,
+    k: Integer,
+}
+
+impl PrimeLock {
+    /// Draws a prime for a slot, and gives it as an exponent.
+    pub(super) fn assign(&mut self, cx: &mut Context<'_>, slot: u32) -> Scalar {
+        let slot = slot as usize;
+        if self.primes.len() <= slot {
+            self.primes.resize_with(slot + 1, Prime::default);
+        }
+        self.primes[slot] = cx.random_prime();
+        cx.scalar(self.primes[slot].as_bytes())
+    }
+
+    /// Makes room for exactly so many slots.
+    pub(super) fn reserve(&mut self, slots: usize) {
+        let more = slots.saturating_sub(self.primes.len());
+        if more > self.primes.len() / 8 {
+            self.primes.reserve_exact(more);
+        }
+    }
+
+    /// The prime of an occupied slot.
+    pub(super) fn prime(&self, slot: u32) -> &Prime {
+        &self.primes[slot as usize]
+    }
+
+    /// Locks for these slots and no others.
+    pub(super) fn create(&mut self, cx: &mut Context<'_>, slots: impl Iterator<Item = u32>) {
+        self.product = cx.multiply_primes(slots.map(|slot| &self.primes[slot as usize]));
+        self.renew(cx, None);
+    }
+
+    /// Locks for one more slot.
+    pub(super) fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
+        self.product = cx.multiply_by_prime(&self.product, &self.primes[slot as usize]);
+        self.renew(cx, None);
+    }
+
+    /// Locks for one slot less.
+    pub(super) fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let prime = &self.primes[slot as usize];
+        self.product = cx.divide_by_prime(&self.product, prime).expect("it is a factor");
+        self.renew(cx, Some(slot));
+    }
+
+    /// k as an exponent.
+    pub(super) fn exponent(&self, cx: &mut Context<'_>) -> Scalar {
+        let mut bytes = self.k.to_bytes();
+        let k = cx.scalar(&bytes);
+        bytes.zeroize();
+        k
+    }
+
+    /// gamma, most significant byte first.
+    pub(super) fn gamma(&self, cx: &mut Context<'_>) -> Vec<u8> {
+        cx.multiply_integer(&self.product, &self.a).minus(&self.k).to_bytes()
+    }
+
+    /// Bytes of primes of so many members, and of all that gamma is made of.
+    pub(super) fn key_bytes(&self, suite: Suite, members: usize) -> usize {
+        let numbers = [&self.product, &self.a, &self.k].map(Integer::stored_bytes);
+        members * Prime::length(suite) + numbers.iter().sum::<usize>()
+    }
+
+    /// Bytes of gamma.
+    pub(super) fn gamma_bytes(&self) -> usize {
+        self.product.stored_bytes() + self.a.stored_bytes()
+    }
+
+    /// Draws a and k anew. Whose slot it no longer is must not find a factor of its own in a.
+    fn renew(&mut self, cx: &mut Context<'_>, without: Option<u32>) {
+        let bits = Prime::bits(cx.suite());
+        let without = without.map(|slot| &self.primes[slot as usize]);
+        self.a = loop {
+            let a = cx.random_integer(bits);
+            if !without.is_some_and(|prime| a.is_multiple_of(prime)) {
+                break a;
+            }
+        };
+        self.k = cx.random_integer(k_bits(cx.suite()));
+    }
+}
+
+/// The exponent k that a member finds in gamma.
+pub(super) fn open(
+    cx: &mut Context<'_>,
+    gamma: &[u8],
+    prime: &Prime,
+    capacity: u32,
+) -> Result<Scalar, Error> {
+    // A number of one length has one encoding, and is not longer than the largest group's.
+    let longest = (capacity as usize + 1) * Prime::length(cx.suite());
+    if gamma.first().is_none_or(|&byte| byte == 0) || gamma.len() > longest {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    let k = cx.short_of_multiple(&Integer::from_bytes(gamma), prime);
+    if !(1..=k_bits(cx.suite()) as usize).contains(&k.bits()) {
+        return Err(Misbehaviour::WrongKey.into());
+    }
+    let mut bytes = k.to_bytes();
+    let exponent = cx.scalar(&bytes);
+    bytes.zeroize();
+    Ok(exponent)
+}
+
+/// k is less than every prime, because it is shorter.
+const fn k_bits(suite: Suite) -> u32 {
+    Prime::bits(suite) - 1
+}
+
+/// The seed under the mask of each slot, in their order. Where no current member sits there are
+/// zeros, which tell nobody anything.
+pub(super) fn mask_all(cx: &mut Context<'_>, roster: &Roster, epoch: Epoch, seed: &Key) -> Vec<u8> {
+    let mut entries = alloc::vec![0; roster.slots() * Key::BYTES];
+    for slot in roster.current_slots() {
+        let masked = mask(cx, roster.key(slot), epoch, seed);
+        entries[slot as usize * Key::BYTES..][..Key::BYTES].copy_from_slice(masked.as_bytes());
+    }
+    entries
+}
+
+/// Puts a member's mask on the seed, or takes it off.
+pub(super) fn mask(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, seed: &Key) -> Key {
+    let mask = cx.derive_for(epoch, individual, "groupkey nishat mask");
+    cx.xor(seed, &mask)
+}
+
+/// The seed, from the masked ones of all slots.
+pub(super) fn unmask_own(
+    cx: &mut Context<'_>,
+    individual: &Key,
+    epoch: Epoch,
+    entries: &[u8],
+    slot: u32,
+    capacity: u32,
+) -> Result<Key, Error> {
+    let (entries, rest) = entries.as_chunks::<{ Key::BYTES }>();
+    if !rest.is_empty() || entries.len() > capacity as usize {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    let own = entries.get(slot as usize).ok_or(Misbehaviour::NothingForUs)?;
+    Ok(mask(cx, individual, epoch, &Key::from_bytes(*own)))
+}
+
+/// The exponent k that belongs to a seed.
+pub(super) fn seeded_exponent(cx: &mut Context<'_>, seed: &Key) -> Scalar {
+    cx.scalar_from_key(seed, "groupkey nishat k")
+}

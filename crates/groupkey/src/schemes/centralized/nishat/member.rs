@@ -1,0 +1,220 @@
+//! A member: takes its secret key once, and every change that a broadcast brings.
+
+use alloc::vec::Vec;
+
+use super::encryption::{DecryptionKey, PublicKey, SecretKey};
+use super::lock::{mask, open, seeded_exponent, unmask_own};
+use super::{CAPACITY, GAMMA, LOCK, REQUEST, SECRET_KEY, confirmation, group_key, key_of};
+use crate::context::Context;
+use crate::crypto::Suite;
+use crate::crypto::group::Check;
+use crate::crypto::integer::Prime;
+use crate::crypto::pairing::{Gt, Scalar};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Configuration, Profile};
+use crate::schemes::centralized::key_server::Membership;
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// A member. Beside its group key it has the scheme's own encryption: [`Self::encrypt`].
+#[derive(Debug)]
+pub struct Member {
+    profile: Profile,
+    capacity: u32,
+    check: Check,
+    pub(super) membership: Membership,
+    pub(super) secret: Option<Secret>,
+    current: Option<Current>,
+    /// Bytes of the last gamma or lock.
+    temporary: usize,
+    /// The suite that the secret key is of.
+    suite: Suite,
+}
+
+/// What a member keeps from its enrolment.
+#[derive(Debug)]
+pub(super) struct Secret {
+    pub(super) key: SecretKey,
+    /// In the published form.
+    pub(super) prime: Option<Prime>,
+}
+
+/// What a member has in one epoch.
+#[derive(Debug)]
+struct Current {
+    public_key: PublicKey,
+    decryption_key: DecryptionKey,
+}
+
+impl Member {
+    /// A member that is not enrolled yet.
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        Self {
+            profile: configuration.profile(),
+            capacity: configuration.value(CAPACITY.name),
+            check: configuration.check(),
+            membership: Membership::default(),
+            secret: None,
+            current: None,
+            temporary: 0,
+            suite: Suite::default(),
+        }
+    }
+
+    /// A new random key, and a ciphertext that carries it to all who are members in this epoch:
+    /// the scheme's own encryption, equation 11. `None` before the first epoch.
+    pub fn encrypt(&self, cx: &mut Context<'_>) -> Option<(Key, Vec<u8>)> {
+        let (secret, current) = (self.secret.as_ref()?, self.current.as_ref()?);
+        let (element, ciphertext) = secret.key.encrypt(cx, &current.public_key);
+        Some((self.message_key(cx, element)?, ciphertext))
+    }
+
+    /// The key that a ciphertext of this epoch carries, equation 12. Nothing tells whether it is
+    /// the right one but what is encrypted with it.
+    pub fn decrypt(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (Some(secret), Some(current)) = (&self.secret, &self.current) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let element = secret.key.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
+        self.message_key(cx, element).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// In `sound` the key of a message depends on the group key, too: the encryption alone must
+    /// not be what keeps others out.
+    fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Option<Key> {
+        let (epoch, group_key) = self.group_key()?;
+        let bound = match self.profile {
+            Profile::Published => None,
+            Profile::Sound => Some(group_key),
+        };
+        Some(key_of(cx, epoch, element, "groupkey nishat message", bound))
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        if (header.operation, header.kind) == (Operation::Enroll, SECRET_KEY) {
+            return self.take_secret_key(cx, message);
+        }
+        if self.membership.take_enrolment(message)? {
+            return Ok(());
+        }
+        let expected = match self.profile {
+            Profile::Published => GAMMA,
+            Profile::Sound => LOCK,
+        };
+        if header.kind != expected {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.membership.admit(message)?;
+        let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let mut body = message.body();
+        let lock = body.bytes()?;
+        let (k, seed) = match &secret.prime {
+            Some(prime) => (open(cx, lock, prime, self.capacity)?, None),
+            None => {
+                let seed = self.unmask(cx, message, lock)?;
+                (seeded_exponent(cx, &seed), Some(seed))
+            }
+        };
+        let (current, group_key) = self.decrypt_group_key(cx, message, body, &k, seed.as_ref())?;
+        self.temporary = lock.len();
+        self.current = Some(current);
+        self.membership.enter(cx, header.epoch, group_key);
+        Ok(())
+    }
+
+    fn take_secret_key(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        message.from_controller()?;
+        if self.secret.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let (elements, h) = (body.bytes()?, body.bytes()?);
+        let prime = match self.profile {
+            Profile::Published => Some(cx.prime(body.bytes()?)?),
+            Profile::Sound => None,
+        };
+        body.finish()?;
+        let key = SecretKey::receive(cx, elements, h, self.check)?;
+        self.secret = Some(Secret { key, prime });
+        self.suite = cx.suite();
+        Ok(())
+    }
+
+    /// The seed, from a broadcast's lock or from the answer to a request.
+    fn unmask(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        lock: &[u8],
+    ) -> Result<Key, Error> {
+        let enrolment = self.membership.enrolment()?;
+        let (epoch, key) = (message.header().epoch, &enrolment.key);
+        match message.header().operation {
+            Operation::CatchUp => {
+                let own = lock.try_into().map_err(|_| Misbehaviour::Malformed)?;
+                Ok(mask(cx, key, epoch, &Key::from_bytes(own)))
+            }
+            _ => unmask_own(cx, key, epoch, lock, enrolment.slot, self.capacity),
+        }
+    }
+
+    /// Reads what follows the lock.
+    fn decrypt_group_key(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        mut body: Reader<'_>,
+        k: &Scalar,
+        seed: Option<&Key>,
+    ) -> Result<(Current, Key), Error> {
+        let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let epoch = message.header().epoch;
+        let (public_key, ciphertext) = (body.bytes()?, body.bytes()?);
+        let confirmed = if seed.is_some() { Some(body.bytes()?) } else { None };
+        body.finish()?;
+        let public_key = PublicKey::receive(cx, public_key, self.check)?;
+        let decryption_key = secret.key.decryption_key(cx, k).ok_or(Misbehaviour::WrongKey)?;
+        let element = secret.key.decrypt(cx, &decryption_key, ciphertext, self.check)?;
+        let group_key = group_key(cx, epoch, element, seed);
+        if let Some(confirmed) = confirmed {
+            let confirmed = confirmed.try_into().map_err(|_| Misbehaviour::Malformed)?;
+            if confirmation(cx, epoch, &group_key) != Key::from_bytes(confirmed) {
+                return Err(Misbehaviour::WrongKey.into());
+            }
+        }
+        Ok((Current { public_key, decryption_key }, group_key))
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let of_secret = self.secret.as_ref().map_or(0, |secret| {
+            let prime = secret.prime.as_ref().map_or(0, |_| Prime::length(self.suite));
+            SecretKey::key_bytes(self.suite) + prime
+        });
+        let of_current = self
+            .current
+            .as_ref()
+            .map_or(0, |_| PublicKey::key_bytes(self.suite) + DecryptionKey::key_bytes(self.suite));
+        let permanent = self.membership.key_bytes() + of_secret + of_current;
+        Footprint { permanent, temporary: self.temporary }
+    }
+}

@@ -1,0 +1,406 @@
+//! What removed members and newcomers get out of the published form, and do not get out of the
+//! sound one; the sizes that S004 reports; the scheme's own encryption.
+
+use alloc::collections::BTreeMap;
+
+use dashu_base::{BitTest, Gcd};
+use dashu_int::UBig;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use super::lock::{open, unmask_own};
+use super::*;
+use crate::context::Setting;
+use crate::crypto::group::Check;
+use crate::crypto::integer::{Integer, Prime};
+use crate::crypto::meter::Probe;
+use crate::crypto::pairing::G1;
+use crate::error::Misbehaviour;
+use crate::identity::PartyId;
+use crate::outbox::{Channel, Outbox};
+use crate::party::{Command, Party};
+use crate::protection::Protection;
+use crate::wire::{Reader, parse_header};
+
+/// With so many left, an evicted member has what continued fractions take.
+const ENOUGH: u32 = 6;
+
+#[test]
+fn a_removed_member_finds_the_next_key_of_the_published_form() {
+    for suite in [Suite::Standard, Suite::Published] {
+        for members in [ENOUGH, 11] {
+            let mut group = Group::new(Profile::Published, suite, members);
+            let before = group.broadcast.clone();
+            let removed = group.evict(2);
+            let known = known_product(&removed, &before);
+            let found = keys_by_fractions(&group, &removed, &known, &group.broadcast);
+            assert_eq!(found, [group.key()], "{suite:?}, {members} members");
+        }
+    }
+}
+
+#[test]
+fn a_newcomer_finds_the_last_key_of_the_published_form() {
+    for suite in [Suite::Standard, Suite::Published] {
+        for members in [ENOUGH, 11] {
+            let mut group = Group::new(Profile::Published, suite, members);
+            let (before, key) = (group.broadcast.clone(), group.key());
+            group.add(members);
+            let newcomer = &group.members[&members];
+            let own = UBig::from_be_bytes(prime_of(newcomer).as_bytes());
+            let known = known_product(newcomer, &group.broadcast) / own;
+            assert_eq!(keys_by_fractions(&group, newcomer, &known, &before), [key], "{suite:?}");
+        }
+    }
+}
+
+/// However few are left: it needs no fraction, because it has somebody else's prime.
+#[test]
+fn a_member_finds_anothers_prime_in_the_published_form_and_cannot_be_removed() {
+    for suite in [Suite::Standard, Suite::Published] {
+        let mut group = Group::new(Profile::Published, suite, 2);
+        let mut known = Vec::new();
+        for newcomer in [2, 3, 4] {
+            known.push(known_product(&group.members[&1], &group.broadcast));
+            group.add(newcomer);
+        }
+        let [first, second, third] = &known[..] else { unreachable!("three epochs") };
+        let (old, new) = (first.gcd(second), second.gcd(third));
+        // What is left beside the prime are common factors of the random a.
+        let mut prime = &new / (&old).gcd(&new);
+        for factor in 2u32..5_000 {
+            while prime.is_multiple_of(&factor.into()) {
+                prime /= factor;
+            }
+        }
+        let of_another = prime_of(&group.members[&2]).clone();
+        assert_eq!(prime, UBig::from_be_bytes(of_another.as_bytes()), "{suite:?}");
+
+        group.evict(3);
+        group.evict(4);
+        let removed = group.evict(1);
+        let k = Integer::from_bytes(lock_of(&group.broadcast)).short_of_multiple(&of_another);
+        let found = group.decrypt(&removed, &group.broadcast, &k.to_bytes(), None);
+        assert_eq!(found, Some(group.key()));
+    }
+}
+
+#[test]
+fn neither_finds_a_key_of_the_sound_form() {
+    for suite in [Suite::Standard, Suite::Published] {
+        let mut group = Group::new(Profile::Sound, suite, ENOUGH);
+        let before = group.broadcast.clone();
+        let seed = group.seed(&before, 2);
+        let removed = group.evict(2);
+        let (after, key) = (group.broadcast.clone(), group.key());
+        assert!(!group.finds(&removed, 2, &key, &after, &before, &seed), "{suite:?}, removed");
+        // What a removed member tries works where it was a member.
+        let old = removed.group_key().map(|(_, key)| key.clone()).expect("it was a member");
+        assert!(group.finds(&removed, 2, &old, &before, &before, &seed));
+
+        // The newcomer sits where the removed member sat.
+        group.add(ENOUGH);
+        let seed = group.seed(&group.broadcast, ENOUGH);
+        let newcomer = &group.members[&ENOUGH];
+        let slot = newcomer.membership.enrolment().unwrap().slot;
+        assert_eq!(slot, 2);
+        for (message, key) in [(&before, &old), (&after, &key)] {
+            let found = group.finds(newcomer, slot, key, message, &group.broadcast, &seed);
+            assert!(!found, "{suite:?}, newcomer");
+        }
+    }
+}
+
+/// S004 section V: 2048 bits of PK, 3072 of a ciphertext, 159 (rounded up) of gamma for each
+/// member. Primes of 159 bits with the highest one set are 2^158.56 on geometric average. The
+/// secret key and z1, z2 are told as 6302 ± 2 bits, which are six elements and a prime; eight are
+/// held.
+#[test]
+fn the_published_sizes_come_out() {
+    let bits = |bytes: &[u8]| 8 * bytes.len();
+    let of_gamma = |members| {
+        let group = Group::new(Profile::Published, Suite::Published, members);
+        let [gamma, public_key, ciphertext, ..] = &items(&group.broadcast)[..] else {
+            unreachable!("three items")
+        };
+        assert_eq!((bits(public_key), bits(ciphertext)), (2_048, 3_072));
+        UBig::from_be_bytes(gamma).bit_len() as f64
+    };
+    let each = (of_gamma(550) - of_gamma(50)) / 500.0;
+    assert_eq!(each.ceil(), 159.0, "{each}");
+    let elements = 6 * 8 * G1::length(Suite::Published);
+    let secret = elements + Prime::bits(Suite::Published) as usize;
+    assert!((6_300..=6_304).contains(&secret), "{secret}");
+}
+
+#[test]
+fn current_members_read_what_one_of_them_encrypts() {
+    for profile in Profile::ALL {
+        for suite in Suite::ALL {
+            let mut group = Group::new(profile, suite, 4);
+            let removed = group.evict(3);
+            let writer = &group.members[&1];
+            let (key, ciphertext) = group.with(|cx| writer.encrypt(cx)).unwrap();
+            assert_eq!(ciphertext.len(), encryption::ciphertext_length(suite));
+            for reader in group.members.values() {
+                assert_eq!(group.with(|cx| reader.decrypt(cx, &ciphertext)), Ok(key.clone()));
+            }
+            assert_ne!(group.with(|cx| removed.decrypt(cx, &ciphertext)), Ok(key.clone()));
+            let short = &ciphertext[1..];
+            let refused = group.with(|cx| writer.decrypt(cx, short));
+            assert_eq!(refused, Err(Misbehaviour::Malformed.into()));
+            let mut other = ciphertext.clone();
+            *other.last_mut().unwrap() ^= 1;
+            assert_ne!(group.with(|cx| writer.decrypt(cx, &other)), Ok(key));
+        }
+    }
+}
+
+#[test]
+fn more_members_than_the_capacity_are_refused() {
+    let mut configuration = SCHEME_FOR_TESTS.configuration(Profile::Sound);
+    configuration.set(CAPACITY.name, CAPACITY.range.0).unwrap();
+    let mut controller = Controller::new(&configuration);
+    let everybody: Vec<_> = (0..=CAPACITY.range.0).map(MemberId).collect();
+    let (fitting, one_more) = everybody.split_at(CAPACITY.range.0 as usize);
+    let mut step = |members| {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        context(Suite::Standard, PartyId::Controller, &mut rng, &mut outbox, &mut probe)
+            .command(&mut controller, Command::Enroll(members))
+    };
+    let refused = Err(Unsupported::TooManyMembers { limit: CAPACITY.range.0 }.into());
+    assert_eq!(step(&everybody), refused);
+    step(fitting).unwrap();
+    assert_eq!(step(one_more), refused);
+}
+
+/// A lock that would not fit, and one that is not the only encoding of its number.
+#[test]
+fn impossible_locks_are_refused() {
+    let mut configuration = SCHEME_FOR_TESTS.configuration(Profile::Published);
+    configuration.set(CAPACITY.name, CAPACITY.range.0).unwrap();
+    let group = Group::new(Profile::Published, Suite::Published, 3);
+    let prime = prime_of(&group.members[&0]);
+    let longest = (CAPACITY.range.0 as usize + 1) * Prime::length(Suite::Published);
+    for (gamma, refused) in [
+        (alloc::vec![1; longest + 1], true),
+        (alloc::vec![], true),
+        ([&[0], lock_of(&group.broadcast)].concat(), true),
+        (Integer::product([prime]).to_bytes(), true),
+        (lock_of(&group.broadcast).to_vec(), false),
+    ] {
+        let opened = group.with(|cx| open(cx, &gamma, prime, CAPACITY.range.0));
+        assert_eq!(opened.is_err(), refused, "{} bytes", gamma.len());
+    }
+}
+
+static SCHEME_FOR_TESTS: Scheme = SCHEME;
+
+/// A controller, its members, and its last broadcast.
+struct Group {
+    suite: Suite,
+    configuration: Configuration,
+    controller: Controller,
+    members: BTreeMap<u32, Member>,
+    rng: ChaCha20Rng,
+    broadcast: Vec<u8>,
+}
+
+impl Group {
+    fn new(profile: Profile, suite: Suite, members: u32) -> Self {
+        let configuration = SCHEME_FOR_TESTS.configuration(profile);
+        let everybody: Vec<_> = (0..members).map(MemberId).collect();
+        let mut group = Self {
+            suite,
+            controller: Controller::new(&configuration),
+            members: BTreeMap::new(),
+            rng: ChaCha20Rng::seed_from_u64(members.into()),
+            broadcast: Vec::new(),
+            configuration,
+        };
+        // Large groups are looked at from outside.
+        for id in (0..members).take(12) {
+            group.members.insert(id, Member::new(&group.configuration));
+        }
+        group.command(Command::Enroll(&everybody));
+        group.command(Command::Create(&everybody));
+        group
+    }
+
+    fn add(&mut self, id: u32) {
+        self.members.insert(id, Member::new(&self.configuration));
+        self.command(Command::Enroll(&[MemberId(id)]));
+        self.command(Command::Add(MemberId(id)));
+    }
+
+    /// The member as it was before its removal.
+    fn evict(&mut self, id: u32) -> Member {
+        let removed = self.members.remove(&id).expect("it is a member");
+        self.command(Command::Remove(MemberId(id)));
+        removed
+    }
+
+    fn command(&mut self, command: Command<'_>) {
+        let Self { suite, controller, members, rng, broadcast, .. } = self;
+        let mut outbox = Outbox::new();
+        context(*suite, PartyId::Controller, rng, &mut outbox, &mut ())
+            .command(controller, command)
+            .unwrap();
+        for message in outbox.messages() {
+            for (&id, member) in &mut *members {
+                let addressed = match message.to {
+                    Recipient::Member(to) => to.0 == id,
+                    _ => true,
+                };
+                if addressed {
+                    let me = MemberId(id).into();
+                    context(*suite, me, rng, &mut Outbox::new(), &mut ())
+                        .deliver(member, message.channel, message.bytes)
+                        .unwrap();
+                }
+            }
+            if message.channel == Channel::Open {
+                *broadcast = message.bytes.to_vec();
+            }
+        }
+        let key = controller.group_key();
+        let changed = !matches!(command, Command::Enroll(_));
+        assert!(!changed || members.values().all(|member| member.group_key() == key));
+    }
+
+    /// The group key.
+    fn key(&self) -> Key {
+        self.controller.group_key().expect("there is a group").1.clone()
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let mut rng = ChaCha20Rng::seed_from_u64(9);
+        let mut outbox = Outbox::new();
+        act(&mut context(self.suite, PartyId::Controller, &mut rng, &mut outbox, &mut ()))
+    }
+
+    /// The group key that a broadcast carries for somebody with a secret key, k and, in `sound`, a
+    /// seed.
+    fn decrypt(&self, who: &Member, broadcast: &[u8], k: &[u8], seed: Option<&Key>) -> Option<Key> {
+        let (header, _) = parse_header(broadcast).unwrap();
+        let ciphertext = items(broadcast)[2];
+        self.with(|cx| {
+            let key = &who.secret.as_ref()?.key;
+            let k = match seed {
+                Some(seed) => seeded_exponent(cx, seed),
+                None => cx.scalar(k),
+            };
+            let decryption_key = key.decryption_key(cx, &k)?;
+            let element = key.decrypt(cx, &decryption_key, ciphertext, Check::Range).ok()?;
+            Some(group_key(cx, header.epoch, element, seed))
+        })
+    }
+
+    /// The seed that a member has of a broadcast.
+    fn seed(&self, broadcast: &[u8], id: u32) -> Key {
+        let (header, _) = parse_header(broadcast).unwrap();
+        let enrolment = self.members[&id].membership.enrolment().unwrap();
+        let (lock, slot) = (lock_of(broadcast), enrolment.slot);
+        self.with(|cx| unmask_own(cx, &enrolment.key, header.epoch, lock, slot, 1 << 16)).unwrap()
+    }
+
+    /// Whether somebody finds the key of a broadcast that is not for it, from one that is and its
+    /// seed.
+    fn finds(
+        &self,
+        who: &Member,
+        slot: u32,
+        key: &Key,
+        broadcast: &[u8],
+        own: &[u8],
+        own_seed: &Key,
+    ) -> bool {
+        let individual = &who.membership.enrolment().unwrap().key;
+        let (header, _) = parse_header(broadcast).unwrap();
+        let (own_header, _) = parse_header(own).unwrap();
+        let entries = |message| {
+            lock_of(message)
+                .chunks_exact(Key::BYTES)
+                .map(|e| Key::from_bytes(e.try_into().unwrap()))
+        };
+        let mut seeds = alloc::vec![own_seed.clone()];
+        for entry in entries(broadcast) {
+            for epoch in [header.epoch, own_header.epoch] {
+                seeds.push(self.with(|cx| mask(cx, individual, epoch, &entry)));
+            }
+        }
+        // A mask that was used twice would cancel out.
+        for (theirs, ours) in entries(broadcast).zip(entries(own)) {
+            seeds.push(self.with(|cx| {
+                let masks = cx.xor(&theirs, &ours);
+                cx.xor(&masks, own_seed)
+            }));
+        }
+        // The lock as a number, and what is known of the own one.
+        let mut known = UBig::from_be_bytes(lock_of(own));
+        known += UBig::from_be_bytes(own_seed.as_bytes());
+        let by_fractions = keys_by_fractions(self, who, &known, broadcast);
+        debug_assert!(slot < self.controller.group.roster.slots() as u32);
+        by_fractions.contains(key)
+            || seeds
+                .iter()
+                .any(|seed| self.decrypt(who, broadcast, &[], Some(seed)).as_ref() == Some(key))
+    }
+}
+
+/// The keys that continued fractions lead to: somebody knows a multiple of the product of the
+/// primes behind a gamma that is not for it, and that what gamma lacks to a multiple is small.
+fn keys_by_fractions(group: &Group, who: &Member, known: &UBig, broadcast: &[u8]) -> Vec<Key> {
+    let gamma = UBig::from_be_bytes(lock_of(broadcast));
+    let longest = Prime::bits(group.suite) as usize;
+    let (mut dividend, mut divisor) = (gamma.clone(), known.clone());
+    let (mut last, mut denominator) = (UBig::ONE, UBig::ZERO);
+    let mut keys = Vec::new();
+    while !divisor.is_zero() {
+        let (quotient, rest) = (&dividend / &divisor, &dividend % &divisor);
+        (dividend, divisor) = (divisor, rest);
+        (last, denominator) = (denominator.clone(), quotient * denominator + last);
+        if !denominator.is_zero() && (known % &denominator).is_zero() {
+            let product = known / &denominator;
+            let k = (&product - &gamma % &product) % &product;
+            if !k.is_zero() && k.bit_len() < longest && product.bit_len() > 2 * longest {
+                keys.extend(group.decrypt(who, broadcast, &k.to_be_bytes(), None));
+            }
+        }
+    }
+    keys
+}
+
+/// gamma + k, of an epoch in which somebody is a member.
+fn known_product(who: &Member, broadcast: &[u8]) -> UBig {
+    let gamma = lock_of(broadcast);
+    let k = Integer::from_bytes(gamma).short_of_multiple(prime_of(who));
+    UBig::from_be_bytes(gamma) + UBig::from_be_bytes(&k.to_bytes())
+}
+
+fn prime_of(member: &Member) -> &Prime {
+    member.secret.as_ref().and_then(|secret| secret.prime.as_ref()).expect("the form has primes")
+}
+
+fn lock_of(broadcast: &[u8]) -> &[u8] {
+    items(broadcast)[0]
+}
+
+/// The byte strings of a message's body.
+fn items(message: &[u8]) -> Vec<&[u8]> {
+    let (_, body) = parse_header(message).unwrap();
+    let mut reader = Reader::new(body);
+    core::iter::from_fn(|| reader.bytes().ok()).collect()
+}
+
+fn context<'c>(
+    suite: Suite,
+    me: PartyId,
+    rng: &'c mut ChaCha20Rng,
+    outbox: &'c mut Outbox,
+    probe: &'c mut dyn Probe,
+) -> Context<'c> {
+    let setting = Setting { suite, ..Setting::default() };
+    Context::new(setting, me, Protection::None, rng, 0, outbox, probe)
+}

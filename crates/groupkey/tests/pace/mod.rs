@@ -1,0 +1,26 @@
+//! How much of the tests that run every scheme a scheme gets. Pairings take milliseconds where
+//! other schemes take microseconds: those have smaller groups and fewer histories here. Attacks,
+//! costs and odd sizes of such a scheme are in tests of its own.
+
+#![allow(dead_code)] // Nobody who uses this module uses all of it.
+
+use groupkey::catalogue::Scheme;
+
+/// So many of the usual number of histories, one at least.
+pub(crate) fn share_of(scheme: &Scheme, usual: u32) -> u32 {
+    if is_slow(scheme) { usual.div_ceil(3) } else { usual }
+}
+
+/// The largest group of a random history.
+pub(crate) fn largest(scheme: &Scheme, usual: u32) -> u32 {
+    if is_slow(scheme) { usual.min(9) } else { usual }
+}
+
+/// A fleet: what a member's enrolment takes counts there.
+pub(crate) fn fleet(scheme: &Scheme, usual: u32) -> u32 {
+    if is_slow(scheme) { usual.min(20_000) } else { usual }
+}
+
+fn is_slow(scheme: &Scheme) -> bool {
+    ["nishat"].contains(&scheme.id)
+}
