@@ -12,7 +12,7 @@ use curve25519_dalek::traits::IsIdentity;
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-use super::Suite;
+use super::{Suite, derive};
 
 /// A secret exponent, never zero. It is wiped when dropped.
 #[derive(Clone)]
@@ -33,6 +33,24 @@ pub enum Check {
 }
 
 impl Exponent {
+    /// The exponent that belongs to a secret of 32 random bytes: a long-term key for key agreement.
+    pub fn from_secret(suite: Suite, secret: &[u8; 32]) -> Self {
+        for number in 0_u8.. {
+            let mut wide = derive::wide(suite, secret, "groupkey long-term key", &[number]);
+            let exponent = Self::from_wide(suite, &wide);
+            wide.zeroize();
+            if let Some(exponent) = exponent {
+                return exponent;
+            }
+        }
+        unreachable!("one secret in 2^160 gives no exponent at the first try");
+    }
+
+    /// The part of a long-term key that others may know.
+    pub fn public(&self, suite: Suite) -> Element {
+        Element::generator_power(suite, self)
+    }
+
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
         // A scalar is reduced from 64 bytes; a MODP exponent from 40, so that the bias is negligible.
         match suite {
@@ -112,6 +130,18 @@ impl Exponent {
 }
 
 impl Element {
+    /// Reads another party's public element; `None` unless it is canonical and of prime order.
+    pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Option<Self> {
+        Self::decode(suite, bytes, Check::Subgroup)
+    }
+
+    /// The encoding of [`Self::length`] bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.stored_bytes());
+        self.encode(&mut bytes);
+        bytes
+    }
+
     pub(crate) fn generator_power(suite: Suite, exponent: &Exponent) -> Self {
         Self(match (suite, &exponent.0) {
             (Suite::Standard | Suite::Constrained, ExponentKind::Ristretto(scalar)) => {
