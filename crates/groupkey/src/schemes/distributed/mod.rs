@@ -1,6 +1,7 @@
 //! Contributory schemes: the members make the key among themselves.
 
 pub mod bd;
+pub mod cka;
 pub mod ckd;
 pub(crate) mod dh_tree;
 pub(crate) mod gdh;
