@@ -128,7 +128,7 @@ fn a_leader_that_says_different_things_is_noticed() {
     for (profile, noticed) in [(Profile::Published, false), (Profile::Sound, true)] {
         let everybody = [ANN, BOB, EVE];
         let mut table = Table::new(profile, 1);
-        everybody.map(|id| table.create(id, &everybody));
+        everybody.iter().for_each(|&id| table.create(id, &everybody));
         let nonces: Vec<_> = [BOB, EVE].map(|id| (id, table.sent(id, NONCE))).into();
         let mut twin = Table::new(profile, 2);
         twin.create(ANN, &everybody);
@@ -162,10 +162,10 @@ fn the_secret_of_another_run_is_refused() {
     {
         // The group is made anew under its old name: the old signatures hold.
         let mut old = Table::new(profile, 1);
-        everybody.map(|id| old.create(id, &everybody));
+        everybody.iter().for_each(|&id| old.create(id, &everybody));
         old.deliver(ANN, &old.sent(BOB, NONCE)).unwrap();
         let mut table = Table::new(profile, 2);
-        everybody.map(|id| table.create(id, &everybody));
+        everybody.iter().for_each(|&id| table.create(id, &everybody));
         assert_eq!(table.deliver(BOB, &old.sent(ANN, SECRET)), refused);
         assert_eq!(table.key(BOB).is_some(), refused.is_ok());
     }
@@ -219,7 +219,7 @@ fn unknown_key_share(profile: Profile) -> (Table, [Option<Key>; 3]) {
 impl Table {
     fn new(profile: Profile, seed: u8) -> Self {
         let mut credentials = Credentials::new(Guard::Signature, 1);
-        [ANN, BOB, EVE, DAN].map(|id| credentials.issue(id.into()));
+        [ANN, BOB, EVE, DAN].iter().for_each(|&id| credentials.issue(id.into()));
         let configuration = configuration(profile);
         let seats = [ANN, BOB, EVE, DAN].map(|id| (id, configuration.member(id))).into();
         let rng = ChaCha20Rng::from_seed([seed; 32]);
