@@ -65,7 +65,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, View, circumstances, require_sender};
+use crate::schemes::distributed::gdh::{self, View, require_sender};
 use crate::schemes::distributed::member_tree::MemberTree;
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::secret::Key;
@@ -171,21 +171,11 @@ impl Member {
             (Run::None, None) if self.view.is_joining() => return Ok(()),
             (Run::None, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
-        let known = tree.leaf(sender).is_some() || self.view.roster().place(sender).is_some();
-        if !known {
-            return Err(Misbehaviour::UnexpectedSender.into());
+        if !tree.is_heard(self.view.me(), sender, width, self.view.roster())? {
+            let missed = message.header().epoch > self.view.epoch();
+            return if missed { message.follows(self.view.epoch()) } else { Ok(()) };
         }
-        let concerned = tree.led_by(sender, width).filter(|&node| {
-            tree.leaf(self.view.me()).is_some_and(|leaf| tree.is_within(leaf, node))
-        });
-        let Some(node) = concerned else {
-            let epoch = message.header().epoch;
-            return if epoch > self.view.epoch() {
-                message.follows(self.view.epoch())
-            } else {
-                Ok(())
-            };
-        };
+        let node = tree.led_by(sender, width).ok_or(Misbehaviour::UnexpectedSender)?;
         self.view.expect(message)?;
         match &self.run {
             Run::Change(_) => self.take_spread_keys(cx, message, sender, node, wrapped),
@@ -373,10 +363,8 @@ impl Party for Member {
 
 /// Shows who has the group key, and in which tree.
 fn confirmation(cx: &mut Context<'_>, epoch: Epoch, tree: &MemberTree, keys: &[Key]) -> Key {
-    let mut context = circumstances(cx, epoch, &tree.roster());
-    context.extend_from_slice(&tree.form());
     let root = keys.last().cloned().unwrap_or_default();
-    cx.derive(&root, "groupkey d-lkh confirmation", &context)
+    tree.confirmation(cx, epoch, &root, "groupkey d-lkh confirmation")
 }
 
 fn verify(

@@ -10,10 +10,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::context::Draft;
+use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
-use crate::identity::MemberId;
-use crate::schemes::distributed::gdh::Roster;
+use crate::identity::{Epoch, MemberId};
+use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::secret::Key;
 use crate::wire::Reader;
 
 /// The tree of a group, or of one member.
@@ -103,6 +104,12 @@ impl MemberTree {
         self.nodes[node..].iter().find_map(|node| node.member)
     }
 
+    /// The members below a node, from left to right.
+    pub(crate) fn members_below(&self, node: usize) -> Vec<MemberId> {
+        let below = &self.nodes[node..node + self.nodes[node].size];
+        below.iter().filter_map(|node| node.member).collect()
+    }
+
     /// Number of leaves below a node.
     pub(crate) fn width(&self, node: usize) -> usize {
         self.nodes[node].size.div_ceil(2)
@@ -118,6 +125,22 @@ impl MemberTree {
         let leaf = self.leaf(leader)?;
         let mut led = self.down_to(leaf).into_iter().filter(|&node| self.width(node) == width);
         led.find(|&node| self.leader(node) == Some(leader))
+    }
+
+    /// Whether what a member sends to the half of this width that it leads is for `me`. Who is neither
+    /// here nor was sends nothing.
+    pub(crate) fn is_heard(
+        &self,
+        me: MemberId,
+        sender: MemberId,
+        width: usize,
+        before: &Roster,
+    ) -> Result<bool, Error> {
+        if self.leaf(sender).is_none() && before.place(sender).is_none() {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let node = self.led_by(sender, width).zip(self.leaf(me));
+        Ok(node.is_some_and(|(node, leaf)| self.is_within(leaf, node)))
     }
 
     /// From a member's leaf up to the root.
@@ -138,6 +161,19 @@ impl MemberTree {
         let leaves = (0..self.nodes.len()).filter(|&node| self.is_leaf(node));
         // A height of 255 takes more members than there can be.
         leaves.map(|node| u8::try_from(depths[node]).unwrap_or(u8::MAX)).collect()
+    }
+
+    /// Shows who has a key, and in which tree: derived from it for group, epoch, members and form.
+    pub(crate) fn confirmation(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        key: &Key,
+        label: &'static str,
+    ) -> Key {
+        let mut context = circumstances(cx, epoch, &self.roster());
+        context.extend_from_slice(&self.form());
+        cx.derive(key, label, &context)
     }
 
     /// Appends members and form to a message.

@@ -4,6 +4,7 @@ pub mod bd;
 pub mod cka;
 pub mod ckd;
 pub mod d_lkh;
+pub mod d_oft;
 pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;

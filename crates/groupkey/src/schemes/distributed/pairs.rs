@@ -16,7 +16,7 @@ use crate::secret::Key;
 use crate::wire::Reader;
 
 /// The keys that a member shares with those whom it has met.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     label: &'static str,
     met: Vec<(MemberId, Key)>,
