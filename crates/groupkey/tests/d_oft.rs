@@ -56,6 +56,12 @@ fn changes_cost_what_the_header_says() {
                 let h = way.len() as u64 + 1;
                 let expected = (h + 1, wide_halves(&tree, sponsor), sound(profile));
                 assert_eq!(messages(&report), expected, "{n} members, add {next}");
+                for (id, way) in &tree {
+                    let shared = shared(way, way_of(&tree, sponsor));
+                    let levels = if *id == sponsor { h } else { shared + 1 };
+                    let more = u64::from(*id == sponsor);
+                    assert_eq!(hashes(&report, *id), 2 * levels + more, "{id}, add {next}");
+                }
                 next += 1;
 
                 let members: Vec<_> = rig.members().collect();
@@ -79,6 +85,19 @@ fn changes_cost_what_the_header_says() {
                 let repair = if profile == Profile::Sound { above as u64 } else { 0 };
                 let expected = (depth + repair, wide_halves(&tree, sponsor), sound(profile));
                 assert_eq!(messages(&report), expected, "{n} members, remove {leaver}");
+                for (id, way) in &tree {
+                    let shared = shared(way, way_of(&tree, sponsor));
+                    let half = way.iter().copied().take(shared as usize + 1).collect::<Vec<_>>();
+                    let leads =
+                        tree.iter().find(|(_, way)| way.starts_with(&half)).unwrap().0 == *id;
+                    let expected = match (*id == sponsor, shared < repair, leads) {
+                        (true, ..) => 2 * depth,
+                        (false, false, _) => 2 * (shared + 1),
+                        (false, true, false) => 2 * (shared + 1) + 1,
+                        (false, true, true) => 2 * (shared + 1) + 3,
+                    };
+                    assert_eq!(hashes(&report, *id), expected, "{id}, remove {leaver}");
+                }
             }
         }
     }
@@ -193,6 +212,20 @@ fn wide_halves(tree: &[(u32, Vec<bool>)], member: u32) -> u64 {
     let beside = (0..way.len()).map(|level| [&way[..level], &[!way[level]]].concat());
     let width = |half: &Vec<bool>| tree.iter().filter(|(_, way)| way.starts_with(half)).count();
     beside.filter(|half| width(half) > 1).count() as u64
+}
+
+fn way_of(tree: &[(u32, Vec<bool>)], member: u32) -> &[bool] {
+    let (_, way) = tree.iter().find(|(id, _)| *id == member).unwrap();
+    way
+}
+
+/// How many steps two ways have in common.
+fn shared(one: &[bool], other: &[bool]) -> u64 {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count() as u64
+}
+
+fn hashes(report: &Report, member: u32) -> u64 {
+    report.meter(MemberId(member).into()).tally(Primitive::Hash).calls
 }
 
 fn scheme() -> &'static Scheme {

@@ -17,7 +17,7 @@
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
-//! | create, n members | n - 1 | n - 2 | 3 a level that it leads; the same |
+//! | create, n members | n - 1 | n - 2 | 2 a level that it leads, and 1; the same |
 //! | add, newcomer at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
 //! | remove, h nodes above the half S | h | the same, and 1 if S has 2 or more | h(h + 3) / 2; h |
 //! | catch up | 1 | 1 request | h |

@@ -21,9 +21,9 @@
 //! | operation | unicasts | multicasts | each member: hashes |
 //! |---|---|---|---|
 //! | create, n members | the sum of all depths, n log_2 n in a complete tree | 0 | 2 a level |
-//! | add, newcomer at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one |
-//! | remove, published, sponsor at depth d | d | the same | the same |
-//! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same, and 1 or 2 |
+//! | add, newcomer at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one; sponsor 1 more |
+//! | remove, published, sponsor at depth d | d | the same | 2 a level from the changed one |
+//! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
 //! | catch up | 1 | 1 request | 0, answering member 1 |
 //!
 //! In the sound profile one broadcast more: the sponsor confirms the key; in a creation that is the

@@ -284,13 +284,13 @@ impl Member {
         for ((level, _), blinded) in awaited.iter().zip(received) {
             secrets.beside[*level] = blinded.clone();
         }
-        secrets.climb(cx, 0);
+        let blinded = secrets.climb(cx, 0);
         let mut pairs = self.pairs.clone();
         // A newcomer computes what it needs from its welcome.
         let welcomed = usize::from(operation == Operation::Add);
         for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
             let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
-            let mut keys = vec![secrets.blinded(cx, number)];
+            let mut keys = vec![blinded[number].clone()];
             let above = awaited.iter().filter(|&&(renewed, _)| renewed > number);
             keys.extend(above.map(|&(renewed, _)| secrets.beside[renewed].clone()));
             let pair = pairs.with(cx, other)?;
@@ -413,8 +413,7 @@ impl Member {
         let mut secrets = Secrets::of_leaf(cx.random_key());
         secrets.beside = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        secrets.climb(cx, 0);
-        let blinded = secrets.blinded(cx, 0);
+        let blinded = secrets.climb(cx, 0).swap_remove(0);
         self.pairs.keep(pair);
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
         self.view.welcome(epoch, tree.roster());

@@ -22,6 +22,8 @@ pub(super) struct Creation {
     outcome: Outcome,
     /// As far up as they are known.
     secrets: Secrets,
+    /// Of the highest of them, as it was told.
+    blinded: Key,
     /// What came from the other halves, by level.
     waiting: Vec<Option<Key>>,
 }
@@ -45,11 +47,12 @@ impl Member {
         let path = tree.path(me);
         let secrets = Secrets::of_leaf(cx.random_key());
         let mut pairs = self.pairs.clone();
-        tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
+        let blinded = tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
         let outcome = Outcome::awaited(tree, sponsor);
         self.pairs = pairs;
-        self.run = Run::Creation(Creation { outcome, secrets, waiting: vec![None; path.len()] });
+        let waiting = vec![None; path.len()];
+        self.run = Run::Creation(Creation { outcome, secrets, blinded, waiting });
         self.view.begin(change);
         Ok(())
     }
@@ -63,7 +66,7 @@ impl Member {
         self.view.expect(message)?;
         let (me, sender) = (self.view.me(), message.from_member()?);
         let epoch = message.header().epoch;
-        let Run::Creation(Creation { outcome, secrets, waiting }) = &self.run else {
+        let Run::Creation(Creation { outcome, secrets, blinded, waiting }) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         let path = outcome.tree.path(me);
@@ -72,18 +75,17 @@ impl Member {
         if waiting[level].is_some() || outcome.secrets.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let (mut pairs, mut secrets, mut waiting) =
-            (self.pairs.clone(), secrets.clone(), waiting.clone());
+        let (mut pairs, mut secrets) = (self.pairs.clone(), secrets.clone());
+        let (mut blinded, mut waiting) = (blinded.clone(), waiting.clone());
         let pair = pairs.with(cx, sender)?;
         let mut body = message.body();
         waiting[level] = pair.read(cx, &mut body, epoch, 1)?.pop();
         body.finish()?;
         pairs.keep(pair);
         while let Some(Some(beside)) = waiting.get(secrets.height()) {
-            secrets.beside.push(beside.clone());
-            secrets.climb(cx, secrets.height() - 1);
+            secrets.rise(cx, &blinded, beside.clone());
             if let Some(&next) = path.get(secrets.height()) {
-                tell(cx, epoch, me, &outcome.tree, next, &secrets, &mut pairs)?;
+                blinded = tell(cx, epoch, me, &outcome.tree, next, &secrets, &mut pairs)?;
             }
         }
         let complete = secrets.height() == path.len();
@@ -100,6 +102,7 @@ impl Member {
         if let Run::Creation(creation) = &mut self.run {
             creation.outcome.secrets = complete.then(|| secrets.clone());
             creation.secrets = secrets;
+            creation.blinded = blinded;
             creation.waiting = waiting;
         }
         self.settle_if_complete(cx, epoch);
@@ -108,6 +111,7 @@ impl Member {
 }
 
 /// Sends the blinded secret of the own half to those in the other one whose associate this member is.
+/// Returns it.
 fn tell(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -116,7 +120,7 @@ fn tell(
     level: Level,
     secrets: &Secrets,
     pairs: &mut Pairs,
-) -> Result<(), Error> {
+) -> Result<Key, Error> {
     let blinded = secrets.blinded(cx, secrets.height());
     let mine = tree.members_below(level.child);
     for (place, other) in tree.members_below(level.sibling).into_iter().enumerate() {
@@ -130,7 +134,7 @@ fn tell(
         draft.send();
         pairs.keep(pair);
     }
-    Ok(())
+    Ok(blinded)
 }
 
 /// Who in the other half tells this member.

@@ -47,14 +47,24 @@ impl Secrets {
         self.own[level] = secret;
     }
 
-    /// Computes everything above a level anew.
-    pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) {
+    /// Computes everything above a level anew. Returns the blinded secrets from this level to below
+    /// the root.
+    pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> Vec<Key> {
+        let beside = self.beside.split_off(level);
         self.own.truncate(level + 1);
-        for beside in &self.beside[level..] {
-            let blinded = blind(cx, &self.own[self.own.len() - 1]);
-            let mixed = cx.xor(&blinded, beside);
-            self.own.push(cx.hash(&mixed, "groupkey d-oft mix"));
-        }
+        let blinded = beside.into_iter().map(|beside| {
+            let blinded = self.blinded(cx, self.height());
+            self.rise(cx, &blinded, beside);
+            blinded
+        });
+        blinded.collect()
+    }
+
+    /// Computes the secret above the highest node, from its blinded one and the one beside it.
+    pub(super) fn rise(&mut self, cx: &mut Context<'_>, blinded: &Key, beside: Key) {
+        let mixed = cx.xor(blinded, &beside);
+        self.own.push(cx.hash(&mixed, "groupkey d-oft mix"));
+        self.beside.push(beside);
     }
 
     /// Takes out a node above the own leaf, whose other half is gone.
