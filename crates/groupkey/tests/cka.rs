@@ -107,8 +107,9 @@ fn without_long_term_keys_nothing_begins() {
     assert!(outbox.is_empty());
 }
 
-/// Ann leads {Ann, Bob, Eve}; Bob and Dan have heard of {Ann, Bob, Dan}. Eve repeats Dan's nonce under
-/// her own name. Everything is signed, nobody's key is stolen, and nobody is lied to by a signature.
+/// Ann leads {Ann, Bob, Eve}; Bob and Dan have heard of {Ann, Bob, Dan}. Eve repeats Dan's nonce
+/// under her own name. Everything is signed, nobody's key is stolen, and nobody is lied to by a
+/// signature.
 #[test]
 fn a_stranger_takes_a_members_place_as_published() {
     let (mut table, [ann, bob, dan]) = unknown_key_share(Profile::Published);
@@ -124,7 +125,8 @@ fn a_stranger_takes_a_members_place_as_published() {
 
 #[test]
 fn a_leader_that_says_different_things_is_noticed() {
-    // Both runs are of the same group, so the second leader's message is valid but for its contents.
+    // Both runs are of the same group, so the second leader's message is valid but for its
+    // contents.
     for (profile, noticed) in [(Profile::Published, false), (Profile::Sound, true)] {
         let everybody = [ANN, BOB, EVE];
         let mut table = Table::new(profile, 1);
@@ -253,8 +255,8 @@ impl Table {
         result
     }
 
-    /// Headers of small numbers: an array of seven, one byte each; the fifth is the kind, the sixth
-    /// the sender.
+    /// Headers of small numbers: an array of seven, one byte each; the fifth is the kind, the
+    /// sixth the sender.
     fn sent(&self, by: MemberId, kind: u8) -> Vec<u8> {
         let mut wire = self.wire.iter();
         let found = wire.find(|bytes| bytes[5] == kind && u32::from(bytes[6]) == by.0 + 1);

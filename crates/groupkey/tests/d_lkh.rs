@@ -1,5 +1,5 @@
-//! D-LKH costs what the header of its file says, in whatever tree comes about, and a leader that hands
-//! on other keys than it should is noticed by those whom it deceives.
+//! D-LKH costs what the header of its file says, in whatever tree comes about, and a leader that
+//! hands on other keys than it should is noticed by those whom it deceives.
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::credentials::Credentials;

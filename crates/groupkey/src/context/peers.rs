@@ -8,8 +8,8 @@
 //! | opening it | 1 check of an element, 1 exponentiation, 1 derivation, 1 unwrap |
 //!
 //! Encryption is DHIES in the manner of HPKE's base mode (RFC 9180), in the suite's group: the
-//! ephemeral element, the receiver's public one and what the scheme says go into the derivation. It
-//! is not HPKE on the wire (`docs/adr/0008-members-long-term-keys.md`).
+//! ephemeral element, the receiver's public one and what the scheme says go into the derivation.
+//! It is not HPKE on the wire (`docs/adr/0008-members-long-term-keys.md`).
 
 use alloc::vec::Vec;
 
@@ -48,8 +48,8 @@ impl Context<'_> {
         Ok(key)
     }
 
-    /// Appends a key to `out` that only `to` can open. `info` says what it is for: who opens it must
-    /// say the same.
+    /// Appends a key to `out` that only `to` can open. `info` says what it is for: who opens it
+    /// must say the same.
     pub fn encrypt_key(
         &mut self,
         to: PartyId,
@@ -79,7 +79,8 @@ impl Context<'_> {
         check: Check,
     ) -> Result<Key, Error> {
         let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
-        let public = keys.public(self.me()).ok_or(Misuse::UnknownPeer(self.me()))?;
+        let me = self.me();
+        let public = keys.public(me).ok_or(Misuse::UnknownPeer(me))?;
         if encrypted.len() != self.encrypted_length() {
             return Err(Misbehaviour::Malformed.into());
         }

@@ -1,20 +1,22 @@
-//! CKA (Boyd's conference key agreement): a leader encrypts a secret nonce to each other member, who
-//! all send theirs in the clear; the key follows from the secret one, keyed with the others.
+//! CKA (Boyd's conference key agreement): a leader encrypts a secret nonce to each other member,
+//! who all send theirs in the clear; the key follows from the secret one, keyed with the others.
 //!
-//! Source: Boyd, "On key agreement and conference key agreement", ACISP 1997; the flaw that `sound`
-//! repairs is after Choo, Boyd and Hitchcock, ASIACRYPT 2005. Class: distributed. Provenance:
-//! reconstructed: the papers could not be read; who sends what is published, all encodings are ours.
+//! Source: Boyd, "On key agreement and conference key agreement", ACISP 1997; the flaw that
+//! `sound` repairs is after Choo, Boyd and Hitchcock, ASIACRYPT 2005. Class: distributed.
+//! Provenance: reconstructed: the papers could not be read; who sends what is published, all
+//! encodings are ours.
 //!
-//! The leader `M_1`, the first in the order of the members, draws `N_1`; `M_i` draws `N_i`. The key is
-//! `K = f(N_1, h(N_2), .., h(N_n))`. Members know each other's certified public elements.
+//! The leader `M_1`, the first in the order of the members, draws `N_1`; `M_i` draws `N_i`. The
+//! key is `K = f(N_1, h(N_2), .., h(N_n))`. Members know each other's certified public elements.
 //!
 //! | create, n members | messages | exponentiations: leader; others | each member: hashes; derivations |
 //! |---|---|---|---|
 //! | published | n broadcasts in 1 round | 2n - 2; 1 | n - 1; 2, leader n |
 //! | sound | 2n - 1 broadcasts in 3 rounds | 2n - 2; 1 | n - 1; n + 4, leader 2n + 2 |
 //!
-//! There is no other operation. Keys held: 1, the group key. Profiles: in `published` the key depends
-//! on the nonces alone, nothing is confirmed, and elements are not checked to be in the subgroup.
+//! There is no other operation. Keys held: 1, the group key. Profiles: in `published` the key
+//! depends on the nonces alone, nothing is confirmed, and elements are not checked to be in the
+//! subgroup.
 //!
 //! ```text
 //! NONCE,   M_i to all, i > 1:         N_i, 16 bytes
@@ -22,18 +24,20 @@
 //! CONFIRM, M_i to all, i > 1, sound:  confirmation
 //! ```
 //!
-//! `session` and confirmations stand in the sound profile only, 16 bytes each. The session is a digest
-//! of group, epoch, members and nonces: the leader sends its secret when it has all nonces, encrypted
-//! for this session, and the key is derived for group, epoch and members. A confirmation is derived
-//! from `N_1` in the same way, for its sender; the key is taken when all have confirmed it.
+//! `session` and confirmations stand in the sound profile only, 16 bytes each. The session is a
+//! digest of group, epoch, members and nonces: the leader sends its secret when it has all nonces,
+//! encrypted for this session, and the key is derived for group, epoch and members. A confirmation
+//! is derived from `N_1` in the same way, for its sender; the key is taken when all have confirmed
+//! it.
 //!
-//! **As published, members can share a key without agreeing on whom they share it with**: nothing but
-//! the order of the encrypted secrets says for whom they are. A test shows how a stranger takes the
-//! place of an honest member, with every message signed, and that `sound` refuses it.
+//! **As published, members can share a key without agreeing on whom they share it with**: nothing
+//! but the order of the encrypted secrets says for whom they are. A test shows how a stranger
+//! takes the place of an honest member, with every message signed, and that `sound` refuses it.
 //!
-//! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader sends its
-//! secret after the nonces in the sound profile, at once in the published one. Signatures are the
-//! messages' protection. Who misses a run cannot catch up, and a run needs everybody awake.
+//! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader
+//! sends its secret after the nonces in the sound profile, at once in the published one.
+//! Signatures are the messages' protection. Who misses a run cannot catch up, and a run needs
+//! everybody awake.
 
 mod run;
 

@@ -1,19 +1,21 @@
-//! D-LKH (Rodeh, Birman and Dolev): LKH's key tree without a key server. Members merge subtrees, and
-//! the leaders of two agree on the key above them; everybody knows the keys above itself, nobody the
-//! whole tree's.
+//! D-LKH (Rodeh, Birman and Dolev): LKH's key tree without a key server. Members merge subtrees,
+//! and the leaders of two agree on the key above them; everybody knows the keys above itself,
+//! nobody the whole tree's.
 //!
-//! Source: Rodeh, Birman, Dolev, "Optimized rekey for group communication systems", NDSS 2000. Class:
-//! distributed. Provenance: reconstructed: the paper could be read in outline only; who draws what for
-//! whom is published, the optimized change follows what is said of it, all encodings are ours.
+//! Source: Rodeh, Birman, Dolev, "Optimized rekey for group communication systems", NDSS 2000.
+//! Class: distributed. Provenance: reconstructed: the paper could be read in outline only; who
+//! draws what for whom is published, the optimized change follows what is said of it, all
+//! encodings are ours.
 //!
-//! The members are the leaves of a binary tree; the group key is the root's. A node's leader is the
-//! leftmost leaf below it. Two members exchange keys over the confidential channel of their pair; the
-//! members below a node are sent keys wrapped under the node's key.
+//! The members are the leaves of a binary tree; the group key is the root's. A node's leader is
+//! the leftmost leaf below it. Two members exchange keys over the confidential channel of their
+//! pair; the members below a node are sent keys wrapped under the node's key.
 //!
-//! **Merging**, in a creation at every node: the left half's leader draws the node's key, sends it to
-//! the right half's, and each sends it to its own half. **A change:** the sponsor is the neighbour of
-//! who joins, or the leader of the half beside who leaves. It draws all keys above itself anew (those
-//! above that half), and sends each half beside its path, through its leader, the keys above it.
+//! **Merging**, in a creation at every node: the left half's leader draws the node's key, sends it
+//! to the right half's, and each sends it to its own half. **A change:** the sponsor is the
+//! neighbour of who joins, or the leader of the half beside who leaves. It draws all keys above
+//! itself anew (those above that half), and sends each half beside its path, through its leader,
+//! the keys above it.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
@@ -22,11 +24,12 @@
 //! | remove, h nodes above the half S | h | the same, and 1 if S has 2 or more | h(h + 3) / 2; h |
 //! | catch up | 1 | 1 request | h |
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key. Where who leaves was one half
-//! of the whole group, the other half's key, which is the root's then, is new: 1 multicast. A member
-//! unwraps once in a change, once a level in a creation. Each unicast takes 1 exponentiation at both
-//! ends if the two never met, and a derivation at both. Keys held: one for each level, at most
-//! ⌈log_2 n⌉ in a tree that only grew, the root's being the group key, and one for each member met.
+//! In the sound profile one broadcast more: the sponsor confirms the key. Where who leaves was one
+//! half of the whole group, the other half's key, which is the root's then, is new: 1 multicast. A
+//! member unwraps once in a change, once a level in a creation. Each unicast takes 1
+//! exponentiation at both ends if the two never met, and a derivation at both. Keys held: one for
+//! each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group key, and one
+//! for each member met.
 //!
 //! ```text
 //! KEYS,    sponsor or left leader to a leader:  salt, {keys}_pair
@@ -37,19 +40,20 @@
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
 //! ```
 //!
-//! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the node
-//! that sender and width name lets it pass: a subset's topic would have to be there before the message
-//! that makes the subset. The confirmation is derived from the group key for group, epoch, members and
-//! tree; the sponsor of a creation is the first member. What is drawn for one change fits no other: a
-//! pair's message is wrapped under a key of its own, a half's with the confirmation of this epoch.
+//! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
+//! node that sender and width name lets it pass: a subset's topic would have to be there before
+//! the message that makes the subset. The confirmation is derived from the group key for group,
+//! epoch, members and tree; the sponsor of a creation is the first member. What is drawn for one
+//! change fits no other: a pair's message is wrapped under a key of its own, a half's with the
+//! confirmation of this epoch.
 //!
-//! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation, one
-//! that hands on other keys than it got is noticed by those that it betrays.
+//! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
+//! one that hands on other keys than it got is noticed by those that it betrays.
 //!
-//! Deviations: in a creation leaders draw at once, so it takes two rounds instead of two a level. The
-//! tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are ours.
-//! Merging and splitting groups is left out. Three must join anew: who was asleep when it had to hand
-//! keys on, a sponsor that was asleep, and who was evicted in its sleep.
+//! Deviations: in a creation leaders draw at once, so it takes two rounds instead of two a level.
+//! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
+//! ours. Merging and splitting groups is left out. Three must join anew: who was asleep when it
+//! had to hand keys on, a sponsor that was asleep, and who was evicted in its sleep.
 
 mod change;
 mod creation;
@@ -116,7 +120,8 @@ enum Run {
     None,
 }
 
-/// What must still come before the group key is taken: the keys, the sponsor's confirmation, or both.
+/// What must still come before the group key is taken: the keys, the sponsor's confirmation, or
+/// both.
 #[derive(Debug)]
 struct Outcome {
     tree: MemberTree,
@@ -353,8 +358,8 @@ impl Party for Member {
         key.map(|key| (self.view.epoch(), key))
     }
 
-    /// Permanent: the keys above the own leaf, the last of which is the group key, and those of pairs
-    /// that have met. Temporary: as many keys as come anew.
+    /// Permanent: the keys above the own leaf, the last of which is the group key, and those of
+    /// pairs that have met. Temporary: as many keys as come anew.
     fn footprint(&self) -> Footprint {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }

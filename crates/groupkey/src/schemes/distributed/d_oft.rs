@@ -1,22 +1,23 @@
-//! D-OFT (DISEC): the one-way function tree without a key server. Each member holds the secret of its
-//! own leaf and, for each node above it, the blinded secret of the half that it is not in; members send
-//! these to each other. **As published, somebody who was evicted and somebody who came later together
-//! have the keys of the time between.**
+//! D-OFT (DISEC): the one-way function tree without a key server. Each member holds the secret of
+//! its own leaf and, for each node above it, the blinded secret of the half that it is not in;
+//! members send these to each other. **As published, somebody who was evicted and somebody who
+//! came later together have the keys of the time between.**
 //!
-//! Source: Dondeti, Mukherjee, Samal, "DISEC: a distributed framework for scalable secure many-to-many
-//! communication", ISCC 2000; the attack is Horng's, 2002, and Ku and Chen's, 2003, whose repair
-//! `sound` follows. Class: distributed. Provenance: reconstructed: the papers could not be read; tree
-//! and associates are published, encodings, sponsors and the details of the repair are ours.
+//! Source: Dondeti, Mukherjee, Samal, "DISEC: a distributed framework for scalable secure
+//! many-to-many communication", ISCC 2000; the attack is Horng's, 2002, and Ku and Chen's, 2003,
+//! whose repair `sound` follows. Class: distributed. Provenance: reconstructed: the papers could
+//! not be read; tree and associates are published, encodings, sponsors and the details of the
+//! repair are ours.
 //!
-//! With the secret k_v of a node: b_v = g(k_v) is its blinded secret, k_v = f(b_left XOR b_right); leaf
-//! secrets are random; the group key is derived from the root's for this epoch. Those below v can be
-//! sent something under a key derived from k_v and the epoch.
+//! With the secret k_v of a node: b_v = g(k_v) is its blinded secret, k_v = f(b_left XOR b_right);
+//! leaf secrets are random; the group key is derived from the root's for this epoch. Those below v
+//! can be sent something under a key derived from k_v and the epoch.
 //!
 //! **Creation:** for every node, each member of one half is sent the half's counterpart by its
-//! associate in the other one: the i-th of a half has the i-th of the other one, and the surplus member
-//! of a larger half the first. **A change:** the sponsor, the newcomer's neighbour or the leader (the
-//! leftmost) of the half beside who leaves, draws a new leaf secret and sends each half beside its path,
-//! through its leader, the blinded secret that changed for it.
+//! associate in the other one: the i-th of a half has the i-th of the other one, and the surplus
+//! member of a larger half the first. **A change:** the sponsor, the newcomer's neighbour or the
+//! leader (the leftmost) of the half beside who leaves, draws a new leaf secret and sends each
+//! half beside its path, through its leader, the blinded secret that changed for it.
 //!
 //! | operation | unicasts | multicasts | each member: hashes |
 //! |---|---|---|---|
@@ -26,9 +27,9 @@
 //! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
 //! | catch up | 1 | 1 request | 0, answering member 1 |
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation that is the
-//! first member. Each unicast takes 1 exponentiation at both ends if the two never met. Keys held: d + 1
-//! secrets and d blinded ones at depth d, the group key, and one for each member met.
+//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation that is
+//! the first member. Each unicast takes 1 exponentiation at both ends if the two never met. Keys
+//! held: d + 1 secrets and d blinded ones at depth d, the group key, and one for each member met.
 //!
 //! ```text
 //! BLIND,   member to its associate, newcomer or leader to sponsor:  salt, {b of the own half}_pair
@@ -40,21 +41,22 @@
 //! ANSWER,  neighbour to member:       [id, ..], depths, salt, {k, .., b, ..}_pair
 //! ```
 //!
-//! **The repair.** What somebody evicted knows beside its own secrets are the blinded secrets of the
-//! halves beside its path. `published` changes the lowest of them, the sponsor's half. In `sound` the
-//! leader of each other one draws a random `w`, and the half's secret becomes f(k XOR w): the sponsor
-//! is told its blinded form first (`BLIND`), and everybody what changed for them. So nothing that an
-//! evicted member knew is a part of any later key, and it has nothing to bring to a newcomer, who
-//! knows blinded secrets of its own path's time alone. Only keys with `w` depend on more than the
-//! leaves, so members keep the secrets above them.
+//! **The repair.** What somebody evicted knows beside its own secrets are the blinded secrets of
+//! the halves beside its path. `published` changes the lowest of them, the sponsor's half. In
+//! `sound` the leader of each other one draws a random `w`, and the half's secret becomes f(k XOR
+//! w): the sponsor is told its blinded form first (`BLIND`), and everybody what changed for them.
+//! So nothing that an evicted member knew is a part of any later key, and it has nothing to bring
+//! to a newcomer, who knows blinded secrets of its own path's time alone. Only keys with `w`
+//! depend on more than the leaves, so members keep the secrets above them.
 //!
 //! Nobody is known to be trusted but who is a member. The confirmation is derived from the root's
-//! secret for group, epoch, members and tree: a wrong blinded secret gives a wrong key, and is noticed
-//! where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
+//! secret for group, epoch, members and tree: a wrong blinded secret gives a wrong key, and is
+//! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
 //!
-//! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its part;
-//! so it does to leaders. Confirmation and catching up are ours. Three must join anew: who was asleep
-//! when it had to act or hand on, a sponsor that was asleep, and who was evicted in its sleep.
+//! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its
+//! part; so it does to leaders. Confirmation and catching up are ours. Three must join anew: who
+//! was asleep when it had to act or hand on, a sponsor that was asleep, and who was evicted in its
+//! sleep.
 
 mod change;
 mod creation;
@@ -339,8 +341,8 @@ impl Party for Member {
         self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
     }
 
-    /// Permanent: the secrets on the own path, the blinded ones beside it, the group key, and those of
-    /// pairs that have met. Temporary: as many secrets anew.
+    /// Permanent: the secrets on the own path, the blinded ones beside it, the group key, and
+    /// those of pairs that have met. Temporary: as many secrets anew.
     fn footprint(&self) -> Footprint {
         let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
         Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }

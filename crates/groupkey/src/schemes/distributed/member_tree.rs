@@ -1,10 +1,10 @@
-//! A binary tree with the members at its leaves: who is where, where a new leaf goes, who leads what.
-//! It holds no keys. D-LKH and D-OFT use it.
+//! A binary tree with the members at its leaves: who is where, where a new leaf goes, who leads
+//! what. It holds no keys. D-LKH and D-OFT use it.
 //!
-//! Its nodes lie in one array, each before those below it, the left half before the right one. So the
-//! nodes below a node follow it; its leader is the leftmost leaf. A newcomer goes to the right of the
-//! shallowest leaf, of several the rightmost; when a leaf goes, its sibling takes the place of their
-//! parent. So the tree of n members that only grew is ⌈log_2 n⌉ high.
+//! Its nodes lie in one array, each before those below it, the left half before the right one. So
+//! the nodes below a node follow it; its leader is the leftmost leaf. A newcomer goes to the right
+//! of the shallowest leaf, of several the rightmost; when a leaf goes, its sibling takes the place
+//! of their parent. So the tree of n members that only grew is ⌈log_2 n⌉ high.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -127,8 +127,8 @@ impl MemberTree {
         led.find(|&node| self.leader(node) == Some(leader))
     }
 
-    /// Whether what a member sends to the half of this width that it leads is for `me`. Who is neither
-    /// here nor was sends nothing.
+    /// Whether what a member sends to the half of this width that it leads is for `me`. Who is
+    /// neither here nor was sends nothing.
     pub(crate) fn is_heard(
         &self,
         me: MemberId,

@@ -1,9 +1,9 @@
 //! Confidential channels between two members: what schemes presuppose that send keys from hand to
 //! hand. Made of the members' long-term keys, when two first meet.
 //!
-//! A message carries 16 random bytes, and its keys are wrapped under a key derived from the pair's and
-//! from these, from the epoch, and from who sends: the pair's key is the same for ever, and wraps
-//! nothing by itself.
+//! A message carries 16 random bytes, and its keys are wrapped under a key derived from the pair's
+//! and from these, from the epoch, and from who sends: the pair's key is the same for ever, and
+//! wraps nothing by itself.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -260,7 +260,8 @@ impl Keys {
     }
 }
 
-/// Encrypts the leader's nonce to everybody else; in the sound profile for a session, and confirmed.
+/// Encrypts the leader's nonce to everybody else; in the sound profile for a session, and
+/// confirmed.
 fn send_secret(
     cx: &mut Context<'_>,
     epoch: Epoch,

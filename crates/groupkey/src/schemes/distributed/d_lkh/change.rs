@@ -1,5 +1,5 @@
-//! A change of the tree: the sponsor draws the keys above the place of the change and sends them to
-//! the halves beside its path, each through its leader.
+//! A change of the tree: the sponsor draws the keys above the place of the change and sends them
+//! to the halves beside its path, each through its leader.
 
 use alloc::vec::Vec;
 

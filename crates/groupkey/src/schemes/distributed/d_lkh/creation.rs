@@ -1,8 +1,8 @@
 //! The making of a tree, node by node from below.
 //!
-//! Each leader draws at once the keys of all nodes whose left half it leads. The key of the next node
-//! comes from the leader of the other half, those above it from leaders of the own one, perhaps in
-//! another order: what cannot be opened yet waits.
+//! Each leader draws at once the keys of all nodes whose left half it leads. The key of the next
+//! node comes from the leader of the other half, those above it from leaders of the own one,
+//! perhaps in another order: what cannot be opened yet waits.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -110,7 +110,8 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the key of the node above the half that this member leads, from the other half's leader.
+    /// Takes the key of the node above the half that this member leads, from the other half's
+    /// leader.
     pub(super) fn receive_offer(
         &mut self,
         cx: &mut Context<'_>,

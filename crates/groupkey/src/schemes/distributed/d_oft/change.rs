@@ -1,6 +1,6 @@
-//! A change of the tree: the sponsor renews its leaf and tells the halves beside its path what changed
-//! for them, each through its leader. After an eviction, in the sound profile, the other halves that
-//! the leaver knew of are renewed first.
+//! A change of the tree: the sponsor renews its leaf and tells the halves beside its path what
+//! changed for them, each through its leader. After an eviction, in the sound profile, the other
+//! halves that the leaver knew of are renewed first.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -81,8 +81,8 @@ impl Change {
         secrets
     }
 
-    /// The secrets after the change: with the addition to the own half, the new blinded secret beside
-    /// it, and those of the renewed halves above.
+    /// The secrets after the change: with the addition to the own half, the new blinded secret
+    /// beside it, and those of the renewed halves above.
     fn apply(
         &self,
         cx: &mut Context<'_>,
@@ -142,8 +142,8 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the command `Remove`: the leader of the half beside the old leaf acts; in the sound profile
-    /// the leaders of the other halves that the leaver knew of renew them first.
+    /// Takes the command `Remove`: the leader of the half beside the old leaf acts; in the sound
+    /// profile the leaders of the other halves that the leaver knew of renew them first.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.removal(member)?;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
@@ -389,8 +389,8 @@ impl Member {
         Ok(())
     }
 
-    /// A newcomer learns from its neighbour who is there and what is beside its path, and tells it the
-    /// blinded secret of its own leaf.
+    /// A newcomer learns from its neighbour who is there and what is beside its path, and tells it
+    /// the blinded secret of its own leaf.
     pub(super) fn receive_welcome(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! The making of a tree: level by level, everybody is sent the blinded secret of the other half by its
-//! associate there. What comes for a higher level waits.
+//! The making of a tree: level by level, everybody is sent the blinded secret of the other half by
+//! its associate there. What comes for a higher level waits.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -110,8 +110,8 @@ impl Member {
     }
 }
 
-/// Sends the blinded secret of the own half to those in the other one whose associate this member is.
-/// Returns it.
+/// Sends the blinded secret of the own half to those in the other one whose associate this member
+/// is. Returns it.
 fn tell(
     cx: &mut Context<'_>,
     epoch: Epoch,

@@ -47,8 +47,8 @@ impl Secrets {
         self.own[level] = secret;
     }
 
-    /// Computes everything above a level anew. Returns the blinded secrets from this level to below
-    /// the root.
+    /// Computes everything above a level anew. Returns the blinded secrets from this level to
+    /// below the root.
     pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> Vec<Key> {
         let beside = self.beside.split_off(level);
         self.own.truncate(level + 1);
@@ -73,8 +73,8 @@ impl Secrets {
         self.beside.remove(level);
     }
 
-    /// The secrets and blinded secrets of a member beside the half that this one leads, on a path of
-    /// this length; the own secret of that member is not among them.
+    /// The secrets and blinded secrets of a member beside the half that this one leads, on a path
+    /// of this length; the own secret of that member is not among them.
     pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> Vec<Key> {
         let level = self.height() - height;
         let mut keys = self.own[level + 1..].to_vec();

@@ -1,5 +1,5 @@
-//! Somebody who was evicted and somebody who came later, together, have a key of the time between: as
-//! published. After the repair they do not, whoever they are.
+//! Somebody who was evicted and somebody who came later, together, have a key of the time between:
+//! as published. After the repair they do not, whoever they are.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -100,8 +100,8 @@ impl Table {
         }
     }
 
-    /// The keys of epochs in which neither of two was there and that they have together: all that two
-    /// halves' blinded secrets and what both know otherwise can make.
+    /// The keys of epochs in which neither of two was there and that they have together: all that
+    /// two halves' blinded secrets and what both know otherwise can make.
     fn stolen(&mut self, one: &[Key], other: &[Key], absent: [u32; 2]) -> Vec<usize> {
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let me = PartyId::Member(MemberId(0));
@@ -130,8 +130,8 @@ impl Table {
     }
 }
 
-/// Member 7 is evicted in epoch 2, 20 comes to its half in epoch 3, 0 leaves the other half in epoch 4,
-/// and 21 comes there in epoch 5.
+/// Member 7 is evicted in epoch 2, 20 comes to its half in epoch 3, 0 leaves the other half in
+/// epoch 4, and 21 comes there in epoch 5.
 fn history(profile: Profile, seed: u8) -> Table {
     let mut table = Table::new(profile, 8, seed);
     table.remove(7);
