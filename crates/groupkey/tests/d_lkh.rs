@@ -46,8 +46,7 @@ fn changes_cost_what_the_header_says() {
             let mut rig = rig(profile, Suite::Standard);
             rig.create(n).unwrap();
             let mut tree = Tree::balanced(&(0..n).collect::<Vec<_>>());
-            let mut next = n;
-            for round in 0..6 {
+            for (round, next) in (n..n + 6).enumerate() {
                 let halves = tree.insert(next);
                 let report = rig.add(next).unwrap();
                 rig.agreed_key().unwrap();
@@ -56,7 +55,6 @@ fn changes_cost_what_the_header_says() {
                 assert_eq!(messages(&report), (h, wide, sound(profile)), "{n} members, add {next}");
                 let most = most_wrapped(&report);
                 assert!(most <= h * (h + 1) / 2, "{most} wrapped, depth {h}");
-                next += 1;
 
                 let members: Vec<_> = rig.members().collect();
                 let leaver = members[(round * 7 + n as usize / 2) % members.len()];
@@ -340,7 +338,7 @@ const CONFIRM: u8 = 3;
 /// A tree of its own, for the header's formulas.
 enum Tree {
     Leaf(u32),
-    Node(Box<Tree>, Box<Tree>),
+    Node(Box<Self>, Box<Self>),
 }
 
 impl Tree {

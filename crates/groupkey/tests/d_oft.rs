@@ -39,8 +39,7 @@ fn changes_cost_what_the_header_says() {
             let mut rig = rig(profile, Suite::Standard);
             rig.create(n).unwrap();
             let mut tree: Vec<(u32, Vec<bool>)> = balanced(&(0..n).collect::<Vec<_>>(), &[]);
-            let mut next = n;
-            for round in 0..6 {
+            for (round, next) in (n..n + 6).enumerate() {
                 // The shallowest leaf, of several the rightmost.
                 let (_, place) = tree
                     .iter()
@@ -62,7 +61,6 @@ fn changes_cost_what_the_header_says() {
                     let more = u64::from(*id == sponsor);
                     assert_eq!(hashes(&report, *id), 2 * levels + more, "{id}, add {next}");
                 }
-                next += 1;
 
                 let members: Vec<_> = rig.members().collect();
                 let leaver = members[(round * 7 + n as usize / 2) % members.len()];
