@@ -127,6 +127,8 @@ impl Party for Member {
                 | Command::Batch { .. }
                 | Command::CatchUp
                 | Command::Grant { .. }
+                | Command::Merge { .. }
+                | Command::Partition(_)
                 | Command::Rekey
                 | Command::Remove(_)
                 | Command::Send,

@@ -327,7 +327,12 @@ impl Party for Member {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
             Input::Command(
-                Command::Batch { .. } | Command::Grant { .. } | Command::Rekey | Command::Send,
+                Command::Batch { .. }
+                | Command::Grant { .. }
+                | Command::Merge { .. }
+                | Command::Partition(_)
+                | Command::Rekey
+                | Command::Send,
             ) => Err(Unsupported::Operation.into()),
             Input::Command(Command::CatchUp) => self.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
