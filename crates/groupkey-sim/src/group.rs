@@ -439,6 +439,7 @@ impl GroupSimulation {
         let setting = Setting { group: GroupId(1), suite: self.settings.suite };
         let mut meter = Meter::new();
         self.outbox.clear();
+        let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
         let mut cx = Context::new(
             setting,
             seat.id,
@@ -447,7 +448,8 @@ impl GroupSimulation {
             self.network.now().as_nanos(),
             &mut self.outbox,
             &mut meter,
-        );
+        )
+        .with_peer_keys(&peer_keys);
         let result = match given {
             Given::Bytes(channel, bytes, Check::Counted) => {
                 cx.deliver_unchanged(&mut *seat.party, channel, bytes)

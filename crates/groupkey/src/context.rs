@@ -3,6 +3,7 @@
 mod integer;
 mod messages;
 mod pairing;
+mod peers;
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -22,6 +23,8 @@ use crate::protection::Protection;
 use crate::secret::Key;
 use crate::wire::{Header, Message, Writer, head_length, parse_header};
 
+pub use self::peers::PeerKeys;
+
 /// What all parties of a group have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
@@ -36,6 +39,7 @@ pub struct Context<'a> {
     setting: Setting,
     me: PartyId,
     protection: Protection<'a>,
+    peer_keys: Option<&'a dyn PeerKeys>,
     rng: &'a mut dyn CryptoRng,
     now: u64,
     outbox: &'a mut Outbox,
@@ -53,7 +57,14 @@ impl<'a> Context<'a> {
         outbox: &'a mut Outbox,
         probe: &'a mut dyn Probe,
     ) -> Self {
-        Self { setting, me, protection, rng, now, outbox, probe }
+        Self { setting, me, protection, peer_keys: None, rng, now, outbox, probe }
+    }
+
+    /// The same with long-term keys for key agreement, which some distributed schemes need.
+    #[must_use]
+    pub const fn with_peer_keys(mut self, keys: &'a dyn PeerKeys) -> Self {
+        self.peer_keys = Some(keys);
+        self
     }
 
     /// Gives a party a command. On an error the party and the outbox are as before.

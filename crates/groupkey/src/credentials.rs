@@ -1,26 +1,42 @@
-//! The keys with which a whole deployment protects its messages, made from one seed: for the test
-//! rig, the simulator and benchmarks, where all parties live in one process.
+//! The keys with which a whole deployment protects its messages, and its members' long-term keys for
+//! key agreement, made from one seed: for the test rig, the simulator and benchmarks, where all
+//! parties live in one process.
 
+use core::cell::RefCell;
 use core::fmt;
 
 use hashbrown::HashMap;
 
+use crate::context::PeerKeys;
+use crate::crypto::Suite;
+use crate::crypto::group::{Element, Exponent};
 use crate::identity::PartyId;
 use crate::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
 
-/// The MAC key or the identities of a deployment.
+/// The MAC key or the identities of a deployment, and the long-term keys.
 pub struct Credentials {
     guard: Guard,
     seed: u64,
     mac: MacKey,
     identities: Identities,
+    /// Made when they are first asked for, so that only schemes which use them pay.
+    public_elements: RefCell<HashMap<(PartyId, Suite), Element>>,
+}
+
+/// The long-term keys as one party knows them: its own secret, and everybody's public elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Acquaintances<'c> {
+    credentials: &'c Credentials,
+    party: PartyId,
+    suite: Suite,
 }
 
 impl Credentials {
     /// Credentials for a way of protection. Parties get theirs through [`Self::issue`].
     pub fn new(guard: Guard, seed: u64) -> Self {
         let mac = MacKey::from_bytes(secret(seed, u64::MAX));
-        Self { guard, seed, mac, identities: Identities(HashMap::new()) }
+        let identities = Identities(HashMap::new());
+        Self { guard, seed, mac, identities, public_elements: RefCell::default() }
     }
 
     /// Gives a party an identity, if signatures are used and it has none.
@@ -29,12 +45,7 @@ impl Credentials {
             return;
         }
         self.identities.0.entry(party).or_insert_with(|| {
-            let number = match party {
-                PartyId::Controller => 0,
-                PartyId::Member(member) => u64::from(member.0) + 1,
-                PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
-            };
-            let identity = Identity::from_secret(&secret(self.seed, number));
+            let identity = Identity::from_secret(&secret(self.seed, number(party)));
             let public = identity.public();
             (identity, public)
         });
@@ -55,6 +66,32 @@ impl Credentials {
             },
         }
     }
+
+    /// The long-term keys that a party has and knows, in a suite's group. Parties need not be issued
+    /// them: the directory has everybody.
+    pub const fn peer_keys(&self, party: PartyId, suite: Suite) -> Acquaintances<'_> {
+        Acquaintances { credentials: self, party, suite }
+    }
+
+    fn exponent(&self, party: PartyId, suite: Suite) -> Exponent {
+        // Other secrets than those of identities, which have smaller numbers.
+        Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + number(party)))
+    }
+}
+
+impl PeerKeys for Acquaintances<'_> {
+    fn secret(&self) -> Exponent {
+        self.credentials.exponent(self.party, self.suite)
+    }
+
+    fn public(&self, party: PartyId) -> Option<Element> {
+        let Self { credentials, suite, .. } = *self;
+        let mut known = credentials.public_elements.borrow_mut();
+        let element = known
+            .entry((party, suite))
+            .or_insert_with(|| credentials.exponent(party, suite).public());
+        Some(element.clone())
+    }
 }
 
 impl fmt::Debug for Credentials {
@@ -68,6 +105,14 @@ struct Identities(HashMap<PartyId, (Identity, PublicIdentity)>);
 impl Directory for Identities {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
         self.0.get(&party).map(|(_, public)| *public)
+    }
+}
+
+fn number(party: PartyId) -> u64 {
+    match party {
+        PartyId::Controller => 0,
+        PartyId::Member(member) => u64::from(member.0) + 1,
+        PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::identity::{Epoch, MemberId};
+use crate::identity::{Epoch, MemberId, PartyId};
 
 /// Why a step was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,9 @@ pub enum Misuse {
     EmptyBatch,
     /// The member is to be evicted twice at once.
     NamedTwice(MemberId),
+    /// The scheme needs long-term keys
+    /// ([`Context::with_peer_keys`](crate::Context::with_peer_keys)), and was given none.
+    NoPeerKeys,
     /// The group has not been created.
     NotCreated,
     /// Too many messages under one key: change it first.
@@ -98,6 +101,8 @@ pub enum Misuse {
     SessionOver,
     /// A group needs at least two members.
     TooFewMembers,
+    /// The directory of long-term keys does not have this party's.
+    UnknownPeer(PartyId),
     /// This party does not take this command.
     WrongRole,
 }
@@ -188,6 +193,7 @@ impl fmt::Display for Misuse {
             Self::NoIdentity => {
                 write!(f, "there are no identities: signatures do not protect this group")
             }
+            Self::NoPeerKeys => write!(f, "the scheme needs the members' long-term keys"),
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),
@@ -199,6 +205,7 @@ impl fmt::Display for Misuse {
                 write!(f, "the time for which keys were planned is over: make a new group")
             }
             Self::TooFewMembers => write!(f, "a group needs at least two members"),
+            Self::UnknownPeer(party) => write!(f, "there is no long-term key of {party}"),
             Self::WrongRole => write!(f, "this party does not take this command"),
         }
     }

@@ -567,8 +567,10 @@ impl Rig {
         let setting = Setting { group: GROUP, suite: self.settings.suite };
         let mut outbox = Outbox::new();
         let mut meter = Meter::new();
-        let mut cx =
-            Context::new(setting, me, protection, &mut self.rng, self.now, &mut outbox, &mut meter);
+        let peer_keys = self.credentials.peer_keys(me, self.settings.suite);
+        let (rng, now) = (&mut self.rng, self.now);
+        let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
+            .with_peer_keys(&peer_keys);
         let result = match given {
             Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),

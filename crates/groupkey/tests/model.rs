@@ -433,13 +433,15 @@ impl History {
 
     /// Without a controller, a member sleeps through one operation only: who is asleep when it is
     /// its turn to act would hold up the group, which is another test's matter. A join of GDH.3
-    /// needs every member, one of TGDH may need any.
+    /// needs every member, one of TGDH, D-LKH or D-OFT may need any.
     fn sleep(&mut self, place: u16) -> Result<(), String> {
         if self.scheme.recovery == Recovery::Rejoin {
             return Ok(());
         }
         if self.scheme.class == Class::Distributed {
-            if ["gdh3", "tgdh"].contains(&self.scheme.id) || self.members.len() < 3 {
+            if ["d-lkh", "d-oft", "gdh3", "tgdh"].contains(&self.scheme.id)
+                || self.members.len() < 3
+            {
                 return Ok(());
             }
             // The one who acts is the oldest member or the newest.

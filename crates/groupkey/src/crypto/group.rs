@@ -17,6 +17,7 @@
 
 mod modp;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -28,7 +29,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
 use self::modp::{Limbs, Subgroup};
-use super::Suite;
+use super::{Suite, derive};
 
 /// A group of prime order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +126,25 @@ impl Group {
 }
 
 impl Exponent {
+    /// The exponent that belongs to a secret of 32 random bytes: a long-term key for key agreement.
+    pub fn from_secret(suite: Suite, secret: &[u8; 32]) -> Self {
+        for number in 0_u8.. {
+            let mut wide = vec![0; suite.group().wide_bytes()];
+            derive::wide(suite, secret, "groupkey long-term key", &[number], &mut wide);
+            let exponent = Self::from_wide(suite, &wide);
+            wide.zeroize();
+            if let Some(exponent) = exponent {
+                return exponent;
+            }
+        }
+        unreachable!("one secret in 2^160 gives no exponent at the first try");
+    }
+
+    /// The part of a long-term key that others may know.
+    pub fn public(&self) -> Element {
+        Element::generator_power(self)
+    }
+
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
         Self(match suite.group().arithmetic() {
             Arithmetic::Modp(group) => ExponentKind::Modp(group, group.random_exponent(rng)),
@@ -187,6 +207,18 @@ impl Exponent {
 }
 
 impl Element {
+    /// Reads another party's public element; `None` unless it is canonical and of prime order.
+    pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Option<Self> {
+        Self::decode(suite, bytes, Check::Subgroup)
+    }
+
+    /// The encoding of [`Self::length`] bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.stored_bytes());
+        self.encode(&mut bytes);
+        bytes
+    }
+
     pub(crate) fn generator_power(exponent: &Exponent) -> Self {
         Self(match &exponent.0 {
             ExponentKind::Ristretto(scalar) => {

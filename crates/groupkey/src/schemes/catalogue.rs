@@ -10,7 +10,7 @@ use crate::party::{Operation, Party};
 use crate::schemes::centralized::{
     boneh, cfkm, gkmp, lkh, lkh_plus, nishat, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
-use crate::schemes::distributed::{bd, ckd, gdh1, gdh2, gdh3, skinny, tgdh};
+use crate::schemes::distributed::{bd, cka, ckd, d_lkh, d_oft, gdh1, gdh2, gdh3, skinny, tgdh};
 use crate::schemes::hybrid::{
     alohali_r, dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh,
 };
@@ -50,7 +50,10 @@ pub static SCHEMES: &[Scheme] = &[
     tgdh::SCHEME,
     skinny::SCHEME,
     bd::SCHEME,
+    cka::SCHEME,
     ckd::SCHEME,
+    d_lkh::SCHEME,
+    d_oft::SCHEME,
 ];
 
 /// The scheme with this id.

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use groupkey::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
-use groupkey::protection::Protection;
+use groupkey::credentials::Credentials;
+use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
     Party, PartyId, Recipient, Setting, SubsetId, Suite,
@@ -129,8 +130,12 @@ impl Transcript {
         rng.set_stream(wire_number(id) as u64);
         let mut outbox = Outbox::new();
         let mut probe = ();
-        let mut cx =
-            Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut probe);
+        // Always the same: a transcript may be shared by threads, and credentials may not.
+        let credentials = Credentials::new(Guard::None, 1);
+        let peer_keys = credentials.peer_keys(id, self.suite);
+        let none = Protection::None;
+        let mut cx = Context::new(setting, id, none, &mut rng, 0, &mut outbox, &mut probe)
+            .with_peer_keys(&peer_keys);
         let result = match given {
             Given::Batch(joining, leaving) => {
                 cx.command(party, Command::Batch { joining, leaving })

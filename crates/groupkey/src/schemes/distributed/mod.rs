@@ -1,11 +1,16 @@
 //! Contributory schemes: the members make the key among themselves.
 
 pub mod bd;
+pub mod cka;
 pub mod ckd;
+pub mod d_lkh;
+pub mod d_oft;
 pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
+pub(crate) mod member_tree;
+pub(crate) mod pairs;
 pub mod skinny;
 pub mod tgdh;

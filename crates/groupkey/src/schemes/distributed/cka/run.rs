@@ -1,0 +1,308 @@
+//! One member's part in a creation: what it has from the others, and what it does with it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::crypto::group::{Check, Element};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// A member's part in a creation that is under way. Lists are by place.
+///
+/// The leader's message may come before somebody's nonce, and a confirmation before the leader's
+/// message: they wait in their slots.
+#[derive(Debug)]
+pub(super) struct Run {
+    sound: bool,
+    me: usize,
+    secret: Secret,
+    /// Of all but the leader.
+    nonces: Vec<Option<Key>>,
+    /// Of all, the own one included; none in the published profile.
+    confirmations: Vec<Option<Key>>,
+    keys: Option<Keys>,
+}
+
+const NONCE: u8 = 0;
+const SECRET: u8 = 1;
+const CONFIRM: u8 = 2;
+
+/// The leader's nonce.
+#[derive(Debug)]
+enum Secret {
+    Awaited,
+    /// As it came, with the session that it is said to be for.
+    Encrypted(Option<Key>, Vec<u8>),
+    /// At the leader.
+    Own(Key),
+}
+
+/// What comes from the leader's nonce.
+#[derive(Debug)]
+struct Keys {
+    group: Key,
+    confirmation: Key,
+}
+
+impl Run {
+    /// Draws the own nonce and sends the first message.
+    pub(super) fn begin(
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        sound: bool,
+        me: usize,
+        roster: &Roster,
+    ) -> Result<Self, Error> {
+        let nonce = cx.random_key();
+        let mut run = Self {
+            sound,
+            me,
+            secret: Secret::Awaited,
+            nonces: vec![None; roster.len() - 1],
+            confirmations: vec![None; if sound { roster.len() } else { 0 }],
+            keys: None,
+        };
+        match me.checked_sub(1) {
+            Some(place) => {
+                send_key(cx, epoch, NONCE, &nonce);
+                run.nonces[place] = Some(nonce);
+            }
+            None => {
+                if !sound {
+                    send_secret(cx, epoch, roster, &nonce, None)?;
+                }
+                run.secret = Secret::Own(nonce);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Puts what another member sent into its slot. On an error nothing has changed.
+    pub(super) fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        sender: MemberId,
+        place: usize,
+    ) -> Result<(), Error> {
+        if place == self.me {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let body = message.body();
+        match (message.header().kind, place.checked_sub(1)) {
+            (NONCE, Some(other)) => {
+                let nonce = only_key(body)?;
+                *vacant(&mut self.nonces, other)? = Some(nonce);
+                Ok(())
+            }
+            (SECRET, None) => self.take_secret(cx, body),
+            (CONFIRM, Some(other)) => self.take_confirmation(cx, sender, other, body),
+            (NONCE | SECRET | CONFIRM, _) => Err(Misbehaviour::UnexpectedSender.into()),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    /// Empties the slot that a message filled.
+    pub(super) fn forget(&mut self, kind: u8, place: usize) {
+        // After a confirmation nothing can fail.
+        match (kind, place.checked_sub(1)) {
+            (NONCE, Some(other)) => self.nonces[other] = None,
+            (SECRET, None) => {
+                self.secret = Secret::Awaited;
+                self.confirmations.iter_mut().take(1).for_each(|slot| *slot = None);
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the key once everything for it is there. On an error nothing has changed.
+    pub(super) fn proceed(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: &Roster,
+        check: Check,
+    ) -> Result<(), Error> {
+        if self.keys.is_some() || self.nonces.iter().any(Option::is_none) {
+            return Ok(());
+        }
+        if matches!(self.secret, Secret::Awaited) {
+            return Ok(());
+        }
+        let session = self.sound.then(|| self.make_session(cx, epoch, roster));
+        let keys = match &self.secret {
+            Secret::Encrypted(claimed, _) if *claimed != session => {
+                return Err(Misbehaviour::Replayed.into());
+            }
+            Secret::Awaited => return Ok(()),
+            Secret::Encrypted(_, encrypted) => {
+                let info = session.as_ref().map_or(&[][..], |session| session.as_bytes());
+                let secret = cx.decrypt_key(epoch, info, encrypted, check)?;
+                self.make_keys(cx, &secret, epoch, roster)
+            }
+            Secret::Own(secret) => self.make_keys(cx, secret, epoch, roster),
+        };
+        if let Some(session) = &session {
+            for (member, confirmation) in roster.iter().zip(&self.confirmations) {
+                confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
+            }
+            let own = keys.confirmation_of(cx, roster.at(self.me));
+            match &self.secret {
+                Secret::Own(secret) => {
+                    send_secret(cx, epoch, roster, secret, Some((session, &own)))?;
+                }
+                _ => send_key(cx, epoch, CONFIRM, &own),
+            }
+            self.confirmations[self.me] = Some(own);
+        }
+        self.keys = Some(keys);
+        Ok(())
+    }
+
+    /// The group key, once everybody has confirmed it.
+    pub(super) fn confirmed_key(&self) -> Option<&Key> {
+        let confirmed = self.confirmations.iter().all(Option::is_some);
+        self.keys.as_ref().filter(|_| confirmed).map(|keys| &keys.group)
+    }
+
+    /// All nonces; session and confirmations, and the key for them; two elements of an encryption.
+    pub(super) fn most_held(&self, cx: &Context<'_>) -> usize {
+        let confirming = if self.sound { self.confirmations.len() + 2 } else { 0 };
+        let keys = self.nonces.len() + 1 + confirming;
+        keys * Key::BYTES + 2 * Element::length(cx.suite())
+    }
+
+    fn take_secret(&mut self, cx: &Context<'_>, mut body: Reader<'_>) -> Result<(), Error> {
+        let (Secret::Awaited, Some(place)) = (&self.secret, self.me.checked_sub(1)) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let session = if self.sound { Some(read_key(&mut body)?) } else { None };
+        let encrypted = body.bytes()?;
+        let confirmation = if self.sound { Some(read_key(&mut body)?) } else { None };
+        body.finish()?;
+        let length = cx.encrypted_length();
+        if encrypted.len() != self.nonces.len() * length {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        self.secret = Secret::Encrypted(session, encrypted[place * length..][..length].to_vec());
+        if let Some(slot) = self.confirmations.first_mut() {
+            *slot = confirmation;
+        }
+        Ok(())
+    }
+
+    fn take_confirmation(
+        &mut self,
+        cx: &mut Context<'_>,
+        sender: MemberId,
+        other: usize,
+        body: Reader<'_>,
+    ) -> Result<(), Error> {
+        let confirmation = only_key(body)?;
+        // Nobody can confirm what the leader has not sent.
+        let early = self.nonces[other].is_none() || (self.me == 0 && self.keys.is_none());
+        let slot = vacant(&mut self.confirmations, other + 1)?;
+        if early {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if let Some(keys) = &self.keys {
+            keys.verify(cx, sender, &confirmation)?;
+        }
+        *slot = Some(confirmation);
+        Ok(())
+    }
+
+    /// The first nonce takes the place of a key, but nothing here is secret.
+    fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
+        let mut context = circumstances(cx, epoch, roster);
+        let nonces = || self.nonces.iter().flatten();
+        nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+        let first = nonces().next().cloned().unwrap_or_default();
+        cx.derive(&first, "groupkey cka session", &context)
+    }
+
+    fn make_keys(&self, cx: &mut Context<'_>, secret: &Key, epoch: Epoch, roster: &Roster) -> Keys {
+        let mut context = if self.sound { circumstances(cx, epoch, roster) } else { Vec::new() };
+        for nonce in self.nonces.iter().flatten() {
+            context.extend_from_slice(cx.hash(nonce, "groupkey cka nonce").as_bytes());
+        }
+        let group = cx.derive(secret, "groupkey cka", &context);
+        let confirmation = match self.sound {
+            true => cx.derive(secret, "groupkey cka confirmation", &context),
+            false => Key::default(),
+        };
+        Keys { group, confirmation }
+    }
+}
+
+impl Keys {
+    fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+        cx.derive(&self.confirmation, "groupkey cka confirms", &member.0.to_be_bytes())
+    }
+
+    fn verify(
+        &self,
+        cx: &mut Context<'_>,
+        member: MemberId,
+        confirmation: &Key,
+    ) -> Result<(), Error> {
+        if self.confirmation_of(cx, member) == *confirmation {
+            Ok(())
+        } else {
+            Err(Misbehaviour::Forged.into())
+        }
+    }
+}
+
+/// Encrypts the leader's nonce to everybody else; in the sound profile for a session, and
+/// confirmed.
+fn send_secret(
+    cx: &mut Context<'_>,
+    epoch: Epoch,
+    roster: &Roster,
+    secret: &Key,
+    sound: Option<(&Key, &Key)>,
+) -> Result<(), Error> {
+    let info = sound.map_or(&[][..], |(session, _)| session.as_bytes());
+    let mut encrypted = Vec::with_capacity((roster.len() - 1) * cx.encrypted_length());
+    for member in roster.iter().skip(1) {
+        cx.encrypt_key(member.into(), epoch, info, secret, &mut encrypted)?;
+    }
+    let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, SECRET);
+    if let Some((session, _)) = sound {
+        draft.bytes(session.as_bytes());
+    }
+    draft.bytes(&encrypted);
+    if let Some((_, confirmation)) = sound {
+        draft.bytes(confirmation.as_bytes());
+    }
+    draft.send();
+    Ok(())
+}
+
+fn send_key(cx: &mut Context<'_>, epoch: Epoch, kind: u8, key: &Key) {
+    cx.draft(Recipient::Group, epoch, Operation::Create, kind).bytes(key.as_bytes()).send();
+}
+
+fn read_key(body: &mut Reader<'_>) -> Result<Key, Error> {
+    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    Ok(Key::from_bytes(bytes))
+}
+
+fn only_key(mut body: Reader<'_>) -> Result<Key, Error> {
+    let key = read_key(&mut body)?;
+    body.finish()?;
+    Ok(key)
+}
+
+/// The slot of a place; refuses what came before, or has no place in the run.
+fn vacant<T>(slots: &mut [Option<T>], place: usize) -> Result<&mut Option<T>, Error> {
+    let slot = slots.get_mut(place).filter(|slot| slot.is_none());
+    slot.ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+}

@@ -1,0 +1,376 @@
+//! D-OFT (DISEC): the one-way function tree without a key server. Each member holds the secret of
+//! its own leaf and, for each node above it, the blinded secret of the half that it is not in;
+//! members send these to each other. **As published, somebody who was evicted and somebody who
+//! came later together have the keys of the time between.**
+//!
+//! Source: Dondeti, Mukherjee, Samal, "DISEC: a distributed framework for scalable secure
+//! many-to-many communication", ISCC 2000; the attack is Horng's, 2002, and Ku and Chen's, 2003,
+//! whose repair `sound` follows. Class: distributed. Provenance: reconstructed: the papers could
+//! not be read; tree and associates are published, encodings, sponsors and the details of the
+//! repair are ours.
+//!
+//! With the secret k_v of a node: b_v = g(k_v) is its blinded secret, k_v = f(b_left XOR b_right);
+//! leaf secrets are random; the group key is derived from the root's for this epoch. Those below v
+//! can be sent something under a key derived from k_v and the epoch.
+//!
+//! **Creation:** for every node, each member of one half is sent the half's counterpart by its
+//! associate in the other one: the i-th of a half has the i-th of the other one, and the surplus
+//! member of a larger half the first. **A change:** the sponsor, the newcomer's neighbour or the
+//! leader (the leftmost) of the half beside who leaves, draws a new leaf secret and sends each
+//! half beside its path, through its leader, the blinded secret that changed for it.
+//!
+//! | operation | unicasts | multicasts | each member: hashes |
+//! |---|---|---|---|
+//! | create, n members | the sum of all depths, n log_2 n in a complete tree | 0 | 2 a level |
+//! | add, newcomer at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one; sponsor 1 more |
+//! | remove, published, sponsor at depth d | d | the same | 2 a level from the changed one |
+//! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
+//! | catch up | 1 | 1 request | 0, answering member 1 |
+//!
+//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation that is
+//! the first member. Each unicast takes 1 exponentiation at both ends if the two never met. Keys
+//! held: d + 1 secrets and d blinded ones at depth d, the group key, and one for each member met.
+//!
+//! ```text
+//! BLIND,   member to its associate, newcomer or leader to sponsor:  salt, {b of the own half}_pair
+//! KEYS,    sponsor to a leader:       salt, {b, b, ..}_pair
+//! SPREAD,  leader to all:             width of its half, {[w,] b, b, ..}_half
+//! WELCOME, sponsor to newcomer:       [id, ..], depths, salt, {b, b, ..}_pair
+//! CONFIRM, sponsor to all, sound:     confirmation, 16 bytes
+//! REQUEST, member to all
+//! ANSWER,  neighbour to member:       [id, ..], depths, salt, {k, .., b, ..}_pair
+//! ```
+//!
+//! **The repair.** What somebody evicted knows beside its own secrets are the blinded secrets of
+//! the halves beside its path. `published` changes the lowest of them, the sponsor's half. In
+//! `sound` the leader of each other one draws a random `w`, and the half's secret becomes f(k XOR
+//! w): the sponsor is told its blinded form first (`BLIND`), and everybody what changed for them.
+//! So nothing that an evicted member knew is a part of any later key, and it has nothing to bring
+//! to a newcomer, who knows blinded secrets of its own path's time alone. Only keys with `w`
+//! depend on more than the leaves, so members keep the secrets above them.
+//!
+//! Nobody is known to be trusted but who is a member. The confirmation is derived from the root's
+//! secret for group, epoch, members and tree: a wrong blinded secret gives a wrong key, and is
+//! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
+//!
+//! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its
+//! part; so it does to leaders. Confirmation and catching up are ours. Three must join anew: who
+//! was asleep when it had to act or hand on, a sponsor that was asleep, and who was evicted in its
+//! sleep.
+
+mod change;
+mod creation;
+mod secrets;
+
+use alloc::boxed::Box;
+
+use self::change::{Change, Lead};
+use self::creation::Creation;
+use self::secrets::Secrets;
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, View, require_sender};
+use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::pairs::{self, Pairs};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
+    ..gdh::entry(
+        "d-oft",
+        "D-OFT, a one-way function tree without a key server",
+        Provenance::Reconstructed,
+        "Dondeti, Mukherjee and Samal 2000; Ku and Chen 2003",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    view: View,
+    sound: bool,
+    pairs: Pairs,
+    share: Option<Share>,
+    run: Run,
+    asked: bool,
+    temporary: usize,
+}
+
+const BLIND: u8 = 0;
+const KEYS: u8 = 1;
+const SPREAD: u8 = 2;
+const WELCOME: u8 = 3;
+const CONFIRM: u8 = 4;
+const REQUEST: u8 = 5;
+const ANSWER: u8 = 6;
+
+/// What lasts between operations.
+#[derive(Debug)]
+struct Share {
+    tree: MemberTree,
+    secrets: Secrets,
+    group_key: Key,
+}
+
+/// What is under way.
+#[derive(Debug)]
+enum Run {
+    /// Others change the tree.
+    Change(Change),
+    Creation(Creation),
+    /// This member does, and waits for what it needs to.
+    Lead(Lead),
+    None,
+}
+
+/// What must still come before the group key is taken: the secrets, the sponsor's confirmation, or
+/// both.
+#[derive(Debug)]
+struct Outcome {
+    tree: MemberTree,
+    sponsor: MemberId,
+    secrets: Option<Secrets>,
+    confirmation: Option<Key>,
+}
+
+impl Member {
+    /// A member that is in no group yet.
+    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            view: View::new(me),
+            sound: configuration.profile() == Profile::Sound,
+            pairs: Pairs::new("groupkey d-oft pair"),
+            share: None,
+            run: Run::None,
+            asked: false,
+            temporary: 0,
+        }
+    }
+
+    fn take(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        match (message.header().operation, message.header().kind) {
+            (Operation::Create, BLIND) => self.receive_counterpart(cx, message),
+            (Operation::Add | Operation::Remove, BLIND) => self.receive_blinded(cx, message),
+            (Operation::Add | Operation::Remove, KEYS) => self.receive_keys(cx, message),
+            (Operation::Add | Operation::Remove, SPREAD) => self.receive_spread(cx, message),
+            (Operation::Add, WELCOME) => self.receive_welcome(cx, message),
+            (Operation::Create | Operation::Add | Operation::Remove, CONFIRM) => {
+                self.receive_confirmation(cx, message)
+            }
+            (Operation::CatchUp, REQUEST) => self.answer(cx, message),
+            (Operation::CatchUp, ANSWER) => self.catch_up(cx, message),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    fn receive_confirmation(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        self.view.expect(message)?;
+        let sound = self.sound;
+        let outcome = self.run.outcome().filter(|_| sound);
+        let outcome = outcome.ok_or(Misbehaviour::UnexpectedMessage)?;
+        require_sender(message, outcome.sponsor)?;
+        let mut body = message.body();
+        let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        if outcome.confirmation.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let confirmation = Key::from_bytes(bytes);
+        let epoch = message.header().epoch;
+        if let Some(secrets) = &outcome.secrets {
+            verify(cx, epoch, &outcome.tree, secrets, &confirmation)?;
+        }
+        outcome.confirmation = Some(confirmation);
+        self.settle_if_complete(cx, epoch);
+        Ok(())
+    }
+
+    /// Takes the group key if secrets and, where it must be, confirmation are there.
+    fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
+        let sound = self.sound;
+        let Some(outcome) = self.run.outcome() else { return };
+        if sound && outcome.confirmation.is_none() {
+            return;
+        }
+        let Some(secrets) = outcome.secrets.take() else { return };
+        let tree = outcome.tree.clone();
+        self.install(cx, epoch, tree, secrets);
+    }
+
+    fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, secrets: Secrets) {
+        let roster = tree.roster();
+        let group_key = cx.derive_for(epoch, secrets.root(), "groupkey d-oft group key");
+        self.pairs.retain(&roster);
+        self.temporary = self.temporary.max(secrets.stored_bytes());
+        self.share = Some(Share { tree, secrets, group_key });
+        self.run = Run::None;
+        self.asked = false;
+        self.view.settle(cx, epoch, roster);
+    }
+
+    /// As the sponsor, which has the key already, tells everybody that it has.
+    fn confirm(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+        tree: &MemberTree,
+        secrets: &Secrets,
+    ) {
+        if self.sound {
+            let confirmation = confirmation(cx, epoch, tree, secrets);
+            let mut draft = cx.draft(Recipient::Group, epoch, operation, CONFIRM);
+            draft.bytes(confirmation.as_bytes()).send();
+        }
+    }
+
+    /// Asks for what was missed.
+    fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if self.share.is_none() {
+            return Err(Misuse::NotCreated.into());
+        }
+        cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
+        self.asked = true;
+        Ok(())
+    }
+
+    /// Everybody hears a request; the leader of the half beside the asking member knows what it
+    /// should.
+    fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let member = message.from_member()?;
+        message.body().finish()?;
+        let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
+        let path = tree.path(member);
+        let Some(lowest) = path.first().filter(|_| member != self.view.me()) else {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        };
+        if tree.leader(lowest.sibling) != Some(self.view.me()) {
+            return Ok(());
+        }
+        let epoch = self.view.epoch();
+        let keys = secrets.of_neighbour(cx, path.len());
+        let pair = self.pairs.with(cx, member)?;
+        let key = pair.message_key(cx, epoch);
+        let to = Recipient::Member(member);
+        let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
+        tree.write(&mut draft);
+        pairs::write(&mut draft, &key, epoch, &keys);
+        draft.send();
+        self.pairs.keep(pair);
+        Ok(())
+    }
+
+    fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let Some(share) = self.share.as_ref().filter(|_| self.asked) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        message.is_later_than(self.view.epoch())?;
+        let mut body = message.body();
+        let tree = MemberTree::read(&mut body)?;
+        let path = tree.path(self.view.me());
+        let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;
+        let sender = message.from_member()?;
+        if tree.leader(lowest.sibling) != Some(sender) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let epoch = message.header().epoch;
+        let pair = self.pairs.with(cx, sender)?;
+        let keys = pair.read(cx, &mut body, epoch, 2 * path.len())?;
+        body.finish()?;
+        let secrets = share.secrets.caught_up(&keys);
+        self.pairs.keep(pair);
+        self.install(cx, epoch, tree, secrets);
+        Ok(())
+    }
+}
+
+impl Run {
+    /// What a member waits for that does not lead.
+    const fn outcome(&mut self) -> Option<&mut Outcome> {
+        match self {
+            Self::Change(change) => Some(change.outcome_mut()),
+            Self::Creation(creation) => Some(creation.outcome_mut()),
+            Self::Lead(_) | Self::None => None,
+        }
+    }
+}
+
+impl Outcome {
+    /// Nothing is there yet.
+    const fn awaited(tree: MemberTree, sponsor: MemberId) -> Self {
+        Self { tree, sponsor, secrets: None, confirmation: None }
+    }
+
+    /// Refuses secrets that a confirmation, if it is there, does not fit.
+    fn must_fit(&self, cx: &mut Context<'_>, epoch: Epoch, secrets: &Secrets) -> Result<(), Error> {
+        match &self.confirmation {
+            Some(confirmation) => verify(cx, epoch, &self.tree, secrets, confirmation),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(
+                Command::Batch { .. }
+                | Command::Grant { .. }
+                | Command::Merge { .. }
+                | Command::Partition(_)
+                | Command::Rekey
+                | Command::Send,
+            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::Create(members)) => self.create(cx, members),
+            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Remove(member)) => self.remove(cx, member),
+            Input::Message(message) => self.take(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
+    }
+
+    /// Permanent: the secrets on the own path, the blinded ones beside it, the group key, and
+    /// those of pairs that have met. Temporary: as many secrets anew.
+    fn footprint(&self) -> Footprint {
+        let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
+        Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }
+    }
+}
+
+fn confirmation(cx: &mut Context<'_>, epoch: Epoch, tree: &MemberTree, secrets: &Secrets) -> Key {
+    tree.confirmation(cx, epoch, secrets.root(), "groupkey d-oft confirmation")
+}
+
+fn verify(
+    cx: &mut Context<'_>,
+    epoch: Epoch,
+    tree: &MemberTree,
+    secrets: &Secrets,
+    claimed: &Key,
+) -> Result<(), Error> {
+    if confirmation(cx, epoch, tree, secrets) == *claimed {
+        Ok(())
+    } else {
+        Err(Misbehaviour::Forged.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! A change of the tree: the sponsor renews its leaf and tells the halves beside its path what
+//! changed for them, each through its leader. After an eviction, in the sound profile, the other
+//! halves that the leaver knew of are renewed first.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::secrets::{Secrets, half_key, renewed};
+use super::{BLIND, KEYS, Member, Outcome, Run, SPREAD, Share, WELCOME};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::require_sender;
+use crate::schemes::distributed::member_tree::{Level, MemberTree};
+use crate::schemes::distributed::pairs::{self, open};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A change that another member leads.
+#[derive(Debug)]
+pub(super) struct Change {
+    outcome: Outcome,
+    /// The half, in the new tree, that moved up or that the newcomer is beside.
+    base: usize,
+    /// The half beside the sponsor's path that this member is in.
+    half: usize,
+    /// Who tells what changed; the sponsor, if this member leads the half.
+    from: MemberId,
+    /// Whether the halves above the base are renewed.
+    repaired: bool,
+    /// At the leader of one of these, what was added to its secret.
+    addition: Option<Key>,
+}
+
+/// A change that this member leads.
+#[derive(Debug)]
+pub(super) struct Lead {
+    tree: MemberTree,
+    operation: Operation,
+    /// What there will be of secrets and blinded ones, but for those awaited and what they change.
+    secrets: Secrets,
+    /// Whose blinded secrets must come first, by level.
+    awaited: Vec<(usize, MemberId)>,
+    received: Vec<Option<Key>>,
+}
+
+impl Change {
+    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+
+    fn by_hand(&self) -> bool {
+        self.from == self.outcome.sponsor
+    }
+
+    /// Whether the own half is one that is renewed.
+    fn is_renewed(&self) -> bool {
+        self.repaired && !self.outcome.tree.is_within(self.half, self.base)
+    }
+
+    /// How many nodes above the own leaf are in the half.
+    fn inside(&self, path: &[Level]) -> usize {
+        levels_within(&self.outcome.tree, path, self.half)
+    }
+
+    /// The levels at which the other half was renewed.
+    fn renewed_beside(&self, path: &[Level]) -> Vec<usize> {
+        let above = |level: &Level| self.outcome.tree.is_within(self.base, level.child);
+        let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
+        levels.map(|(number, _)| number).collect()
+    }
+
+    /// The secrets before the change, in the form of the new tree.
+    fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
+        let mut secrets = share.secrets.clone();
+        if secrets.height() > path.len() {
+            secrets.contract(levels_within(&self.outcome.tree, path, self.base));
+        }
+        secrets
+    }
+
+    /// The secrets after the change: with the addition to the own half, the new blinded secret
+    /// beside it, and those of the renewed halves above.
+    fn apply(
+        &self,
+        cx: &mut Context<'_>,
+        share: &Share,
+        path: &[Level],
+        addition: Option<&Key>,
+        told: &[Key],
+    ) -> Secrets {
+        let mut secrets = self.kept(share, path);
+        let inside = self.inside(path);
+        if let Some(addition) = addition {
+            let secret = renewed(cx, secrets.at(inside), addition);
+            secrets.replace(inside, secret);
+        }
+        for (level, blinded) in [inside].into_iter().chain(self.renewed_beside(path)).zip(told) {
+            secrets.beside[level] = blinded.clone();
+        }
+        secrets.climb(cx, inside);
+        secrets
+    }
+}
+
+impl Member {
+    /// Takes the command `Add`: the newcomer's neighbour welcomes it, all others wait.
+    pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        let change = self.view.addition(member)?;
+        let Some(share) = &self.share else {
+            self.view.begin(change);
+            return Ok(());
+        };
+        let mut tree = share.tree.clone();
+        let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
+        let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
+        if sponsor != self.view.me() {
+            let change = self.change_of(tree, base, sponsor, false)?;
+            self.run = Run::Change(change);
+        } else {
+            let mut secrets = Secrets::of_leaf(cx.random_key());
+            secrets.beside = share.secrets.beside.clone();
+            let epoch = self.view.epoch().next();
+            let mut keys = vec![secrets.blinded(cx, 0)];
+            keys.extend_from_slice(&secrets.beside);
+            let pair = self.pairs.with(cx, member)?;
+            let key = pair.message_key(cx, epoch);
+            let to = Recipient::Member(member);
+            let mut draft = cx.draft(to, epoch, Operation::Add, WELCOME);
+            tree.write(&mut draft);
+            pairs::write(&mut draft, &key, epoch, &keys);
+            draft.send();
+            self.pairs.keep(pair);
+            secrets.beside.insert(0, Key::default());
+            let awaited = vec![(0, member)];
+            let (operation, received) = (Operation::Add, vec![None]);
+            self.run = Run::Lead(Lead { tree, operation, secrets, awaited, received });
+        }
+        self.view.begin(change);
+        Ok(())
+    }
+
+    /// Takes the command `Remove`: the leader of the half beside the old leaf acts; in the sound
+    /// profile the leaders of the other halves that the leaver knew of renew them first.
+    pub(super) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        let change = self.view.removal(member)?;
+        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
+        let mut tree = share.tree.clone();
+        let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
+        let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
+        if sponsor == self.view.me() {
+            let lead = self.lead_of_removal(cx, share, tree, base)?;
+            if lead.awaited.is_empty() {
+                return self.lead(cx, &lead, &[]);
+            }
+            self.run = Run::Lead(lead);
+        } else {
+            let mut change = self.change_of(tree, base, sponsor, self.sound)?;
+            if change.is_renewed() && change.by_hand() {
+                let path = change.outcome.tree.path(self.view.me());
+                let addition = cx.random_key();
+                let level = change.inside(&path);
+                let mut secrets = change.kept(share, &path);
+                let secret = renewed(cx, secrets.at(level), &addition);
+                secrets.replace(level, secret);
+                let blinded = secrets.blinded(cx, level);
+                self.tell_sponsor(
+                    cx,
+                    self.view.epoch().next(),
+                    Operation::Remove,
+                    sponsor,
+                    blinded,
+                )?;
+                change.addition = Some(addition);
+            }
+            self.run = Run::Change(change);
+        }
+        self.view.begin(change);
+        Ok(())
+    }
+
+    fn change_of(
+        &self,
+        tree: MemberTree,
+        base: usize,
+        sponsor: MemberId,
+        repaired: bool,
+    ) -> Result<Change, Error> {
+        let me = self.view.me();
+        let leaf = tree.leaf(me).ok_or(Misuse::NotMember(me))?;
+        let mut beside = tree.path(sponsor).into_iter().map(|level| level.sibling);
+        let half = beside.find(|&sibling| tree.is_within(leaf, sibling));
+        let half = half.ok_or(Misbehaviour::InvalidRoster)?;
+        let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
+        let from = if leader == me { sponsor } else { leader };
+        let outcome = Outcome::awaited(tree, sponsor);
+        Ok(Change { outcome, base, half, from, repaired, addition: None })
+    }
+
+    fn lead_of_removal(
+        &self,
+        cx: &mut Context<'_>,
+        share: &Share,
+        tree: MemberTree,
+        base: usize,
+    ) -> Result<Lead, Error> {
+        let path = tree.path(self.view.me());
+        let inside = levels_within(&tree, &path, base);
+        let mut secrets = share.secrets.clone();
+        secrets.contract(inside);
+        secrets.replace(0, cx.random_key());
+        let mut awaited = Vec::new();
+        for (number, level) in path.iter().enumerate().skip(inside).filter(|_| self.sound) {
+            let leader = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            awaited.push((number, leader));
+        }
+        let received = vec![None; awaited.len()];
+        Ok(Lead { tree, operation: Operation::Remove, secrets, awaited, received })
+    }
+
+    /// Sends the blinded secret of the own half, or of a newcomer's leaf, to the sponsor.
+    fn tell_sponsor(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+        sponsor: MemberId,
+        blinded: Key,
+    ) -> Result<(), Error> {
+        let pair = self.pairs.with(cx, sponsor)?;
+        let key = pair.message_key(cx, epoch);
+        let mut draft = cx.draft(Recipient::Member(sponsor), epoch, operation, BLIND);
+        pairs::write(&mut draft, &key, epoch, &[blinded]);
+        draft.send();
+        self.pairs.keep(pair);
+        Ok(())
+    }
+
+    /// As the sponsor, takes a blinded secret that it waits for; with the last one leads on.
+    pub(super) fn receive_blinded(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        self.view.expect(message)?;
+        let sender = message.from_member()?;
+        let Run::Lead(lead) = &mut self.run else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let place = lead.awaited.iter().position(|&(_, member)| member == sender);
+        let place = place.ok_or(Misbehaviour::UnexpectedSender)?;
+        if lead.received[place].is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let pair = self.pairs.with(cx, sender)?;
+        let mut body = message.body();
+        let blinded = pair.read(cx, &mut body, message.header().epoch, 1)?.pop();
+        body.finish()?;
+        lead.received[place] = blinded;
+        if lead.received.iter().any(Option::is_none) {
+            self.pairs.keep(pair);
+            return Ok(());
+        }
+        let Run::Lead(mut lead) = core::mem::replace(&mut self.run, Run::None) else {
+            return Ok(());
+        };
+        let received: Vec<_> = lead.received.iter().flatten().cloned().collect();
+        if let Err(error) = self.lead(cx, &lead, &received) {
+            lead.received[place] = None;
+            self.run = Run::Lead(lead);
+            return Err(error);
+        }
+        self.pairs.keep(pair);
+        Ok(())
+    }
+
+    /// As the sponsor, tells every half beside the own path what changed for it, and has the key.
+    fn lead(&mut self, cx: &mut Context<'_>, lead: &Lead, received: &[Key]) -> Result<(), Error> {
+        let Lead { tree, operation, awaited, .. } = lead;
+        let (operation, epoch) = (*operation, self.view.epoch().next());
+        let mut secrets = lead.secrets.clone();
+        for ((level, _), blinded) in awaited.iter().zip(received) {
+            secrets.beside[*level] = blinded.clone();
+        }
+        let blinded = secrets.climb(cx, 0);
+        let mut pairs = self.pairs.clone();
+        // A newcomer computes what it needs from its welcome.
+        let welcomed = usize::from(operation == Operation::Add);
+        for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
+            let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            let mut keys = vec![blinded[number].clone()];
+            let above = awaited.iter().filter(|&&(renewed, _)| renewed > number);
+            keys.extend(above.map(|&(renewed, _)| secrets.beside[renewed].clone()));
+            let pair = pairs.with(cx, other)?;
+            let key = pair.message_key(cx, epoch);
+            let mut draft = cx.draft(Recipient::Member(other), epoch, operation, KEYS);
+            pairs::write(&mut draft, &key, epoch, &keys);
+            draft.send();
+            pairs.keep(pair);
+        }
+        self.pairs = pairs;
+        self.confirm(cx, epoch, operation, tree, &secrets);
+        self.install(cx, epoch, tree.clone(), secrets);
+        Ok(())
+    }
+
+    /// Takes what changed for the half that this member leads, and hands it on to it.
+    pub(super) fn receive_keys(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        self.view.expect(message)?;
+        let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        require_sender(message, change.outcome.sponsor)?;
+        if !change.by_hand() || change.outcome.secrets.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let path = change.outcome.tree.path(self.view.me());
+        let pair = self.pairs.with(cx, change.from)?;
+        let mut body = message.body();
+        let count = 1 + change.renewed_beside(&path).len();
+        let told = pair.read(cx, &mut body, epoch, count)?;
+        body.finish()?;
+        let secrets = change.apply(cx, share, &path, change.addition.as_ref(), &told);
+        change.outcome.must_fit(cx, epoch, &secrets)?;
+        let width = change.outcome.tree.width(change.half);
+        if width > 1 {
+            let before = change.kept(share, &path);
+            let half = half_key(cx, epoch, before.at(change.inside(&path)));
+            let keys: Vec<_> = change.addition.iter().chain(&told).collect();
+            let mut draft = cx.draft(Recipient::Group, epoch, operation, SPREAD);
+            draft.number(width as u64).wrapped(&half, epoch, 0, keys).send();
+        }
+        self.pairs.keep(pair);
+        self.have(cx, epoch, secrets);
+        Ok(())
+    }
+
+    /// Everybody hears what a leader sends to its half; whoever is not in it lets it pass.
+    pub(super) fn receive_spread(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        let mut body = message.body();
+        let width = body.number32()? as usize;
+        let wrapped = body.bytes()?;
+        body.finish()?;
+        let tree = match (&self.run, &self.share) {
+            (Run::Change(change), _) => &change.outcome.tree,
+            (Run::Lead(lead), _) => &lead.tree,
+            (Run::Creation(_) | Run::None, Some(share)) => &share.tree,
+            // A newcomer that was not told yet who is there: it is in no half.
+            (_, None) if self.view.is_joining() => return Ok(()),
+            (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
+        if !tree.is_heard(self.view.me(), sender, width, self.view.roster())? {
+            let missed = message.header().epoch > self.view.epoch();
+            return if missed { message.follows(self.view.epoch()) } else { Ok(()) };
+        }
+        self.view.expect(message)?;
+        let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        if change.by_hand() || change.outcome.secrets.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if sender != change.from || width != tree.width(change.half) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let epoch = message.header().epoch;
+        let path = tree.path(self.view.me());
+        let before = change.kept(share, &path);
+        let half = half_key(cx, epoch, before.at(change.inside(&path)));
+        let additions = usize::from(change.is_renewed());
+        let count = additions + 1 + change.renewed_beside(&path).len();
+        let keys = open(cx, &half, epoch, wrapped, count)?;
+        let (addition, told) = keys.split_at(additions);
+        let secrets = change.apply(cx, share, &path, addition.first(), told);
+        change.outcome.must_fit(cx, epoch, &secrets)?;
+        self.have(cx, epoch, secrets);
+        Ok(())
+    }
+
+    /// A newcomer learns from its neighbour who is there and what is beside its path, and tells it
+    /// the blinded secret of its own leaf.
+    pub(super) fn receive_welcome(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        if !self.view.is_joining() {
+            self.view.expect(message)?;
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        message.is_later_than(self.view.epoch())?;
+        let mut body = message.body();
+        let tree = MemberTree::read(&mut body)?;
+        let path = tree.path(self.view.me());
+        let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
+        let sponsor = tree.leader(lowest.sibling).filter(|_| tree.is_leaf(lowest.sibling));
+        let sponsor = sponsor.ok_or(Misbehaviour::InvalidRoster)?;
+        require_sender(message, sponsor)?;
+        let epoch = message.header().epoch;
+        let pair = self.pairs.with(cx, sponsor)?;
+        let mut secrets = Secrets::of_leaf(cx.random_key());
+        secrets.beside = pair.read(cx, &mut body, epoch, path.len())?;
+        body.finish()?;
+        let blinded = secrets.climb(cx, 0).swap_remove(0);
+        self.pairs.keep(pair);
+        self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
+        self.view.welcome(epoch, tree.roster());
+        let (base, half) = (lowest.sibling, lowest.child);
+        let outcome = Outcome { secrets: Some(secrets), ..Outcome::awaited(tree, sponsor) };
+        let (from, repaired, addition) = (sponsor, false, None);
+        self.run = Run::Change(Change { outcome, base, half, from, repaired, addition });
+        self.settle_if_complete(cx, epoch);
+        Ok(())
+    }
+
+    fn have(&mut self, cx: &mut Context<'_>, epoch: Epoch, secrets: Secrets) {
+        if let Run::Change(change) = &mut self.run {
+            change.outcome.secrets = Some(secrets);
+        }
+        self.settle_if_complete(cx, epoch);
+    }
+}
+
+/// How many nodes above a leaf are in a half, which need not be one that it is in.
+fn levels_within(tree: &MemberTree, path: &[Level], half: usize) -> usize {
+    path.iter().filter(|level| tree.is_within(level.node, half)).count()
+}

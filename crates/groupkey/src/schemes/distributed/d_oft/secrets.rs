@@ -1,0 +1,112 @@
+//! What a member knows of the tree: the secrets on its path and the blinded ones beside it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::identity::Epoch;
+use crate::secret::Key;
+
+/// A member's secrets, from below.
+#[derive(Clone, Debug)]
+pub(super) struct Secrets {
+    /// Of the own leaf and of each node above it.
+    own: Vec<Key>,
+    /// The blinded secrets of the halves beside the path.
+    pub(super) beside: Vec<Key>,
+}
+
+impl Secrets {
+    /// Those of a leaf with this secret, above which nothing is known.
+    pub(super) fn of_leaf(leaf: Key) -> Self {
+        Self { own: vec![leaf], beside: Vec::new() }
+    }
+
+    /// The secret of the root, or of the highest node that is known.
+    pub(super) fn root(&self) -> &Key {
+        &self.own[self.own.len() - 1]
+    }
+
+    /// How many nodes above the own leaf are known.
+    pub(super) const fn height(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// The secret of the node at a level; 0 is the own leaf.
+    pub(super) fn at(&self, level: usize) -> &Key {
+        &self.own[level]
+    }
+
+    /// The blinded secret of the node at a level.
+    pub(super) fn blinded(&self, cx: &mut Context<'_>, level: usize) -> Key {
+        blind(cx, &self.own[level])
+    }
+
+    /// Puts another secret at a level; what is above it must be computed anew.
+    pub(super) fn replace(&mut self, level: usize, secret: Key) {
+        self.own[level] = secret;
+    }
+
+    /// Computes everything above a level anew. Returns the blinded secrets from this level to
+    /// below the root.
+    pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> Vec<Key> {
+        let beside = self.beside.split_off(level);
+        self.own.truncate(level + 1);
+        let blinded = beside.into_iter().map(|beside| {
+            let blinded = self.blinded(cx, self.height());
+            self.rise(cx, &blinded, beside);
+            blinded
+        });
+        blinded.collect()
+    }
+
+    /// Computes the secret above the highest node, from its blinded one and the one beside it.
+    pub(super) fn rise(&mut self, cx: &mut Context<'_>, blinded: &Key, beside: Key) {
+        let mixed = cx.xor(blinded, &beside);
+        self.own.push(cx.hash(&mixed, "groupkey d-oft mix"));
+        self.beside.push(beside);
+    }
+
+    /// Takes out a node above the own leaf, whose other half is gone.
+    pub(super) fn contract(&mut self, level: usize) {
+        self.own.remove(level + 1);
+        self.beside.remove(level);
+    }
+
+    /// The secrets and blinded secrets of a member beside the half that this one leads, on a path
+    /// of this length; the own secret of that member is not among them.
+    pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> Vec<Key> {
+        let level = self.height() - height;
+        let mut keys = self.own[level + 1..].to_vec();
+        keys.push(self.blinded(cx, level));
+        keys.extend_from_slice(&self.beside[level + 1..]);
+        keys
+    }
+
+    /// The own leaf with what [`Self::of_neighbour`] makes.
+    pub(super) fn caught_up(&self, keys: &[Key]) -> Self {
+        let (above, beside) = keys.split_at(keys.len() / 2);
+        let mut own = vec![self.own[0].clone()];
+        own.extend_from_slice(above);
+        Self { own, beside: beside.to_vec() }
+    }
+
+    pub(super) const fn stored_bytes(&self) -> usize {
+        (self.own.len() + self.beside.len()) * Key::BYTES
+    }
+}
+
+/// The secret of a half that an evicted member knew the blinded form of.
+pub(super) fn renewed(cx: &mut Context<'_>, secret: &Key, addition: &Key) -> Key {
+    let mixed = cx.xor(secret, addition);
+    cx.hash(&mixed, "groupkey d-oft renewed")
+}
+
+/// What the members of a half are sent something under.
+pub(super) fn half_key(cx: &mut Context<'_>, epoch: Epoch, secret: &Key) -> Key {
+    cx.derive_for(epoch, secret, "groupkey d-oft half")
+}
+
+fn blind(cx: &mut Context<'_>, secret: &Key) -> Key {
+    cx.hash(secret, "groupkey d-oft blind")
+}

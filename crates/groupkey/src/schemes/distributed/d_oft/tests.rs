@@ -1,0 +1,187 @@
+//! Somebody who was evicted and somebody who came later, together, have a key of the time between:
+//! as published. After the repair they do not, whoever they are.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use super::*;
+use crate::context::Setting;
+use crate::credentials::Credentials;
+use crate::identity::PartyId;
+use crate::outbox::{Channel, Outbox};
+use crate::protection::{Guard, Protection};
+use crate::schemes::catalogue::scheme;
+
+/// Members, and what they and those who left know.
+struct Table {
+    profile: Profile,
+    members: Vec<(MemberId, Member)>,
+    former: Vec<Member>,
+    credentials: Credentials,
+    rng: ChaCha20Rng,
+    /// The group key of every epoch and who was there.
+    epochs: Vec<(Key, Vec<MemberId>)>,
+}
+
+impl Table {
+    fn new(profile: Profile, n: u32, seed: u8) -> Self {
+        let mut table = Self {
+            profile,
+            members: Vec::new(),
+            former: Vec::new(),
+            credentials: Credentials::new(Guard::None, 1),
+            rng: ChaCha20Rng::from_seed([seed; 32]),
+            epochs: Vec::new(),
+        };
+        let members: Vec<_> = (0..n).map(MemberId).collect();
+        members.iter().for_each(|&member| table.sit(member));
+        table.event(Command::Create(&members));
+        table
+    }
+
+    fn sit(&mut self, id: MemberId) {
+        let configuration = scheme("d-oft").unwrap().configuration(self.profile);
+        self.members.push((id, Member::new(&configuration, id)));
+    }
+
+    fn add(&mut self, id: u32) {
+        self.sit(MemberId(id));
+        self.event(Command::Add(MemberId(id)));
+    }
+
+    fn remove(&mut self, id: u32) {
+        let place = self.members.iter().position(|(member, _)| member.0 == id).unwrap();
+        let (_, leaver) = self.members.remove(place);
+        self.former.push(leaver);
+        self.event(Command::Remove(MemberId(id)));
+    }
+
+    fn event(&mut self, command: Command<'_>) {
+        let mut wire = VecDeque::new();
+        for place in 0..self.members.len() {
+            self.step(place, &mut wire, |cx, member| cx.command(member, command));
+        }
+        while let Some((from, to, bytes)) = wire.pop_front() {
+            for place in 0..self.members.len() {
+                let id = self.members[place].0;
+                if id != from && (to == Recipient::Group || to == Recipient::Member(id)) {
+                    let open = Channel::Open;
+                    self.step(place, &mut wire, |cx, member| cx.deliver(member, open, &bytes));
+                }
+            }
+        }
+        let keys = self.members.iter().map(|(_, member)| member.group_key().unwrap());
+        let keys: Vec<_> = keys.collect();
+        assert!(keys.windows(2).all(|pair| pair[0] == pair[1]), "all agree");
+        let there = self.members.iter().map(|(id, _)| *id).collect();
+        self.epochs.push((keys[0].1.clone(), there));
+    }
+
+    fn step(
+        &mut self,
+        place: usize,
+        wire: &mut VecDeque<(MemberId, Recipient, Vec<u8>)>,
+        act: impl FnOnce(&mut Context<'_>, &mut Member) -> Result<(), Error>,
+    ) {
+        let (id, member) = &mut self.members[place];
+        let mut outbox = Outbox::new();
+        let keys = self.credentials.peer_keys(PartyId::Member(*id), Setting::default().suite);
+        let (rng, mut probe) = (&mut self.rng, ());
+        let me = PartyId::Member(*id);
+        let none = Protection::None;
+        let mut cx = Context::new(Setting::default(), me, none, rng, 0, &mut outbox, &mut probe)
+            .with_peer_keys(&keys);
+        act(&mut cx, member).unwrap();
+        for message in outbox.messages() {
+            wire.push_back((*id, message.to, message.bytes.to_vec()));
+        }
+    }
+
+    /// The keys of epochs in which neither of two was there and that they have together: all that
+    /// two halves' blinded secrets and what both know otherwise can make.
+    fn stolen(&mut self, one: &[Key], other: &[Key], absent: [u32; 2]) -> Vec<usize> {
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        let me = PartyId::Member(MemberId(0));
+        let (rng, none) = (&mut self.rng, Protection::None);
+        let setting = Setting::default();
+        let mut cx = Context::new(setting, me, none, rng, 0, &mut outbox, &mut probe);
+        let mut roots = Vec::new();
+        for own in one {
+            for beside in other {
+                let mixed = cx.xor(own, beside);
+                roots.push(cx.hash(&mixed, "groupkey d-oft mix"));
+            }
+        }
+        let epochs = self.epochs.iter().enumerate();
+        let absent = absent.map(MemberId);
+        let epochs = epochs.filter(|(_, (_, there))| !absent.iter().any(|id| there.contains(id)));
+        epochs
+            .filter(|(number, (key, _))| {
+                let epoch = Epoch(*number as u64 + 1);
+                roots
+                    .iter()
+                    .any(|root| cx.derive_for(epoch, root, "groupkey d-oft group key") == *key)
+            })
+            .map(|(number, _)| number + 1)
+            .collect()
+    }
+}
+
+/// Member 7 is evicted in epoch 2, 20 comes to its half in epoch 3, 0 leaves the other half in
+/// epoch 4, and 21 comes there in epoch 5.
+fn history(profile: Profile, seed: u8) -> Table {
+    let mut table = Table::new(profile, 8, seed);
+    table.remove(7);
+    table.add(20);
+    table.remove(0);
+    table.add(21);
+    table
+}
+
+#[test]
+fn evicted_and_newcomer_have_the_key_of_the_time_between_as_published() {
+    for (profile, expected) in [(Profile::Published, &[3][..]), (Profile::Sound, &[])] {
+        for seed in 1..5 {
+            let mut table = history(profile, seed);
+            // Each brings what it was sent last for the half beside the whole of its own one.
+            let evicted = table.former[0].share.as_ref().unwrap().secrets.beside.clone();
+            let (id, newcomer) = table.members.last().unwrap();
+            assert_eq!(*id, MemberId(21));
+            let later = newcomer.share.as_ref().unwrap().secrets.beside.clone();
+            assert_eq!(table.stolen(&evicted, &later, [7, 21]), expected, "{profile:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_what_an_evicted_member_knew_lasts_in_the_sound_form() {
+    for n in 3..18 {
+        for leaver in [0, 1, n / 2, n - 1] {
+            let mut table = Table::new(Profile::Sound, n, n as u8);
+            table.remove(leaver);
+            let known = &table.former[0].share.as_ref().unwrap().secrets.beside;
+            for (id, member) in &table.members {
+                let secrets = &member.share.as_ref().unwrap().secrets;
+                let lasts = secrets.beside.iter().any(|blinded| known.contains(blinded));
+                // Below the half that moved up, and in the others, nothing was known to it.
+                assert!(!lasts, "{id} of {n} uses what {leaver} knew");
+            }
+        }
+    }
+}
+
+#[test]
+fn everybody_has_the_same_secrets_where_paths_meet() {
+    for profile in Profile::ALL {
+        let mut table = history(profile, 9);
+        table.remove(3);
+        table.remove(21);
+        table.add(22);
+        let root = |member: &Member| member.share.as_ref().unwrap().secrets.root().clone();
+        let first = root(&table.members[0].1);
+        assert!(table.members.iter().all(|(_, member)| root(member) == first));
+    }
+}

@@ -1,0 +1,466 @@
+//! D-LKH costs what the header of its file says, in whatever tree comes about, and a leader that
+//! hands on other keys than it should is noticed by those whom it deceives.
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::credentials::Credentials;
+use groupkey::crypto::meter::Primitive;
+use groupkey::error::{Error, Misbehaviour, Misuse};
+use groupkey::protection::Protection;
+use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
+use groupkey::{
+    Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, Recipient, Setting, Suite,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
+
+#[test]
+fn creation_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in SIZES {
+            let mut rig = rig(profile, Suite::Standard);
+            let report = rig.create(n).unwrap();
+            rig.agreed_key().unwrap();
+            let n = u64::from(n);
+            assert_eq!(messages(&report), (n - 1, n - 2, sound(profile)), "{n} members");
+            assert_eq!(report.total().exponentiations(), 2 * (n - 1));
+            assert_eq!(report.total().tally(Primitive::Wrap).amount, 2 * n - 3);
+            let tree = Tree::balanced(&(0..n as u32).collect::<Vec<_>>());
+            for member in 0..n as u32 {
+                let wraps = report.meter(MemberId(member).into()).tally(Primitive::Wrap).amount;
+                let led = tree.levels_led_by(member);
+                assert!(wraps <= 2 * led + 1, "{member} of {n} leads {led} and wraps {wraps}");
+                let held = rig.party(MemberId(member).into()).footprint().permanent;
+                let met = report.meter(MemberId(member).into()).exponentiations() as usize;
+                assert_eq!(held, 16 * (tree.depth(member) + met));
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_cost_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in SIZES {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(n).unwrap();
+            let mut tree = Tree::balanced(&(0..n).collect::<Vec<_>>());
+            for (round, next) in (n..n + 6).enumerate() {
+                let halves = tree.insert(next);
+                let report = rig.add(next).unwrap();
+                rig.agreed_key().unwrap();
+                let h = halves.len() as u64;
+                let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
+                assert_eq!(messages(&report), (h, wide, sound(profile)), "{n} members, add {next}");
+                let most = most_wrapped(&report);
+                assert!(most <= h * (h + 1) / 2, "{most} wrapped, depth {h}");
+
+                let members: Vec<_> = rig.members().collect();
+                let leaver = members[(round * 7 + n as usize / 2) % members.len()];
+                if members.len() == 2 {
+                    continue;
+                }
+                let (half, halves) = tree.remove(leaver);
+                let report = rig.remove(leaver).unwrap();
+                rig.agreed_key().unwrap();
+                assert!(!rig.outsider_knows_key());
+                let h = halves.len() as u64;
+                let wide = halves.iter().chain([&half]).filter(|&&width| width > 1).count();
+                let expected = (h, wide as u64, sound(profile));
+                assert_eq!(messages(&report), expected, "{n} members, remove {leaver}");
+                let most = most_wrapped(&report);
+                assert!(most <= (h * (h + 3) / 2).max(1), "{most} wrapped, {h} nodes");
+            }
+        }
+    }
+}
+
+/// The group of which B5's verification speaks: 30 members, the middle one leaves.
+#[test]
+fn the_known_example() {
+    let mut rig = rig(Profile::Published, Suite::Standard);
+    rig.create(30).unwrap();
+    let (unicasts, multicasts, _) = messages(&rig.remove(15).unwrap());
+    assert_eq!(unicasts, 4);
+    assert!(multicasts <= 7, "{multicasts}: level by level there are 7");
+}
+
+#[test]
+fn whoever_has_met_does_not_exponentiate_again() {
+    let mut rig = rig(Profile::Sound, Suite::Published);
+    rig.create(8).unwrap();
+    // Member 2 is the sponsor and tells 0, which it met, and 4, which it did not.
+    let report = rig.remove(3).unwrap();
+    assert_eq!(report.total().exponentiations(), 2);
+    // The newcomer goes beside 2, the shallowest leaf, which tells 9, and 0 and 4 again.
+    let report = rig.add(9).unwrap();
+    assert_eq!(report.meter(MemberId(2).into()).exponentiations(), 1);
+    assert_eq!(report.total().exponentiations(), 2);
+}
+
+#[test]
+fn when_half_the_group_is_one_member_the_rest_gets_a_new_root() {
+    for profile in Profile::ALL {
+        let mut rig = rig(profile, Suite::Standard);
+        // ((0 1) 2): all that is left is the half (0 1), whose key the leaver never had.
+        rig.create(3).unwrap();
+        let report = rig.remove(2).unwrap();
+        rig.agreed_key().unwrap();
+        assert!(!rig.outsider_knows_key());
+        assert_eq!(messages(&report), (0, 1, sound(profile)));
+    }
+}
+
+#[test]
+fn who_slept_catches_up() {
+    for profile in Profile::ALL {
+        for suite in Suite::ALL {
+            let mut rig = rig(profile, suite);
+            rig.create(8).unwrap();
+            // Nobody needs 1 or 5: they lead nothing.
+            rig.sleep(5);
+            rig.sleep(1);
+            rig.remove(3).unwrap();
+            rig.add(20).unwrap();
+            for sleeper in [5, 1] {
+                let report = rig.catch_up(sleeper).unwrap();
+                assert_eq!(report.messages.len(), 2, "a request and an answer");
+            }
+            rig.agreed_key().unwrap();
+            let again = rig.catch_up(5).map(drop);
+            let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
+            assert!(matches!(again, Err(RigError::Refused(_, error)) if stale(error)));
+            rig.remove(0).unwrap();
+            rig.add(21).unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_skipped_epoch_is_noticed() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(8).unwrap();
+    rig.sleep(1);
+    rig.remove(3).unwrap();
+    for late in rig.remove(6).unwrap().messages {
+        if late.to == Recipient::Group {
+            let error = rig.inject(MemberId(1).into(), &late.bytes);
+            assert!(matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))));
+        }
+    }
+    rig.catch_up(1).unwrap();
+    rig.agreed_key().unwrap();
+}
+
+#[test]
+fn hostile_members_do_not_get_through() {
+    for seed in 0..24 {
+        for profile in Profile::ALL {
+            for suite in Suite::ALL {
+                let protection = if seed % 2 == 0 { Guard::Signature } else { Guard::Mac };
+                let hostile = true;
+                let settings =
+                    Settings { seed, profile, suite, protection, hostile, ..Settings::default() };
+                let mut rig = Rig::new(scheme(), settings);
+                rig.create(2 + seed as u32 % 9).unwrap();
+                for round in 0..4 {
+                    rig.add(50 + round).unwrap();
+                    let leaver = rig.members().nth((seed as usize * 5 + 1) % 3).unwrap();
+                    rig.remove(leaver).unwrap();
+                    rig.agreed_key().unwrap();
+                    assert!(!rig.outsider_knows_key());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(4).unwrap();
+    let mut refused = |member: u32, command, misuse: Misuse| {
+        let given = rig.command_to(MemberId(member).into(), command);
+        assert_eq!(given, Err(misuse.into()), "{command:?}");
+    };
+    refused(0, Command::Remove(MemberId(0)), Misuse::WrongRole);
+    refused(1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)));
+}
+
+/// The sponsor sends one half other keys than the other one.
+#[test]
+fn a_group_that_is_split_notices() {
+    for profile in Profile::ALL {
+        let [mut table, mut other] = [1, 2].map(|seed| {
+            let mut table = Table::new(profile);
+            table.create(8);
+            table.seed = seed;
+            table.remove(3);
+            table
+        });
+        // ((0 1) 2) ((4 5) (6 7)): 2 tells 0 and 4.
+        let (to_zero, to_four) = (table.keys_to(0), other.keys_to(4));
+        table.deliver(0, &to_zero).unwrap();
+        table.deliver(4, &to_four).unwrap();
+        other.wire.clear();
+        if profile == Profile::Published {
+            assert!(table.key(0).is_some() && table.key(4).is_some());
+            assert_ne!(table.key(0), table.key(4), "and nobody knows");
+            continue;
+        }
+        let before = table.key(4);
+        let confirmation = table.confirmation();
+        table.deliver(0, &confirmation).unwrap();
+        assert_eq!(table.key(0), table.key(2));
+        let refused = table.deliver(4, &confirmation);
+        assert_eq!(refused, Err(Misbehaviour::Forged.into()));
+        assert_eq!(table.key(4), before, "4 stays with the key that it had");
+    }
+}
+
+#[test]
+fn only_who_leads_is_believed() {
+    let mut table = Table::new(Profile::Sound);
+    table.create(8);
+    table.remove(3);
+    let genuine = table.keys_to(4);
+    for other in [0, 1, 5] {
+        let mut message = genuine.clone();
+        message[6] = other + 1;
+        let refused = table.deliver(4, &message);
+        assert_eq!(refused, Err(Misbehaviour::UnexpectedSender.into()), "as if from {other}");
+    }
+    let mut message = genuine.clone();
+    *message.last_mut().unwrap() ^= 1;
+    assert_eq!(table.deliver(4, &message), Err(Misbehaviour::WrongKey.into()));
+    table.deliver(4, &genuine).unwrap();
+    assert_eq!(table.deliver(4, &genuine), Err(Misbehaviour::UnexpectedMessage.into()));
+    // What 4 spreads in (4 5 6 7), from 6, or for another half.
+    let spread = table.wire.last().unwrap().clone();
+    let mut message = spread.clone();
+    message[6] = 7;
+    assert_eq!(table.deliver(5, &message), Ok(()), "6 leads no half of four: nothing is taken");
+    let mut message = spread.clone();
+    message[8] = 2;
+    let refused = table.deliver(5, &message);
+    assert_eq!(refused, Err(Misbehaviour::UnexpectedSender.into()));
+    table.deliver(5, &spread).unwrap();
+    let confirmation = table.confirmation();
+    table.deliver(5, &confirmation).unwrap();
+    assert_eq!(table.key(5), table.key(2));
+}
+
+/// Members who hand messages to each other unprotected, as the test says.
+struct Table {
+    seats: Vec<Box<dyn Party>>,
+    credentials: Credentials,
+    seed: u64,
+    steps: u64,
+    wire: Vec<Vec<u8>>,
+}
+
+impl Table {
+    fn new(profile: Profile) -> Self {
+        let configuration = scheme().configuration(profile);
+        let seats = (0..8).map(|id| configuration.member(MemberId(id))).collect();
+        let credentials = Credentials::new(Guard::None, 1);
+        Self { seats, credentials, seed: 0, steps: 0, wire: Vec::new() }
+    }
+
+    fn create(&mut self, n: u32) {
+        let members: Vec<_> = (0..n).map(MemberId).collect();
+        (0..n).for_each(|id| self.command(id, Command::Create(&members)));
+        let mut next = 0;
+        while let Some(message) = self.wire.get(next).cloned() {
+            next += 1;
+            for id in 0..n as u8 {
+                // Headers of small numbers: sender and addressee are the last two items.
+                let addressed = message[7] == 0xf6 || message[7] == id + 1;
+                if addressed && message[6] != id + 1 {
+                    self.deliver(id.into(), &message).unwrap();
+                }
+            }
+        }
+        self.wire.clear();
+    }
+
+    fn remove(&mut self, leaver: u32) {
+        let others = (0..self.seats.len() as u32).filter(|&id| id != leaver);
+        others.for_each(|id| self.command(id, Command::Remove(MemberId(leaver))));
+    }
+
+    fn command(&mut self, id: u32, command: Command<'_>) {
+        self.step(id, |cx, party| cx.command(party, command)).unwrap();
+    }
+
+    fn deliver(&mut self, id: u32, message: &[u8]) -> Result<(), Error> {
+        self.step(id, |cx, party| cx.deliver(party, Channel::Open, message))
+    }
+
+    fn step(
+        &mut self,
+        id: u32,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
+        let mut rng = ChaCha20Rng::seed_from_u64(self.seed);
+        self.steps += 1;
+        rng.set_stream(self.steps);
+        let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
+        let me = MemberId(id).into();
+        let keys = self.credentials.peer_keys(me, setting.suite);
+        let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe)
+            .with_peer_keys(&keys);
+        let result = act(&mut cx, &mut *self.seats[id as usize]);
+        self.wire.extend(outbox.messages().map(|message| message.bytes.to_vec()));
+        result
+    }
+
+    fn keys_to(&self, id: u8) -> Vec<u8> {
+        let found = self.wire.iter().find(|bytes| bytes[5] == KEYS && bytes[7] == id + 1);
+        found.expect("keys were sent").clone()
+    }
+
+    fn confirmation(&self) -> Vec<u8> {
+        self.wire.iter().find(|bytes| bytes[5] == CONFIRM).expect("it was sent").clone()
+    }
+
+    fn key(&self, id: u32) -> Option<Key> {
+        self.seats[id as usize].group_key().map(|(_, key)| key.clone())
+    }
+}
+
+const KEYS: u8 = 0;
+const CONFIRM: u8 = 3;
+
+/// A tree of its own, for the header's formulas.
+enum Tree {
+    Leaf(u32),
+    Node(Box<Self>, Box<Self>),
+}
+
+impl Tree {
+    fn balanced(members: &[u32]) -> Self {
+        match members {
+            [member] => Self::Leaf(*member),
+            _ => {
+                let (left, right) = members.split_at(members.len().div_ceil(2));
+                Self::Node(Box::new(Self::balanced(left)), Box::new(Self::balanced(right)))
+            }
+        }
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Node(left, right) => left.width() + right.width(),
+        }
+    }
+
+    fn has(&self, member: u32) -> bool {
+        match self {
+            Self::Leaf(own) => *own == member,
+            Self::Node(left, right) => left.has(member) || right.has(member),
+        }
+    }
+
+    fn depth(&self, member: u32) -> usize {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => {
+                1 + if left.has(member) { left.depth(member) } else { right.depth(member) }
+            }
+        }
+    }
+
+    fn shallowest(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => 1 + left.shallowest().min(right.shallowest()),
+        }
+    }
+
+    /// How many nodes this member is the leftmost leaf of.
+    fn levels_led_by(&self, member: u32) -> u64 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => {
+                let here = left.has(member) && left.leftmost() == member;
+                u64::from(here) + left.levels_led_by(member) + right.levels_led_by(member)
+            }
+        }
+    }
+
+    fn leftmost(&self) -> u32 {
+        match self {
+            Self::Leaf(member) => *member,
+            Self::Node(left, _) => left.leftmost(),
+        }
+    }
+
+    /// The widths of the halves beside the sponsor's path, the newcomer's first.
+    fn insert(&mut self, member: u32) -> Vec<usize> {
+        match self {
+            Self::Leaf(own) => {
+                *self = Self::Node(Box::new(Self::Leaf(*own)), Box::new(Self::Leaf(member)));
+                vec![1]
+            }
+            Self::Node(left, right) => {
+                let (way, beside) = match right.shallowest() <= left.shallowest() {
+                    true => (right, left),
+                    false => (left, right),
+                };
+                let mut halves = way.insert(member);
+                halves.push(beside.width());
+                halves
+            }
+        }
+    }
+
+    /// The width of the half that moves up, and those of the halves beside the way above it.
+    fn remove(&mut self, member: u32) -> (usize, Vec<usize>) {
+        let Self::Node(left, right) = self else { panic!("nobody is left") };
+        let gone = |half: &Self| matches!(half, Self::Leaf(leaf) if *leaf == member);
+        if gone(left) || gone(right) {
+            let half = if gone(left) { right } else { left };
+            *self = std::mem::replace(&mut **half, Self::Leaf(0));
+            return (self.width(), Vec::new());
+        }
+        let (way, beside) = if left.has(member) { (left, right) } else { (right, left) };
+        let (half, mut halves) = way.remove(member);
+        halves.push(beside.width());
+        (half, halves)
+    }
+}
+
+fn scheme() -> &'static Scheme {
+    catalogue::scheme("d-lkh").unwrap()
+}
+
+fn rig(profile: Profile, suite: Suite) -> Rig {
+    Rig::new(scheme(), Settings { profile, suite, ..Settings::default() })
+}
+
+fn sound(profile: Profile) -> u64 {
+    u64::from(profile == Profile::Sound)
+}
+
+/// Unicasts, multicasts, and broadcasts that confirm.
+fn messages(report: &Report) -> (u64, u64, u64) {
+    let (mut unicasts, mut multicasts, mut broadcasts) = (0, 0, 0);
+    for message in &report.messages {
+        match (message.to, message.body_bytes) {
+            (Recipient::Group, 17) => broadcasts += 1,
+            (Recipient::Group, _) => multicasts += 1,
+            _ => unicasts += 1,
+        }
+    }
+    (unicasts, multicasts, broadcasts)
+}
+
+fn most_wrapped(report: &Report) -> u64 {
+    let wrapped = |member: &groupkey::crypto::meter::Meter| member.tally(Primitive::Wrap).amount;
+    report.meters.values().map(wrapped).max().unwrap_or(0)
+}
