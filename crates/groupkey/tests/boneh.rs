@@ -284,7 +284,9 @@ impl Listening {
             body.number().unwrap();
         }
         if self.fat {
-            (0..body.array().unwrap()).for_each(|_| drop(body.number().unwrap()));
+            for _ in 0..body.array().unwrap() {
+                body.number().unwrap();
+            }
         }
         let (c0, c1) = (body.bytes().unwrap(), body.bytes().unwrap());
         let element = |bytes| self.step(|cx| cx.g2(bytes, Check::Subgroup).unwrap());
