@@ -8,10 +8,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use groupkey::context::Draft;
 use groupkey::credentials::Credentials;
 use groupkey::crypto::group::{Check, Element, Exponent};
 use groupkey::crypto::integer::{Integer, Prime};
 use groupkey::crypto::meter::Primitive;
+use groupkey::crypto::pairing::{G1, G2};
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox,
@@ -45,6 +47,7 @@ struct Bench {
 /// Few and many units, between which a line is drawn.
 const KEYS: [usize; 2] = [1, 33];
 const BYTES: [usize; 2] = [16, 4_112];
+const MANY: usize = 65;
 
 impl Bench {
     /// Time of a call and of a unit (ns).
@@ -74,6 +77,23 @@ impl Bench {
                 self.time(Guard::None, |cx| keep(cx.derive(&one_key, "", &context)))
             }),
             Primitive::Hash => (self.time(Guard::None, |cx| keep(cx.hash(&one_key, ""))), 0.0),
+            Primitive::Seal => line(BYTES, |bytes| {
+                let message = vec![0; bytes];
+                self.time(Guard::None, |cx| {
+                    let mut content = message.clone();
+                    cx.seal(&one_key, 0, &[], &mut content).expect("it is short");
+                    keep(content);
+                })
+            }),
+            Primitive::Unseal => line(BYTES, |bytes| {
+                let mut sealed = vec![0; bytes];
+                self.once(|cx| cx.seal(&one_key, 0, &[], &mut sealed)).expect("it is short");
+                self.time(Guard::None, |cx| {
+                    let mut content = sealed.clone();
+                    cx.unseal(&one_key, 0, &[], &mut content).expect("just sealed");
+                    keep(content);
+                })
+            }),
             Primitive::Mac => self.protection(Guard::Mac),
             Primitive::Sign => self.protection(Guard::Signature),
             Primitive::Verify => line(BYTES, |bytes| {
@@ -133,7 +153,74 @@ impl Bench {
             Primitive::DivideInteger => self.line_of_integers(|cx, primes, product| {
                 keep(cx.short_of_multiple(product, &primes[0]));
             }),
+            _ => self.pairing_cost(primitive),
         }
+    }
+
+    /// The same, of what has to do with pairings.
+    fn pairing_cost(&self, primitive: Primitive) -> (f64, f64) {
+        let (p, q, gt, scalar) = self.once(|cx| {
+            let scalar = cx.random_scalar();
+            let (first, second) = (cx.g1_generator(), cx.g2_generator());
+            let (p, q) = (cx.g1_power(&first, &scalar), cx.g2_power(&second, &scalar));
+            let gt = cx.pairings(&[(&p, &q)]);
+            (p, q, gt, scalar)
+        });
+        let time = |work: &mut dyn FnMut(&mut Context<'_>)| self.time(Guard::None, work);
+        let once = |work: &mut dyn FnMut(&mut Context<'_>)| (time(work), 0.0);
+        match primitive {
+            Primitive::InvertScalar => once(&mut |cx| keep(cx.invert_scalar(&scalar))),
+            Primitive::TabulateG1 => once(&mut |cx| keep(cx.g1_table(&p))),
+            Primitive::ExponentiateG1Fixed => {
+                let table = self.once(|cx| cx.g1_table(&p));
+                let scalars = self.once(|cx| [(); MANY].map(|()| cx.random_scalar()));
+                line([1, MANY], |count| {
+                    time(&mut |cx| keep(cx.g1_powers(&table, &scalars[..count])))
+                })
+            }
+            Primitive::ExponentiateG1 => once(&mut |cx| keep(cx.g1_power(&p, &scalar))),
+            Primitive::ExponentiateG2 => once(&mut |cx| keep(cx.g2_power(&q, &scalar))),
+            Primitive::ExponentiateGt => once(&mut |cx| keep(cx.gt_power(&gt, &scalar))),
+            Primitive::MultiplyG1 => line([1, MANY], |count| {
+                time(&mut |cx| keep(cx.g1_product(&p, std::iter::repeat_n(&p, count))))
+            }),
+            Primitive::MultiplyG2 => line([1, MANY], |count| {
+                time(&mut |cx| keep(cx.g2_product(&q, std::iter::repeat_n(&q, count))))
+            }),
+            Primitive::MultiplyGt => once(&mut |cx| keep(cx.gt_product(&gt, &gt))),
+            // The two are always together: what is there once counts as final exponentiation.
+            Primitive::MillerLoop => {
+                let (_, pair) = line([1, 2], |count| {
+                    time(&mut |cx| keep(cx.pairings(&[(&p, &q); 2][..count])))
+                });
+                (0.0, pair)
+            }
+            Primitive::FinalExponentiation => {
+                let (rest, _) = line([1, 2], |count| {
+                    time(&mut |cx| keep(cx.pairings(&[(&p, &q); 2][..count])))
+                });
+                (rest, 0.0)
+            }
+            Primitive::CheckG1 => {
+                let bytes = self.body(&|draft| _ = draft.g1(&p), G1::length(self.suite));
+                once(&mut |cx| keep(cx.g1(&bytes, Check::Subgroup)))
+            }
+            Primitive::CheckG2 => {
+                let bytes = self.body(&|draft| _ = draft.g2(&q), G2::length(self.suite));
+                once(&mut |cx| keep(cx.g2(&bytes, Check::Subgroup)))
+            }
+            _ => unreachable!("the others have nothing to do with pairings"),
+        }
+    }
+
+    /// The last so many bytes of a message with what `write` writes.
+    fn body(&self, write: &dyn Fn(&mut Draft<'_, '_>), length: usize) -> Vec<u8> {
+        let message = self.sent(Guard::None, |cx| {
+            let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+            write(&mut draft);
+            draft.send();
+        });
+        message[message.len() - length..].to_vec()
     }
 
     /// Of work on primes and their product, by the product's bytes.

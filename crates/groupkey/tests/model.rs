@@ -243,9 +243,7 @@ fn any_move() -> impl Strategy<Value = Move> {
 fn parameter_sets(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     let mut sets = vec![vec![]];
     for parameter in scheme.parameters {
-        let (low, high) = parameter.range;
-        // Every fat client of Boneh+ checks twice its capacity of elements.
-        let high = if scheme.id == "boneh-fat" { low + 128 } else { high };
+        let (low, high) = pace::range(scheme, parameter.range);
         for value in BTreeSet::from([low, low + 1, parameter.sound, high]) {
             sets.push(vec![(parameter.name, value)]);
         }

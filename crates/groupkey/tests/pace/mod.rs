@@ -21,6 +21,11 @@ pub(crate) fn fleet(scheme: &Scheme, usual: u32) -> u32 {
     if is_slow(scheme) { usual.min(20_000) } else { usual }
 }
 
+/// Both ends of a parameter's range. A fat client of Boneh+ checks twice its capacity of elements.
+pub(crate) fn range(scheme: &Scheme, (low, high): (u32, u32)) -> (u32, u32) {
+    if scheme.id == "boneh-fat" { (low, high.min(low + 128)) } else { (low, high) }
+}
+
 fn is_slow(scheme: &Scheme) -> bool {
-    ["nishat"].contains(&scheme.id)
+    ["boneh-fat", "boneh-thin", "nishat"].contains(&scheme.id)
 }
