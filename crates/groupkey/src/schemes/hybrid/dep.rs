@@ -15,15 +15,15 @@
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
-//! | create | S + n unicasts | 2S + n wraps, n derivations | m wraps of 3 keys | m wraps of 3 keys | 3 unwraps |
-//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
-//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m - 1 wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
+//! | create | S + n unicasts | 2S + n wraps, n derivations | m + 1 wraps of m + 2 keys | m + 1 wraps of m + 2 keys | 4 unwraps |
+//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m + 1 wraps of m + 2 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
+//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m wraps of m + 1 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
 //! | rekey | S unicasts, S multicasts | 2S wraps | | 1 wrap of 2 keys | 2 unwraps |
-//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 1 wrap of 3 keys | | 3 unwraps |
+//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 2 wraps of 3 keys | | 4 unwraps |
 //!
 //! A subgroup controller opens one layer more. Enrolment takes a derivation for each member.
 //! Profiles: `published` is what S002 measured: KEK_2 is handed out in the deployment phase and
-//! stays, a member opens 2; and every subgroup controller sends to each of its members singly at
+//! stays, a member opens 3; and every subgroup controller sends to each of its members singly at
 //! every change: S + n messages, 2S wraps at the controller; two unicasts catch a member up.
 //! `sound`, above, renews KEK_2 of a subgroup whenever somebody joins or leaves it, and hands it from
 //! the controller to the members under end-to-end keys, through the subgroup's controller, which
@@ -38,10 +38,10 @@
 //! Bodies: enrolment `end-to-end key, KEK_2 or nothing` from the controller to the member. To a subgroup
 //! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
 //! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
-//! `{KEK_1, layer}_individual, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
+//! `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
 //! `{GK}KEK_2`, padded to 32 bytes.
 //!
-//! Deviations: every change renews the group key; KEK_1 goes out together with the layer; KEK_2 is drawn
+//! Deviations: every change renews the group key; KEK_1 goes out in the layer's message; KEK_2 is drawn
 //! at the creation in `sound`. A member that missed rekeys asks.
 
 use alloc::boxed::Box;
@@ -284,14 +284,29 @@ impl SubgroupController {
     }
 
     /// To a member, under its individual key, all that it needs; `piece` is what it alone can open.
-    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, piece: &[u8]) {
+    fn send_keys(
+        &self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        operation: Operation,
+        layers: &[u8],
+        piece: &[u8],
+    ) {
         let roster = &self.subgroup.roster;
         let epoch = self.subgroup.membership.epoch();
-        let [first, second] = &self.layer.0;
         cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
-            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key, first, second])
+            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key])
+            .bytes(layers)
             .bytes(piece)
             .send();
+    }
+
+    /// The group key in both layers, which is the same for all members.
+    fn layers(&self, cx: &mut Context<'_>) -> Vec<u8> {
+        let mut layers = Vec::with_capacity(cx.wrapped_length(2));
+        let epoch = self.subgroup.membership.epoch();
+        cx.wrap_keys(&self.outer_key, epoch, 0, &self.layer.0, &mut layers);
+        layers
     }
 
     /// Takes the piece of one member, which it had asked for, and passes it on.
@@ -313,7 +328,8 @@ impl SubgroupController {
         let member = MemberId(leading_number(piece));
         let slot = self.subgroup.roster.current(member);
         let slot = slot.map_err(|_| Misbehaviour::InvalidRoster)?;
-        self.send_keys(cx, slot, Operation::CatchUp, &piece[4..]);
+        let layers = self.layers(cx);
+        self.send_keys(cx, slot, Operation::CatchUp, &layers, &piece[4..]);
         Ok(())
     }
 }
@@ -371,24 +387,29 @@ impl SubgroupServer for SubgroupController {
         if change != LocalChange::Nobody {
             self.outer_key = cx.random_key();
         }
+        let layers = self.layers(cx);
         if change == LocalChange::Nobody && self.profile == Profile::Sound {
-            cx.draft(self.subgroup.everybody(), epoch, operation, REKEY)
-                .wrapped(&self.outer_key, epoch, 0, &self.layer.0)
-                .send();
+            let everybody = self.subgroup.everybody();
+            cx.draft(everybody, epoch, operation, REKEY).bytes(&layers).send();
             return;
         }
         let piece_length = piece_length(cx);
-        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(3) + piece_length + 4);
+        let keys_length = cx.wrapped_length(1) + layers.len() + piece_length + 6;
+        cx.reserve(self.subgroup.roster.len(), keys_length);
         for slot in self.subgroup.slots() {
             let member = self.subgroup.roster.member(slot);
-            self.send_keys(cx, slot, operation, piece_of(&pieces, piece_length, member));
+            let piece = piece_of(&pieces, piece_length, member);
+            self.send_keys(cx, slot, operation, &layers, piece);
         }
     }
 
     /// The member's KEK_2 is with the controller, if it changes.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         match self.profile {
-            Profile::Published => self.send_keys(cx, slot, Operation::CatchUp, &[]),
+            Profile::Published => {
+                let layers = self.layers(cx);
+                self.send_keys(cx, slot, Operation::CatchUp, &layers, &[]);
+            }
             Profile::Sound => {
                 let member = self.subgroup.roster.member(slot);
                 let epoch = self.subgroup.membership.epoch();
@@ -462,14 +483,14 @@ impl Member {
         }
         self.membership.enrolment()?;
         let mut body = message.body();
-        let wrapped = body.bytes()?;
+        let outer_key = if header.kind == KEYS { body.bytes()? } else { &[] };
+        let layers = body.bytes()?;
         let piece = if header.kind == KEYS { body.bytes()? } else { &[] };
         body.finish()?;
         let admission = self.membership.admit(message)?;
         match (header.kind, admission) {
             (KEYS, _) => {
-                let [outer_key, first, second] =
-                    unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+                let [outer_key] = unwrap_own(&self.membership, cx, message, 0, outer_key)?;
                 let inner_key = match piece {
                     [] => self.inner_key.clone().ok_or(Misbehaviour::NothingForUs)?,
                     _ => {
@@ -478,17 +499,15 @@ impl Member {
                         cx.unwrap_key(end_to_end, header.epoch, 0, piece)?
                     }
                 };
-                let layer = Layer([first, second]);
-                let group_key = layer.open(cx, &inner_key, header.epoch)?;
+                let group_key = open_layers(cx, &outer_key, &inner_key, header.epoch, layers)?;
                 self.outer_key = outer_key;
                 self.inner_key = Some(inner_key);
                 self.membership.enter(cx, header.epoch, group_key);
             }
             (REKEY, Admission::Continues) => {
-                let mut layer = Layer::default();
-                cx.unwrap_keys(&self.outer_key, header.epoch, 0, wrapped, &mut layer.0)?;
                 let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
-                let group_key = layer.open(cx, inner_key, header.epoch)?;
+                let (outer_key, epoch) = (&self.outer_key, header.epoch);
+                let group_key = open_layers(cx, outer_key, inner_key, epoch, layers)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -549,6 +568,19 @@ impl Layer {
         }
         cx.unwrap_key(inner_key, epoch, 0, wrapped)
     }
+}
+
+/// Takes off both layers.
+fn open_layers(
+    cx: &mut Context<'_>,
+    outer_key: &Key,
+    inner_key: &Key,
+    epoch: Epoch,
+    layers: &[u8],
+) -> Result<Key, Error> {
+    let mut layer = Layer::default();
+    cx.unwrap_keys(outer_key, epoch, 0, layers, &mut layer.0)?;
+    layer.open(cx, inner_key, epoch)
 }
 
 /// Length of a member's id and its KEK_2.
