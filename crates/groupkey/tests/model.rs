@@ -8,7 +8,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::rig::{Guard, Move, Report, Rig, RigError, Settings};
-use groupkey::{Command, MemberId, Operation, PartyId, Suite};
+use groupkey::{Command, MemberId, Operation, PartyId, SubgroupId, Suite};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -53,6 +53,7 @@ fn hundreds_of_operations_at_many_sizes() {
                     2 => Move::Remove(i * 17 + 1),
                     4 => Move::Batch(i as u8 % 4, i as u8 % 3, i * 11),
                     5 => Move::Rekey,
+                    _ if i % 3 == 0 => Move::SleepSubgroup(i * 5),
                     _ if i % 2 == 0 => Move::Sleep(i * 13),
                     _ => Move::Wake,
                 })
@@ -226,6 +227,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         2 => (0u8..4, 0u8..4, any::<u16>()).prop_map(|(join, leave, at)| Move::Batch(join, leave, at)),
         1 => Just(Move::Rekey),
         1 => any::<u16>().prop_map(Move::Sleep),
+        1 => any::<u16>().prop_map(Move::SleepSubgroup),
         1 => Just(Move::Wake),
     ]
 }
@@ -242,12 +244,23 @@ fn parameter_sets(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     sets
 }
 
+/// How many subgroups there are.
+fn subgroups(scheme: &'static Scheme, settings: &Settings) -> u32 {
+    let mut configuration = scheme.configuration(settings.profile);
+    for &(name, value) in &settings.parameters {
+        configuration.set(name, value).expect("the scheme has this parameter");
+    }
+    configuration.subgroup_controllers().len() as u32
+}
+
 /// A scheme and the model side by side.
 struct History {
     rig: Rig,
     scheme: &'static Scheme,
     members: BTreeSet<u32>,
     asleep: BTreeSet<u32>,
+    subgroups: u32,
+    subgroups_asleep: BTreeSet<u32>,
     next_id: u32,
     keys: HashSet<[u8; 16]>,
     heard: Vec<Rc<[u8]>>,
@@ -261,6 +274,8 @@ impl History {
         moves: &[Move],
     ) -> Result<(), String> {
         let mut history = Self {
+            subgroups: subgroups(scheme, &settings),
+            subgroups_asleep: BTreeSet::new(),
             rig: Rig::new(scheme, settings),
             scheme,
             members: (0..size).collect(),
@@ -285,6 +300,7 @@ impl History {
             Move::Rekey => self.rekey(),
             Move::Remove(place) => self.remove(place),
             Move::Sleep(place) => self.sleep(place),
+            Move::SleepSubgroup(place) => self.sleep_subgroup(place),
             Move::Wake => self.wake(),
         }
     }
@@ -354,8 +370,12 @@ impl History {
         if self.scheme.law != Law::OneMessage {
             return Ok(());
         }
-        let sender = self.members.difference(&self.asleep).next().expect("somebody is awake");
-        let report = self.rig.send(*sender).map_err(|error| format!("message: {error}"))?;
+        let mut awake = self.members.difference(&self.asleep);
+        let sender = awake.find(|&&member| !self.rig.is_cut_off(member));
+        let report = self
+            .rig
+            .send(*sender.expect("somebody is awake"))
+            .map_err(|error| format!("message: {error}"))?;
         self.listen(&report);
         Ok(())
     }
@@ -370,6 +390,7 @@ impl History {
             return Ok(());
         }
         let leaver = *self.members.iter().nth(usize::from(place) % self.members.len()).unwrap();
+        self.leave_somebody_served(leaver)?;
         let report = self.rig.remove(leaver).map_err(|error| error.to_string())?;
         self.members.remove(&leaver);
         self.asleep.remove(&leaver);
@@ -399,13 +420,45 @@ impl History {
         let eligible = self.members.len() - 1;
         let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
         if self.members.len() - self.asleep.len() > 2 {
+            self.leave_somebody_served(sleeper)?;
             self.rig.sleep(sleeper);
             self.asleep.insert(sleeper);
         }
         Ok(())
     }
 
+    /// A subgroup's controller sleeps, unless nobody would be left whom any serves.
+    fn sleep_subgroup(&mut self, place: u16) -> Result<(), String> {
+        let Some(subgroup) = u32::from(place).checked_rem(self.subgroups) else { return Ok(()) };
+        let party = SubgroupId(subgroup).into();
+        self.rig.put_to_sleep(party);
+        self.subgroups_asleep.insert(subgroup);
+        self.leave_somebody_served(u32::MAX)
+    }
+
+    /// Wakes all subgroups if otherwise nobody but this member would be served.
+    fn leave_somebody_served(&mut self, but: u32) -> Result<(), String> {
+        let mut awake = self.members.difference(&self.asleep).filter(|&&member| member != but);
+        if awake.all(|&member| self.rig.is_cut_off(member)) {
+            for subgroup in self.subgroups_asleep.clone() {
+                self.wake_subgroup(subgroup)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake_subgroup(&mut self, subgroup: u32) -> Result<(), String> {
+        self.subgroups_asleep.remove(&subgroup);
+        match self.rig.wake(SubgroupId(subgroup).into()) {
+            Ok(_) | Err(RigError::Refused(..)) => Ok(()),
+            Err(error) => Err(format!("subgroup {subgroup} catches up: {error}")),
+        }
+    }
+
     fn wake(&mut self) -> Result<(), String> {
+        for subgroup in self.subgroups_asleep.clone() {
+            self.wake_subgroup(subgroup)?;
+        }
         for sleeper in std::mem::take(&mut self.asleep) {
             match self.rig.catch_up(sleeper) {
                 // Nothing had happened: the answer is as old as what the sleeper has.

@@ -132,6 +132,23 @@ impl Roster {
         }
     }
 
+    /// Makes these enrolled members the current ones, and strangers of all others that were.
+    pub(crate) fn become_members(&mut self, members: &[MemberId]) {
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        for slot in 0..self.slots() as u32 {
+            let member = self.member(slot);
+            if self.is_joined(slot) && sorted.binary_search(&member).is_err() {
+                self.evict(member);
+            }
+        }
+        for &member in members {
+            if self.current(member).is_err() {
+                let _ = self.join(member);
+            }
+        }
+    }
+
     /// The slot of an enrolled member, current or not.
     pub(crate) fn enrolled_slot(&self, member: MemberId) -> Option<u32> {
         let hash = self.hasher.hash_one(member);
@@ -176,10 +193,9 @@ impl Roster {
 
     /// Makes a member a stranger: its key is wiped, its slot free.
     pub(crate) fn evict(&mut self, member: MemberId) {
+        let Some(slot) = self.enrolled_slot(member) else { return };
         self.leave(member);
-        if let Some(slot) = self.enrolled_slot(member) {
-            self.keys.retire(slot);
-        }
+        self.keys.retire(slot);
         self.forget(member);
     }
 
@@ -298,8 +314,9 @@ impl Roster {
 
     fn leave(&mut self, member: MemberId) {
         if let Some(slot) = self.enrolled_slot(member) {
-            self.standings[slot as usize] = Standing::Enrolled;
-            self.joined -= 1;
+            let standing = &mut self.standings[slot as usize];
+            self.joined -= usize::from(*standing == Standing::Joined);
+            *standing = Standing::Enrolled;
         }
     }
 

@@ -65,7 +65,7 @@ impl Area {
         }
         let everybody = self.subgroup.everybody();
         match change {
-            LocalChange::Created | LocalChange::Left(_) => {
+            LocalChange::Created | LocalChange::Left(_) | LocalChange::Resumed => {
                 self.area_key = cx.random_key();
                 self.send_keys_to_all(cx, operation);
             }

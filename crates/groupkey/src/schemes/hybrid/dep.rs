@@ -56,7 +56,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
 };
@@ -152,8 +152,17 @@ impl Controller {
 
     /// The end-to-end key of a member; one that comes back gets another.
     fn end_to_end(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+        let subgroup = self.domain.subgroup_of(member).unwrap_or(SubgroupId(0));
         let enrolment = self.domain.enrolment_of(member).unwrap_or_default();
-        cx.derive(&self.master, "groupkey dep end to end", &enrolment.to_be_bytes())
+        let context = [subgroup.0.to_be_bytes(), enrolment.to_be_bytes()];
+        cx.derive(&self.master, "groupkey dep end to end", context.as_flattened())
+    }
+
+    /// Whether a change brings the members of a subgroup another KEK_2, or one that they missed.
+    fn renews(&self, station: &Station, change: &Change) -> bool {
+        self.profile == Profile::Sound
+            && (change.operation == Operation::Create
+                || change.named_in(station.id).next().is_some())
     }
 
     /// KEK_2 under end-to-end keys.
@@ -204,26 +213,28 @@ impl DomainServer for Controller {
 
     fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
         let group_key = cx.random_key();
-        self.domain.enter_next(cx, group_key.clone());
-        let epoch = self.domain.epoch();
+        self.domain.enter_next(cx, group_key);
         for station in self.domain.stations() {
-            let place = station.id.0 as usize;
-            let renewed = self.profile == Profile::Sound
-                && (change.operation == Operation::Create
-                    || change.named_in(station.id).next().is_some());
-            let mut members = Vec::new();
-            if renewed {
-                self.inner_keys[place] = cx.random_key();
-                members = self.domain.members_of(station.id);
+            if self.renews(station, change) {
+                self.inner_keys[station.id.0 as usize] = cx.random_key();
             }
-            let pieces = self.pieces(cx, station.id, &members);
-            let layer = Layer::new(cx, &self.inner_keys[place], epoch, &group_key);
-            self.domain
-                .draft(cx, station, change, LAYERS)
-                .wrapped(&station.key, epoch, 0, &layer.0)
-                .bytes(&pieces)
-                .send();
+            self.tell(cx, station, change);
         }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let Some((epoch, group_key)) = self.domain.group_key() else { return };
+        let mut members = Vec::new();
+        if self.renews(station, change) {
+            members = self.domain.members_of(station.id);
+        }
+        let pieces = self.pieces(cx, station.id, &members);
+        let layer = Layer::new(cx, &self.inner_keys[station.id.0 as usize], epoch, group_key);
+        self.domain
+            .draft(cx, station, change, LAYERS)
+            .wrapped(&station.key, epoch, 0, &layer.0)
+            .bytes(&pieces)
+            .send();
     }
 
     /// A subgroup's controller asks for the KEK_2 of a member that has to catch up.
@@ -313,9 +324,6 @@ impl SubgroupController {
     fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let (got, current) = (header.epoch, self.subgroup.membership.epoch());
-        if header.kind != PIECE {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
         if got != current {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
@@ -426,7 +434,8 @@ impl Party for SubgroupController {
         match input {
             Input::Message(message)
                 if message.header().operation == Operation::CatchUp
-                    && message.header().sender == PartyId::Controller =>
+                    && message.header().sender == PartyId::Controller
+                    && message.header().kind == PIECE =>
             {
                 self.pass_on(cx, &message)
             }

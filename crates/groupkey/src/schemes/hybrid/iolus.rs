@@ -50,7 +50,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -161,11 +161,16 @@ impl DomainServer for Controller {
             }
             let epoch = &mut self.epochs[station.id.0 as usize];
             *epoch = epoch.next();
-            self.domain
-                .draft_in(cx, station, *epoch, change, TOP_KEY)
-                .wrapped(&station.key, *epoch, 0, [&self.top_key])
-                .send();
+            self.tell(cx, station, change);
         }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let epoch = self.epochs[station.id.0 as usize];
+        self.domain
+            .draft_in(cx, station, epoch, change, TOP_KEY)
+            .wrapped(&station.key, epoch, 0, [&self.top_key])
+            .send();
     }
 }
 

@@ -116,7 +116,7 @@ impl SubgroupController {
     fn rearrange(&mut self, change: LocalChange) -> [Option<u32>; 5] {
         let line = &mut self.line;
         match change {
-            LocalChange::Created => {
+            LocalChange::Created | LocalChange::Resumed => {
                 line.order = self.subgroup.slots().collect();
                 [None; 5]
             }
@@ -191,8 +191,8 @@ impl SubgroupServer for SubgroupController {
         if change != LocalChange::Nobody {
             self.line.changed = epoch;
         }
-        if change == LocalChange::Created {
-            return self.line.send_to_all(cx, &self.subgroup, operation);
+        if matches!(change, LocalChange::Created | LocalChange::Resumed) {
+            return self.line.send_to_all(cx, &self.subgroup);
         }
         // The root first; and nobody twice.
         let mut positions = [0; ENVELOPES];

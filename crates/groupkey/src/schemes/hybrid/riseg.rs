@@ -186,9 +186,9 @@ impl SubgroupServer for SubgroupController {
         }
         // Besides the first, those whose neighbours are others than before.
         let affected = match change {
-            LocalChange::Created => {
+            LocalChange::Created | LocalChange::Resumed => {
                 self.ring.order = self.subgroup.slots().collect();
-                return self.ring.send_to_all(cx, &self.subgroup, operation);
+                return self.ring.send_to_all(cx, &self.subgroup);
             }
             LocalChange::Joined(slot) => {
                 self.ring.order.insert(0, slot);

@@ -236,7 +236,7 @@ impl SubgroupServer for SubgroupController {
         let (epoch, operation) = (message.header().epoch, message.header().operation);
         self.subgroup.membership.enter(cx, epoch, group_key.clone());
         match change {
-            LocalChange::Created => self.create(cx, operation),
+            LocalChange::Created | LocalChange::Resumed => self.create(cx, operation),
             LocalChange::Joined(slot) => self.add(cx, slot, epoch, &group_key),
             LocalChange::Left(slot) => self.remove(cx, slot, epoch, &group_key),
             LocalChange::Nobody => cx

@@ -187,6 +187,9 @@ impl Node {
 }
 
 impl Span {
+    /// No periods.
+    pub(super) const NONE: Self = Self { first: 1, last: 0 };
+
     /// Reads the first and the last epoch.
     pub(super) fn read(body: &mut Reader<'_>, session: Session) -> Result<Self, Error> {
         let (first, last) = (Epoch(body.number()?), Epoch(body.number()?));
