@@ -132,7 +132,7 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
         take(rig.send(0));
     }
     if scheme.law == Law::PlannedPeriods {
-        take(rig.grant(900, 2, 3));
+        take(rig.grant(900, 3, 4));
     }
     if can(Operation::Rekey) {
         take(rig.rekey());
