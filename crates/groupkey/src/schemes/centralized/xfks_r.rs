@@ -58,7 +58,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment, read_value};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -237,9 +237,7 @@ impl Member {
         if self.membership.is_own_joining(message, newcomer)? {
             return Ok(());
         }
-        if self.membership.admit(message)? == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.membership.must_continue(message)?;
         let traffic_key = after_join(cx, self.masking, epoch, &self.traffic_key);
         if commitment(cx, epoch, &traffic_key) != expected {
             return Err(Misbehaviour::WrongKey.into());

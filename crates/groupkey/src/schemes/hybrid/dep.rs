@@ -165,12 +165,35 @@ impl Controller {
                 || change.named_in(station.id).next().is_some())
     }
 
+    /// To a subgroup's controller the group key, and KEK_2 for these members.
+    fn hand_down(
+        &self,
+        cx: &mut Context<'_>,
+        station: &Station,
+        change: &Change,
+        members: impl ExactSizeIterator<Item = MemberId>,
+    ) {
+        let Some((epoch, group_key)) = self.domain.group_key() else { return };
+        let pieces = self.pieces(cx, station.id, members);
+        let layer = Layer::new(cx, &self.inner_keys[station.id.0 as usize], epoch, group_key);
+        self.domain
+            .draft(cx, station, change, LAYERS)
+            .wrapped(&station.key, epoch, 0, &layer.0)
+            .bytes(&pieces)
+            .send();
+    }
+
     /// KEK_2 under end-to-end keys.
-    fn pieces(&self, cx: &mut Context<'_>, subgroup: SubgroupId, members: &[MemberId]) -> Vec<u8> {
+    fn pieces(
+        &self,
+        cx: &mut Context<'_>,
+        subgroup: SubgroupId,
+        members: impl ExactSizeIterator<Item = MemberId>,
+    ) -> Vec<u8> {
         let epoch = self.domain.epoch();
         let inner_key = &self.inner_keys[subgroup.0 as usize];
         let mut pieces = Vec::with_capacity(piece_length(cx) * members.len());
-        for &member in members {
+        for member in members {
             let end_to_end = self.end_to_end(cx, member);
             pieces.extend_from_slice(&member.0.to_be_bytes());
             cx.wrap_keys(&end_to_end, epoch, 0, [inner_key], &mut pieces);
@@ -218,23 +241,25 @@ impl DomainServer for Controller {
             if self.renews(station, change) {
                 self.inner_keys[station.id.0 as usize] = cx.random_key();
             }
-            self.tell(cx, station, change);
+        }
+        if change.operation == Operation::Create && self.profile == Profile::Sound {
+            // All subgroups in one pass over the members.
+            let members = self.domain.members();
+            for station in self.domain.stations() {
+                let start = members.partition_point(|&(subgroup, _)| subgroup < station.id);
+                let end = members.partition_point(|&(subgroup, _)| subgroup <= station.id);
+                let here = members[start..end].iter().map(|&(_, member)| member);
+                self.hand_down(cx, station, change, here);
+            }
+        } else {
+            self.domain.stations().for_each(|station| self.tell(cx, station, change));
         }
     }
 
     fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
-        let Some((epoch, group_key)) = self.domain.group_key() else { return };
-        let mut members = Vec::new();
-        if self.renews(station, change) {
-            members = self.domain.members_of(station.id);
-        }
-        let pieces = self.pieces(cx, station.id, &members);
-        let layer = Layer::new(cx, &self.inner_keys[station.id.0 as usize], epoch, group_key);
-        self.domain
-            .draft(cx, station, change, LAYERS)
-            .wrapped(&station.key, epoch, 0, &layer.0)
-            .bytes(&pieces)
-            .send();
+        let renews = self.renews(station, change);
+        let members = if renews { self.domain.members_of(station.id) } else { Vec::new() };
+        self.hand_down(cx, station, change, members.into_iter());
     }
 
     /// A subgroup's controller asks for the KEK_2 of a member that has to catch up.
@@ -253,7 +278,7 @@ impl DomainServer for Controller {
         if self.domain.current(member) != Ok(subgroup) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
-        let piece = self.pieces(cx, subgroup, &[member]);
+        let piece = self.pieces(cx, subgroup, [member].into_iter());
         cx.draft(subgroup_controller(subgroup), self.domain.epoch(), Operation::CatchUp, PIECE)
             .bytes(&piece)
             .send();

@@ -274,6 +274,15 @@ impl Domain {
         self.stations.get(subgroup.0 as usize).filter(|station| station.enrolments > 0)
     }
 
+    /// The current members of all subgroups, by subgroup and in the order of their ids.
+    pub(crate) fn members(&self) -> Vec<(SubgroupId, MemberId)> {
+        let members = self.places.iter().filter(|(_, place)| place.joined);
+        let mut members: Vec<_> =
+            members.map(|(&member, place)| (place.subgroup(), member)).collect();
+        members.sort_unstable();
+        members
+    }
+
     /// The members of a subgroup whose enrolment has this number or a later one, in that order.
     pub(crate) fn enrolled_since(&self, subgroup: SubgroupId, first: u32) -> Vec<MemberId> {
         let since = |place: &Place| place.subgroup() == subgroup && place.enrolment >= first;

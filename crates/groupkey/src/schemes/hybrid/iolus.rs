@@ -49,7 +49,7 @@ use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
@@ -380,12 +380,9 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                let admission = self.membership.admit(message)?;
-                let (Admission::Continues, Some((_, old))) =
-                    (admission, self.membership.group_key())
-                else {
-                    return Err(Misbehaviour::UnexpectedMessage.into());
-                };
+                self.membership.must_continue(message)?;
+                let (_, old) =
+                    self.membership.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
                 cx.unwrap_key(old, header.epoch, 0, bytes)?
             }
             (Operation::Remove, COPIES, _) => {

@@ -40,7 +40,7 @@ use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
@@ -298,16 +298,14 @@ impl Member {
             return Ok(());
         }
         let epoch = header.epoch;
-        let admission = self.membership.admit(message)?;
         if header.kind == KEYS {
+            self.membership.admit(message)?;
             let [sibling_key, subtree_key, group_key] =
                 unwrap_own(&self.membership, cx, message, 0, wrapped)?;
             self.enter(cx, epoch, sibling_key, subtree_key, group_key);
             return Ok(());
         }
-        if admission == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.membership.must_continue(message)?;
         let mut sibling_key = self.sibling_key.clone();
         let mut new = [self.subtree_key.clone(), Key::default()];
         match (header.operation, header.kind, newcomer) {
