@@ -2,6 +2,7 @@
 //! scheme: whoever came, went, or came back meanwhile, and even if it missed its own enrolment.
 
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES, Scheme};
+use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{Channel, MemberId, Operation, PartyId, Recipient, SubgroupId};
 
@@ -25,6 +26,39 @@ fn one_request_and_one_answer_bring_it_back() {
         // It follows again.
         change(&mut rig, scheme);
         check(&mut rig, scheme);
+    }
+}
+
+#[test]
+fn it_costs_what_the_headers_say() {
+    // Wraps of the controller with m members, wraps of the subgroup's controller and keys in them.
+    type Costs = [u32; 3];
+    let costs: [(&str, fn(u32) -> Costs); 9] = [
+        ("igkmp", |m| [1, m, 2 * m]),
+        ("segcom", |m| [1, m, 2 * m]),
+        ("tkh", |m| [1, m, 3 * m]),
+        ("kronos", |m| [1, m, 2 * m]),
+        ("dep", |m| [m + 2, m + 1, m + 2]),
+        ("lnt", |m| [1, m, 3 * m - 2]),
+        ("riseg", |m| [1, m, 3 * m - 2]),
+        ("alohali-r", |m| [1, m, m]),
+        ("iolus", |m| [1, m, m]),
+    ];
+    for (id, costs) in costs {
+        let scheme = groupkey::catalogue::scheme(id).unwrap();
+        for n in [4, 5, 8, 9, 16, 17, 33] {
+            let mut rig = rig(scheme, Profile::Sound, 2);
+            rig.create(n).unwrap();
+            rig.put_to_sleep(AWAY);
+            change(&mut rig, scheme);
+            let m = rig.members().filter(|member| member % 2 == 0).count() as u32;
+            let report = rig.wake(AWAY).unwrap();
+            assert_eq!(report.open_messages().count() as u32, 2 + m, "{id}");
+            let wraps = |party| report.meter(party).tally(Primitive::Wrap);
+            let (controller, subgroup) = (wraps(PartyId::Controller), wraps(AWAY));
+            let real = [controller.calls, subgroup.calls, subgroup.amount];
+            assert_eq!(real.map(|count| count as u32), costs(m), "{id}, {m} members");
+        }
     }
 }
 

@@ -13,6 +13,9 @@
 //! |---|---|---|---|---|
 //! | create, rekey | S + n unicasts | S wraps | 1 unwrap, m wraps, m derivations | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap, 1 derivation | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | 1 unwrap, m wraps, m derivations | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! Enrolment takes a derivation for each member. Nobody can join or leave: those operations are not
 //! supported. A new period is a creation with the next epoch.

@@ -20,6 +20,9 @@
 //! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m wraps of m + 1 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
 //! | rekey | S unicasts, S multicasts | 2S wraps | | 1 wrap of 2 keys | 2 unwraps |
 //! | catch up | 4 unicasts | 1 wrap, 1 derivation | 2 wraps of 3 keys | | 4 unwraps |
+//! | resume | 2 + m unicasts | m + 2 wraps, m derivations | m + 1 wraps of m + 2 keys | | 4 unwraps |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one layer more. Enrolment takes a derivation for each member.
 //! Profiles: `published` is what S002 measured: KEK_2 is handed out in the deployment phase and

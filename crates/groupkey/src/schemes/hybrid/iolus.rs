@@ -17,6 +17,9 @@
 //! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | those of the subgroup: 1 unwrap |
 //! | send | S + 1 multicasts | | 1 unwrap, 1 wrap each | sender 1 wrap, others 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | its own: 1 wrap | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | its own: m wraps | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! At a change, the subgroup's own controller opens one wrapped key more. Law: the key of a message
 //! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not

@@ -18,6 +18,9 @@
 //! | rekey | S multicasts | | | 1 wrap | 1 unwrap |
 //! | rekey, new MK | S unicasts, S multicasts | S wraps of 2 keys | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap of 2 keys | m wraps of 2 keys | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! All controllers derive 2 keys a period, R and the group key, and a subgroup controller opens MK and
 //! R where they are sent. Who joins a subgroup without members costs a multicast less, and its

@@ -17,6 +17,9 @@
 //! | rekey | none | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes |
 //! | grant | 2 unicasts | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
+//! | resume | 2 unicasts, 1 for each grant that was missed | 1 wrap of at most D keys | 1 unwrap; for each such grant what one takes | as for a grant |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A cover's hashes are, for each seed, its depth below the node that the subgroup controller holds.
 //! A grant to a subgroup whose controller did not follow costs 1 wrap of at most D keys more. A tick
@@ -61,7 +64,7 @@ use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 pub use timeline::Session;
-use timeline::{Span, Timeline, epoch_of};
+use timeline::{Promise, Span, Timeline, epoch_of};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -127,7 +130,7 @@ pub struct SubgroupController {
     subgroup: Subgroup,
     timeline: Timeline,
     /// What each member was promised, by slot.
-    promised: Vec<Span>,
+    promised: Vec<Promise>,
 }
 
 /// A member.
@@ -281,9 +284,13 @@ impl SubgroupController {
         }
     }
 
+    fn promised_to(&self, slot: u32) -> Option<Span> {
+        self.promised.get(slot as usize).and_then(|promise| promise.span())
+    }
+
     fn promise(&mut self, slot: u32, promised: Span) {
-        self.promised.resize(self.subgroup.roster.slots(), Span::NONE);
-        self.promised[slot as usize] = promised;
+        self.promised.resize(self.subgroup.roster.slots(), Promise::NONE);
+        self.promised[slot as usize] = promised.into();
     }
 
     /// Goes on after it missed something. The members' clocks ticked without it, so that only those
@@ -293,7 +300,7 @@ impl SubgroupController {
         self.enter(cx, period);
         for &(member, promised) in promises {
             let Some(slot) = self.subgroup.roster.enrolled_slot(member) else { continue };
-            if self.promised.get(slot as usize).is_none_or(|&known| known == Span::NONE) {
+            if self.promised_to(slot).is_none() {
                 self.promise(slot, promised);
                 self.send_what_is_left(cx, slot, Operation::Grant);
             }
@@ -302,7 +309,7 @@ impl SubgroupController {
 
     /// To a member, under its individual key, what is left of what it was promised.
     fn send_what_is_left(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
-        let Some(&promised) = self.promised.get(slot as usize) else { return };
+        let Some(promised) = self.promised_to(slot) else { return };
         let Ok(now) = self.session.period(self.subgroup.membership.epoch()) else { return };
         match promised.from(now) {
             Some(left) => {
@@ -393,8 +400,8 @@ impl SubgroupServer for SubgroupController {
             Promises::Common(promised) => promised,
             Promises::Each(each) => return self.resume(cx, message.header().epoch, &each),
         };
-        self.promised = vec![Span::NONE; self.subgroup.roster.slots()];
-        self.subgroup.slots().for_each(|slot| self.promised[slot as usize] = promised);
+        self.promised = vec![Promise::NONE; self.subgroup.roster.slots()];
+        self.subgroup.slots().for_each(|slot| self.promised[slot as usize] = promised.into());
         self.enter(cx, promised.first);
         let seeds = self.timeline.reveal(cx, promised);
         cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(seeds.len()) + 13);

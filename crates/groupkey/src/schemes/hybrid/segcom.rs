@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | create, add, remove, rekey | as `igkmp` | as `igkmp` |
 //! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap |
+//! | resume | as `igkmp` | as `igkmp` |
 //!
 //! A cluster without members of the group hears nothing. Profiles: those of `igkmp`; S002 did not
 //! measure SeGCom, so that `published` only tells what a cluster without a key of its own costs.

@@ -17,6 +17,9 @@
 //! | remove | S + b - 1 unicasts, S - 1 + r multicasts | S wraps | b - 1 wraps of 3 keys, r of 2 | 1 wrap | 1 unwrap |
 //! | rekey | S unicasts, S multicasts | S wraps | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 3 keys | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3 keys | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one wrapped key more. Profiles: `sound` and `published` are the same;
 //! S002 did not measure TKH. Keys held: controller S + 1; subgroup controller m + 3 and one for each
