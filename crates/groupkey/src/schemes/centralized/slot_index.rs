@@ -145,10 +145,9 @@ mod tests {
                     index.reserve(&members, 100);
                 }
                 let member = MemberId(rng.next_u32() % 400);
-                if map.contains_key(&member) {
-                    assert_eq!(index.remove(&members, member), map.remove(&member));
-                } else {
-                    assert_eq!(index.remove(&members, member), None);
+                let known = map.remove(&member);
+                assert_eq!(index.remove(&members, member), known);
+                if known.is_none() {
                     let slot = members.len() as u32;
                     members.push(member);
                     index.insert(&members, slot);

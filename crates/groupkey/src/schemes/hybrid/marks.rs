@@ -206,7 +206,7 @@ impl DomainServer for Controller {
         let seeds = self.timeline.reveal(cx, rest);
         let mut draft = self.domain.draft(cx, station, standing, STANDING);
         for member in standing.named_in(station.id) {
-            self.granted.get(&member).copied().unwrap_or(self.planned()).write(&mut draft);
+            self.granted.get(&member).copied().unwrap_or_else(|| self.planned()).write(&mut draft);
         }
         draft.wrapped(&station.key, epoch, rest.label(), &seeds).send();
     }
