@@ -32,8 +32,8 @@ fn one_request_and_one_answer_bring_it_back() {
 #[test]
 fn it_costs_what_the_headers_say() {
     // Wraps of the controller with m members, wraps of the subgroup's controller and keys in them.
-    type Costs = [u32; 3];
-    let costs: [(&str, fn(u32) -> Costs); 9] = [
+    type Costs = fn(u32) -> [u32; 3];
+    let costs: [(&str, Costs); 9] = [
         ("igkmp", |m| [1, m, 2 * m]),
         ("segcom", |m| [1, m, 2 * m]),
         ("tkh", |m| [1, m, 3 * m]),
@@ -47,7 +47,8 @@ fn it_costs_what_the_headers_say() {
     for (id, costs) in costs {
         let scheme = groupkey::catalogue::scheme(id).unwrap();
         for n in [4, 5, 8, 9, 16, 17, 33] {
-            let mut rig = rig(scheme, Profile::Sound, 2);
+            let parameters = vec![("subgroups", 2)];
+            let mut rig = Rig::new(scheme, Settings { parameters, ..Settings::default() });
             rig.create(n).unwrap();
             rig.put_to_sleep(AWAY);
             change(&mut rig, scheme);
