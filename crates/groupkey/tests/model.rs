@@ -419,7 +419,9 @@ impl History {
         }
         let eligible = self.members.len() - 1;
         let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
-        if self.members.len() - self.asleep.len() > 2 {
+        // Who waits for a subgroup's controller to enrol it cannot sleep through that: it comes once.
+        let enrolled = self.rig.key_of(MemberId(sleeper).into()).is_some();
+        if enrolled && self.members.len() - self.asleep.len() > 2 {
             self.leave_somebody_served(sleeper)?;
             self.rig.sleep(sleeper);
             self.asleep.insert(sleeper);
