@@ -59,7 +59,7 @@ fuzz_target!(|input: Input| {
             Move::Add | Move::Remove(_) => {}
             // Without a controller, who is asleep can hold up the group.
             Move::Sleep(place) if served => history.sleep(place),
-            Move::Sleep(_) => {}
+            Move::Sleep(_) | Move::SleepSubgroup(_) => {}
             Move::Wake => history.wake(),
         }
     }

@@ -74,7 +74,8 @@ pub enum Command<'a> {
         /// They leave.
         leaving: &'a [MemberId],
     },
-    /// Ask for what was missed, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch).
+    /// Ask for what was missed, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch). For
+    /// members and for controllers of subgroups.
     CatchUp,
     /// Make a group of these members, at least two, in this order.
     Create(&'a [MemberId]),

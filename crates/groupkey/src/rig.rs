@@ -3,7 +3,7 @@
 //! The rig is what tests of schemes stand on, ours and those of a scheme written elsewhere. It
 //! enrols, creates, adds and removes, delivers every message after a latency drawn from its seed,
 //! and knows what must be true afterwards: [`Rig::agreed_key`]. Members can sleep through operations,
-//! and parties that were evicted stay on and are offered whatever goes over an open channel.
+//! subgroup controllers too, and parties that were evicted stay on and are offered whatever goes over an open channel.
 //!
 //! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
 //! by a replay; a party that takes one of them fails the run.
@@ -24,7 +24,7 @@ use crate::credentials::Credentials;
 use crate::crypto::Suite;
 use crate::crypto::meter::Meter;
 use crate::error::Error;
-use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 use crate::party::{Command, Party};
 use crate::protection::{Protection, PublicIdentity};
@@ -285,21 +285,46 @@ impl Rig {
 
     /// Lets a member miss everything from now on.
     pub fn sleep(&mut self, member: u32) {
-        self.seat(member).standing = Standing::Asleep;
+        self.put_to_sleep(MemberId(member).into());
+    }
+
+    /// Lets a party miss everything from now on: a member, or the controller of a subgroup.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn put_to_sleep(&mut self, party: PartyId) {
+        self.seat(party).standing = Standing::Asleep;
     }
 
     /// Wakes a member and has it ask for what it missed.
     pub fn catch_up(&mut self, member: u32) -> Result<Report, RigError> {
-        self.seat(member).standing = Standing::Awake;
+        self.wake(MemberId(member).into())
+    }
+
+    /// Wakes a party and has it ask for what it missed.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn wake(&mut self, party: PartyId) -> Result<Report, RigError> {
+        self.seat(party).standing = Standing::Awake;
         self.begin();
-        self.command_to(MemberId(member).into(), Command::CatchUp).map_err(RigError::Command)?;
+        self.command_to(party, Command::CatchUp).map_err(RigError::Command)?;
         self.settle()
+    }
+
+    /// Whether the controller of a member's subgroup is asleep, so that the member gets nothing.
+    pub fn is_cut_off(&self, member: u32) -> bool {
+        let member = MemberId(member).into();
+        self.seats.get(&member).is_some_and(|seat| self.has_no_server(member, seat))
     }
 
     /// The key that the controller and all current members that are awake hold: the group's, or where
     /// there is none that of the last message. A subgroup controller need not hold it, but holds no
     /// other of the same epoch. Where members hand keys on and somebody sleeps, that goes for all: the
-    /// key is that of the latest epoch, and who is held up is in an earlier one.
+    /// key is that of the latest epoch, and who is held up is in an earlier one. Members whose subgroup's
+    /// controller sleeps do not count.
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
         let hybrid = self.configuration.scheme().class == Class::Hybrid;
         let held_up = self.configuration.scheme().recovery == Recovery::Relay
@@ -307,6 +332,9 @@ impl Rig {
         let mut agreed: Option<(Epoch, &Key)> = None;
         let mut held = Vec::new();
         for (&id, seat) in self.seats.iter().filter(|&(&id, seat)| self.is_at_hand(id, seat)) {
+            if self.has_no_server(id, seat) {
+                continue;
+            }
             match self.held_key(seat) {
                 Some(own) => held.push((id, own)),
                 None if hybrid && !matches!(id, PartyId::Member(_)) => {}
@@ -422,6 +450,27 @@ impl Rig {
         let outbox = self.step(party, Given::Command(command))?;
         self.post(party, &outbox);
         Ok(())
+    }
+
+    /// Whether a member waits for the controller of its subgroup, which is asleep. Who was not enrolled
+    /// because of that listens to no subgroup yet.
+    fn has_no_server(&self, id: PartyId, seat: &Seat) -> bool {
+        let asleep = |subgroup: SubgroupId| {
+            let server = self.seats.get(&subgroup.into());
+            server.is_some_and(|server| server.standing == Standing::Asleep)
+        };
+        let somebody_sleeps = || {
+            self.seats.iter().any(|(id, seat)| {
+                matches!(id, PartyId::SubgroupController(_)) && seat.standing == Standing::Asleep
+            })
+        };
+        match (id, seat.subscriptions.is_empty()) {
+            (PartyId::Member(_), true) => somebody_sleeps(),
+            (PartyId::Member(_), false) => {
+                seat.subscriptions.iter().any(|subset| asleep(SubgroupId(subset.0)))
+            }
+            _ => false,
+        }
     }
 
     fn enroll(&mut self, members: &[MemberId]) -> Result<(), RigError> {
@@ -644,8 +693,8 @@ impl Rig {
         keys.map(|(epoch, _)| epoch).max().unwrap_or_default()
     }
 
-    fn seat(&mut self, member: u32) -> &mut Seat {
-        self.seats.get_mut(&MemberId(member).into()).expect("the member is in the rig")
+    fn seat(&mut self, party: PartyId) -> &mut Seat {
+        self.seats.get_mut(&party).expect("the party is in the rig")
     }
 }
 
@@ -757,6 +806,9 @@ pub enum Move {
     Remove(u16),
     /// The current member at this place sleeps through what follows.
     Sleep(u16),
+    /// The controller of the subgroup with this number (modulo how many there are) sleeps, if the
+    /// scheme has subgroups.
+    SleepSubgroup(u16),
     /// All sleepers catch up.
     Wake,
 }

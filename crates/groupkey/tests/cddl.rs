@@ -9,10 +9,10 @@ use cddl_cat::cbor::validate_cbor;
 use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
-use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::messages::{self, Messenger};
 use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
-use groupkey::{MemberId, Operation, Suite};
+use groupkey::{MemberId, Operation, SubgroupId, Suite};
 
 const CDDL: &str = include_str!("../../../docs/wire.cddl");
 
@@ -147,11 +147,18 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
             report => take(report),
         }
     }
+    if scheme.class == Class::Hybrid {
+        let chosen = settings.parameters.iter().find(|(name, _)| *name == "subgroups");
+        let away = SubgroupId(7 % chosen.map_or(55, |&(_, subgroups)| subgroups)).into();
+        rig.put_to_sleep(away);
+        take(if can(Operation::Remove) { rig.remove(7) } else { rig.rekey() });
+        take(rig.wake(away));
+    }
     if can(Operation::Send) {
         take(rig.send(0));
     }
     if scheme.law == Law::PlannedPeriods {
-        take(rig.grant(900, 2, 3));
+        take(rig.grant(900, 3, 4));
     }
     if can(Operation::Rekey) {
         take(rig.rekey());

@@ -19,11 +19,11 @@ fn operations_cost_what_the_formulas_say() {
             for subgroup in 0..active {
                 let members = members_of(subgroup, subgroups, n);
                 let id = SubgroupId(subgroup).into();
-                assert_eq!(wraps(&created, id), (members, 3 * members));
+                assert_eq!(wraps(&created, id), (members + 1, members + 2));
                 assert_eq!(unwraps(&created, id), 1);
                 assert_eq!(permanent(&rig, id), 16 * (members + 2));
             }
-            assert!((0..n).all(|member| unwraps(&created, MemberId(member).into()) == 3));
+            assert!((0..n).all(|member| unwraps(&created, MemberId(member).into()) == 4));
             assert_eq!(permanent(&rig, Controller), 16 * (2 * active + 2));
             assert_eq!(permanent(&rig, MemberId(0).into()), 16 * 5);
 
@@ -56,8 +56,8 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(sent(&caught_up), (4, 0));
             assert_eq!(wraps(&caught_up, Controller), (1, 1));
             assert_eq!(derivations(&caught_up, Controller), 1);
-            assert_eq!(wraps(&caught_up, SubgroupId(0).into()), (1, 3));
-            assert_eq!(unwraps(&caught_up, MemberId(0).into()), 3);
+            assert_eq!(wraps(&caught_up, SubgroupId(0).into()), (2, 3));
+            assert_eq!(unwraps(&caught_up, MemberId(0).into()), 4);
             rig.agreed_key().unwrap();
         }
     }
@@ -80,7 +80,7 @@ fn the_published_form_sends_to_everybody_singly() {
                 let report = report.unwrap();
                 assert_eq!(sent(&report), (active + members, 0));
                 assert_eq!(wraps(&report, Controller), (2 * active, 3 * active));
-                assert_eq!(unwraps(&report, MemberId(0).into()), 2);
+                assert_eq!(unwraps(&report, MemberId(0).into()), 3);
             }
             rig.sleep(0);
             rig.rekey().unwrap();
@@ -104,12 +104,12 @@ fn a_member_that_comes_back_has_another_end_to_end_key() {
 
 /// Those of the subgroup concerned get everything anew, the others the group key.
 fn check_subgroups(report: &Report, here: u32, subgroups: u32, n: u32, members: u32) {
-    assert_eq!(wraps(report, SubgroupId(here).into()), (members, 3 * members));
+    assert_eq!(wraps(report, SubgroupId(here).into()), (members + 1, members + 2));
     for other in (0..subgroups.min(n)).filter(|&other| other != here) {
         assert_eq!(wraps(report, SubgroupId(other).into()), (1, 2));
     }
     for member in 0..n {
-        let opened = if member % subgroups == here { 3 } else { 2 };
+        let opened = if member % subgroups == here { 4 } else { 2 };
         assert_eq!(unwraps(report, MemberId(member).into()), opened);
     }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
-use groupkey::{Command, MemberId, Operation, PartyId};
+use groupkey::{Command, MemberId, Operation, PartyId, SubgroupId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -59,6 +59,7 @@ fn hundreds_of_operations_at_many_sizes() {
                     2 => Move::Remove(i * 17 + 1),
                     4 => Move::Batch(i as u8 % 4, i as u8 % 3, i * 11),
                     5 => Move::Rekey,
+                    _ if i % 3 == 0 => Move::SleepSubgroup(i * 5),
                     _ if i % 2 == 0 => Move::Sleep(i * 13),
                     _ => Move::Wake,
                 })
@@ -235,6 +236,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         1 => (any::<u8>(), any::<u16>()).prop_map(|(count, at)| Move::Partition(count, at)),
         1 => Just(Move::Rekey),
         1 => any::<u16>().prop_map(Move::Sleep),
+        1 => any::<u16>().prop_map(Move::SleepSubgroup),
         1 => Just(Move::Wake),
     ]
 }
@@ -251,6 +253,15 @@ fn parameter_sets(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     sets
 }
 
+/// How many subgroups there are.
+fn subgroups(scheme: &'static Scheme, settings: &Settings) -> u32 {
+    let mut configuration = scheme.configuration(settings.profile);
+    for &(name, value) in &settings.parameters {
+        configuration.set(name, value).expect("the scheme has this parameter");
+    }
+    configuration.subgroup_controllers().len() as u32
+}
+
 /// A scheme and the model side by side.
 struct History {
     rig: Rig,
@@ -259,6 +270,8 @@ struct History {
     /// Those who go on by themselves.
     apart: BTreeSet<u32>,
     asleep: BTreeSet<u32>,
+    subgroups: u32,
+    subgroups_asleep: BTreeSet<u32>,
     next_id: u32,
     keys: HashSet<[u8; 16]>,
     heard: Vec<Rc<[u8]>>,
@@ -272,6 +285,8 @@ impl History {
         moves: &[Move],
     ) -> Result<(), String> {
         let mut history = Self {
+            subgroups: subgroups(scheme, &settings),
+            subgroups_asleep: BTreeSet::new(),
             rig: Rig::new(scheme, settings),
             scheme,
             members: (0..size).collect(),
@@ -299,6 +314,7 @@ impl History {
             Move::Rekey => self.rekey(),
             Move::Remove(place) => self.remove(place),
             Move::Sleep(place) => self.sleep(place),
+            Move::SleepSubgroup(place) => self.sleep_subgroup(place),
             Move::Wake => self.wake(),
         }
     }
@@ -406,8 +422,12 @@ impl History {
         if self.scheme.law != Law::OneMessage {
             return Ok(());
         }
-        let sender = self.members.difference(&self.asleep).next().expect("somebody is awake");
-        let report = self.rig.send(*sender).map_err(|error| format!("message: {error}"))?;
+        let mut awake = self.members.difference(&self.asleep);
+        let sender = awake.find(|&&member| !self.rig.is_cut_off(member));
+        let report = self
+            .rig
+            .send(*sender.expect("somebody is awake"))
+            .map_err(|error| format!("message: {error}"))?;
         self.listen(&report);
         Ok(())
     }
@@ -422,6 +442,7 @@ impl History {
             return Ok(());
         }
         let leaver = *self.members.iter().nth(usize::from(place) % self.members.len()).unwrap();
+        self.leave_somebody_served(leaver)?;
         let report = self.rig.remove(leaver).map_err(|error| error.to_string())?;
         self.members.remove(&leaver);
         self.asleep.remove(&leaver);
@@ -452,14 +473,48 @@ impl History {
         }
         let eligible = self.members.len() - 1;
         let sleeper = *self.members.iter().nth(usize::from(place) % eligible).unwrap();
-        if self.members.len() - self.asleep.len() > 2 {
+        // Who waits for a subgroup's controller to enrol it cannot sleep through that: it comes once.
+        let enrolled = self.rig.key_of(MemberId(sleeper).into()).is_some();
+        if enrolled && self.members.len() - self.asleep.len() > 2 {
+            self.leave_somebody_served(sleeper)?;
             self.rig.sleep(sleeper);
             self.asleep.insert(sleeper);
         }
         Ok(())
     }
 
+    /// A subgroup's controller sleeps, unless nobody would be left whom any serves.
+    fn sleep_subgroup(&mut self, place: u16) -> Result<(), String> {
+        let Some(subgroup) = u32::from(place).checked_rem(self.subgroups) else { return Ok(()) };
+        let party = SubgroupId(subgroup).into();
+        self.rig.put_to_sleep(party);
+        self.subgroups_asleep.insert(subgroup);
+        self.leave_somebody_served(u32::MAX)
+    }
+
+    /// Wakes all subgroups if otherwise nobody but this member would be served.
+    fn leave_somebody_served(&mut self, but: u32) -> Result<(), String> {
+        let mut awake = self.members.difference(&self.asleep).filter(|&&member| member != but);
+        if awake.all(|&member| self.rig.is_cut_off(member)) {
+            for subgroup in self.subgroups_asleep.clone() {
+                self.wake_subgroup(subgroup)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake_subgroup(&mut self, subgroup: u32) -> Result<(), String> {
+        self.subgroups_asleep.remove(&subgroup);
+        match self.rig.wake(SubgroupId(subgroup).into()) {
+            Ok(_) | Err(RigError::Refused(..)) => Ok(()),
+            Err(error) => Err(format!("subgroup {subgroup} catches up: {error}")),
+        }
+    }
+
     fn wake(&mut self) -> Result<(), String> {
+        for subgroup in self.subgroups_asleep.clone() {
+            self.wake_subgroup(subgroup)?;
+        }
         for sleeper in std::mem::take(&mut self.asleep) {
             match self.rig.catch_up(sleeper) {
                 // Nothing had happened: the answer is as old as what the sleeper has.

@@ -61,17 +61,25 @@ pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8], wid
     }
 }
 
-/// One step of a one-way chain: SHA-256 over `label`, a zero byte and the key, truncated to 16 bytes,
-/// or Ascon-Hash256 over both. A chain may be long, so with a label of up to 38 bytes this is a single
-/// block of SHA-256.
-pub(crate) fn hash(suite: Suite, key: &Key, label: &str) -> Key {
+/// A key that follows from a uniform one: SHA-256 over `label`, a zero byte, the key and `context`,
+/// truncated to 16 bytes, or Ascon-Hash256 over the same. A uniform key needs no extraction, and what
+/// is truncated nobody can go on from. With `label` and `context` of up to 38 bytes together this is a
+/// single block of SHA-256, of which [`derive`] takes eight.
+pub(crate) fn hash(suite: Suite, key: &Key, label: &str, context: &[u8]) -> Key {
+    debug_assert!(!label.contains('\0'), "what follows the label must not seem to be part of it");
     let mut next = Key::default();
     let mut output = match suite.hashing() {
         Hashing::Sha2 => {
             let digest = Sha256::new().chain_update(label).chain_update([0]);
-            digest.chain_update(key.as_bytes()).finalize()
+            digest.chain_update(key.as_bytes()).chain_update(context).finalize()
         }
-        Hashing::Ascon => ascon_keyed(b"hash", key.as_bytes()).chain_update(label).finalize(),
+        Hashing::Ascon => {
+            let digest = ascon_keyed(b"hash", key.as_bytes()).chain_update(label);
+            match context {
+                [] => digest.finalize(),
+                _ => digest.chain_update([0]).chain_update(context).finalize(),
+            }
+        }
     };
     next.as_bytes_mut().copy_from_slice(&output[..Key::BYTES]);
     output.zeroize();
@@ -143,8 +151,12 @@ mod tests {
                 assert_ne!(base[part..][..32], base[other..][..32]);
             }
             let key = Key::from_bytes([7; 16]);
-            assert_ne!(hash(suite, &key, "label"), hash(suite, &key, "labex"));
-            assert_ne!(hash(suite, &key, "label"), hash(suite, &Key::default(), "label"));
+            let base = hash(suite, &key, "label", b"context");
+            assert_ne!(base, hash(suite, &Key::default(), "label", b"context"));
+            assert_ne!(base, hash(suite, &key, "labex", b"context"));
+            assert_ne!(base, hash(suite, &key, "label", b"contexx"));
+            assert_ne!(base, hash(suite, &key, "labelc", b"ontext"));
+            assert_ne!(hash(suite, &key, "label", b"\0"), hash(suite, &key, "label", b""));
             assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[2; 32], b"m"));
             assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[1; 32], b"n"));
         }

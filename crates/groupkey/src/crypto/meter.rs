@@ -12,7 +12,8 @@ pub enum Primitive {
     Unwrap,
     /// One derivation of a key; the amount is bytes of input.
     Derive,
-    /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)); the amount is 1.
+    /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)), or what costs as much;
+    /// the amount is 1.
     Hash,
     /// One message encrypted; the amount is bytes, those that are only authenticated included.
     Seal,

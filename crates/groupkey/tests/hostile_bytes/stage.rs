@@ -13,7 +13,7 @@ use groupkey::credentials::Credentials;
 use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
-    Party, PartyId, Recipient, Setting, SubsetId, Suite,
+    Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
 use minicbor::data::Int;
 use minicbor::{Decoder, Encoder};
@@ -83,7 +83,8 @@ pub(crate) enum Item {
 
 impl Transcript {
     /// Records a short life of a group: creation with four members, a join, an eviction that another
-    /// member sleeps through, its catching up, one more join, the eviction of the first member.
+    /// member sleeps through, its catching up, one more join, the eviction of the first member. A
+    /// subgroup's controller sleeps through the last two, and catches up.
     pub(crate) fn record(scheme: &'static Scheme, profile: Profile, suite: Suite) -> Self {
         let mut configuration = scheme.configuration(profile);
         if scheme.class == Class::Hybrid {
@@ -352,9 +353,21 @@ impl Stage {
             self.step(sleeper, Given::CatchUp);
             self.settle();
         }
+        let away = PartyId::SubgroupController(SubgroupId(1));
+        let has_subgroups = self.seats.contains_key(&away);
+        if has_subgroups {
+            self.seat(away).present = false;
+        }
         if self.can(Operation::Add) {
             self.add(MemberId(9));
             self.remove(MemberId(0));
+        } else if has_subgroups {
+            self.command(|| Given::Rekey);
+        }
+        if has_subgroups {
+            self.seat(away).present = true;
+            self.step(away, Given::CatchUp);
+            self.settle();
         }
         if self.can(Operation::Batch) {
             self.batch(&[MemberId(10), MemberId(11)], MemberId(2));

@@ -48,7 +48,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -278,9 +278,7 @@ impl Member {
         if self.membership.is_own_joining(message, joined)? {
             return Ok(());
         }
-        if self.membership.admit(message)? == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.membership.must_continue(message)?;
         let own = (0..).zip(&self.own).map(|(bit, key)| {
             if shares(joined, slot, bit) { one_way(cx, key) } else { key.clone() }
         });

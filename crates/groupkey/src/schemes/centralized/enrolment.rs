@@ -8,9 +8,6 @@ use alloc::borrow::Cow;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -18,6 +15,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::centralized::individual_keys::IndividualKeys;
+use crate::schemes::centralized::slot_index::SlotIndex;
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -34,8 +32,7 @@ pub(crate) struct Enrolment {
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     /// The occupied slots, to be found by who sits in them. It holds no ids a second time.
-    occupied: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    occupied: SlotIndex,
     members: Vec<MemberId>,
     keys: IndividualKeys,
     standings: Vec<Standing>,
@@ -132,10 +129,26 @@ impl Roster {
         }
     }
 
+    /// Makes these enrolled members the current ones, and strangers of all others that were.
+    pub(crate) fn become_members(&mut self, members: &[MemberId]) {
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        for slot in 0..self.slots() as u32 {
+            let member = self.member(slot);
+            if self.is_joined(slot) && sorted.binary_search(&member).is_err() {
+                self.evict(member);
+            }
+        }
+        for &member in members {
+            if self.current(member).is_err() {
+                let _ = self.join(member);
+            }
+        }
+    }
+
     /// The slot of an enrolled member, current or not.
     pub(crate) fn enrolled_slot(&self, member: MemberId) -> Option<u32> {
-        let hash = self.hasher.hash_one(member);
-        self.occupied.find(hash, |&slot| self.members[slot as usize] == member).copied()
+        self.occupied.find(&self.members, member)
     }
 
     /// The slot of a current member.
@@ -176,10 +189,9 @@ impl Roster {
 
     /// Makes a member a stranger: its key is wiped, its slot free.
     pub(crate) fn evict(&mut self, member: MemberId) {
+        let Some(slot) = self.enrolled_slot(member) else { return };
         self.leave(member);
-        if let Some(slot) = self.enrolled_slot(member) {
-            self.keys.retire(slot);
-        }
+        self.keys.retire(slot);
         self.forget(member);
     }
 
@@ -246,8 +258,7 @@ impl Roster {
     }
 
     fn reserve(&mut self, additional: usize) {
-        self.occupied
-            .reserve(additional, |&slot| self.hasher.hash_one(self.members[slot as usize]));
+        self.occupied.reserve(&self.members, additional);
         let new_slots = additional.saturating_sub(self.free.len());
         // Exactly, where many come at once: a controller's memory is mostly this.
         if new_slots > self.members.len() / 8 {
@@ -271,9 +282,7 @@ impl Roster {
                 self.members.len() as u32 - 1
             }
         };
-        let Self { occupied, hasher, members, .. } = self;
-        let hash = |slot: u32| hasher.hash_one(members[slot as usize]);
-        occupied.insert_unique(hash(slot), slot, |&slot| hash(slot));
+        self.occupied.insert(&self.members, slot);
         slot
     }
 
@@ -298,16 +307,14 @@ impl Roster {
 
     fn leave(&mut self, member: MemberId) {
         if let Some(slot) = self.enrolled_slot(member) {
-            self.standings[slot as usize] = Standing::Enrolled;
-            self.joined -= 1;
+            let standing = &mut self.standings[slot as usize];
+            self.joined -= usize::from(*standing == Standing::Joined);
+            *standing = Standing::Enrolled;
         }
     }
 
     fn forget(&mut self, member: MemberId) {
-        let Self { occupied, hasher, members, .. } = self;
-        let sits = |slot: &u32| members[*slot as usize] == member;
-        if let Ok(entry) = occupied.find_entry(hasher.hash_one(member), sits) {
-            let (slot, _) = entry.remove();
+        if let Some(slot) = self.occupied.remove(&self.members, member) {
             self.standings[slot as usize] = Standing::Free;
             self.free.push(Reverse(slot));
         }

@@ -38,7 +38,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -198,9 +198,7 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                if self.membership.admit(message)? == Admission::StartsAnew {
-                    return Err(Misbehaviour::UnexpectedMessage.into());
-                }
+                self.membership.must_continue(message)?;
                 &self.wrapping_key
             }
             (Operation::Rekey, PERIOD, _) => {

@@ -353,6 +353,14 @@ impl Membership {
         }
     }
 
+    /// As [`Self::admit`], of a message that is for those who hold the keys of the epoch before.
+    pub(crate) fn must_continue(&self, message: &Message<'_>) -> Result<(), Error> {
+        match self.admit(message)? {
+            Admission::Continues => Ok(()),
+            Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
     /// Whether a broadcast tells of the member's own joining: it hears it but does not need it. One
     /// of another epoch than that in which the member came is refused.
     pub(crate) fn is_own_joining(

@@ -61,7 +61,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, KeyServer, ServedGroup};
+use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, record_length};
@@ -253,9 +253,7 @@ impl Member {
         if self.lkh.membership.is_own_joining(message, newcomer)? {
             return Ok(());
         }
-        if self.lkh.membership.admit(message)? == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.lkh.membership.must_continue(message)?;
         let (kept, degree) = (&self.lkh.path[..], self.lkh.degree);
         let update = Update { degree, enrolment, kept, epoch: header.epoch };
         let mut new = match records {

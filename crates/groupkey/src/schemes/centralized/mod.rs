@@ -19,5 +19,6 @@ pub mod s2rp;
 pub mod sbsa_r;
 pub mod sgcsh;
 pub mod skdc;
+pub(crate) mod slot_index;
 pub(crate) mod whole_tree;
 pub mod xfks_r;

@@ -6,19 +6,21 @@
 //! says of SBSA, and how it is met here:
 //!
 //! - C1, it is centralized and can create, add and remove: so it is, and does.
-//! - C2, the controller's add and remove are the third slowest, so linear in n: three derivations
-//!   a member.
+//! - C2, the controller's add and remove are the third slowest, so linear in n: a derivation and
+//!   two hashes a member.
 //! - C3, the controller stores a constant amount below 0.1 MB: two keys.
 //! - C4, a member stores less than 0.5 KB and is not among the three slowest: two keys, two
-//!   derivations.
+//!   hashes.
 //! - C5, creation is not among the three slowest: it costs what an add costs.
 //!
-//! | operation | messages | controller, derivations | member, derivations |
+//! | operation | messages | controller | member |
 //! |---|---|---|---|
-//! | create, n members | n unicasts of 1 masked key | 3n (published: 2n + 1) | 2 |
-//! | add, to n members | n + 1 unicasts | 3n + 3 (published: 2n + 3) | 2 |
-//! | remove, from n members | n - 1 unicasts | 3n - 3 (published: 2n - 1) | 2 |
-//! | catch up | 1 request, 1 unicast | 3 | 2 |
+//! | create, n members | n unicasts of 1 masked key | n derivations, 2n hashes | 2 hashes |
+//! | add, to n members | n + 1 unicasts | n + 1 derivations, 2n + 2 hashes | 2 hashes |
+//! | remove, from n members | n - 1 unicasts | n - 1 derivations, 2n - 2 hashes | 2 hashes |
+//! | catch up | 1 request, 1 unicast | 1 derivation, 2 hashes | 2 hashes |
+//!
+//! In `published` one confirmation is for all: a hash for each member, and one more.
 //!
 //! Keys held: controller 2, the master key and the group key; member 2. Individual keys are
 //! derived from the master key (`individual_keys.rs`).
@@ -86,7 +88,7 @@ pub struct Member {
 /// Asks for the current group key; `masking` has the other kind.
 const REQUEST: u8 = 1;
 
-/// A mask is one derivation.
+/// A mask is one hash.
 const ITERATIONS: u32 = 1;
 
 /// While a key is masked, the individual key and the mask; while it is taken, the mask and the

@@ -13,6 +13,9 @@
 //! |---|---|---|---|---|
 //! | create, rekey | S + n unicasts | S wraps | 1 unwrap, m wraps, m derivations | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap, 1 derivation | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | 1 unwrap, m wraps, m derivations | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! Enrolment takes a derivation for each member. Nobody can join or leave: those operations are not
 //! supported. A new period is a creation with the next epoch.
@@ -39,7 +42,7 @@ use crate::schemes::catalogue::{
 };
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::distributor::{self, GROUP_KEY};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -126,6 +129,10 @@ impl DomainServer for Controller {
         self.distributor.change(cx, change);
     }
 
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change) {
+        self.distributor.tell(cx, station, standing);
+    }
+
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         self.distributor.period(cx)
     }
@@ -199,17 +206,17 @@ impl SubgroupServer for SubgroupController {
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        _: LocalChange,
+        change: LocalChange,
         group_key: Key,
     ) {
         let (epoch, operation) = (message.header().epoch, message.header().operation);
         self.subgroup.membership.enter(cx, epoch, group_key.clone());
         match &self.area_key {
-            Some(area_key) => cx
+            Some(area_key) if change != LocalChange::Resumed => cx
                 .draft(self.subgroup.everybody(), epoch, operation, REKEY)
                 .wrapped(area_key, epoch, 0, [&group_key])
                 .send(),
-            None => self.subgroup.slots().for_each(|slot| self.send_key(cx, slot, operation)),
+            _ => self.subgroup.slots().for_each(|slot| self.send_key(cx, slot, operation)),
         }
     }
 

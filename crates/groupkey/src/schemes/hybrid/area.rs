@@ -13,7 +13,7 @@ use crate::identity::{Epoch, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::subgroup::{LocalChange, Subgroup, take_enrolment, unwrap_own};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -65,7 +65,7 @@ impl Area {
         }
         let everybody = self.subgroup.everybody();
         match change {
-            LocalChange::Created | LocalChange::Left(_) => {
+            LocalChange::Created | LocalChange::Left(_) | LocalChange::Resumed => {
                 self.area_key = cx.random_key();
                 self.send_keys_to_all(cx, operation);
             }
@@ -144,27 +144,19 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                self.must_continue(message)?;
+                self.membership.must_continue(message)?;
                 let mut keys = [Key::default(), Key::default()];
                 cx.unwrap_keys(&self.area_key, header.epoch, 0, wrapped, &mut keys)?;
                 self.enter(cx, header.epoch, keys);
             }
             (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
-                self.must_continue(message)?;
+                self.membership.must_continue(message)?;
                 let group_key = cx.unwrap_key(&self.area_key, header.epoch, 1, wrapped)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
         Ok(())
-    }
-
-    /// A multicast is for those who hold the area key.
-    fn must_continue(&self, message: &Message<'_>) -> Result<(), Error> {
-        match self.membership.admit(message)? {
-            Admission::Continues => Ok(()),
-            Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
-        }
     }
 
     fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, [area_key, group_key]: [Key; 2]) {

@@ -15,15 +15,18 @@
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
-//! | create | S + n unicasts | 2S + n wraps, n derivations | m wraps of 3 keys | m wraps of 3 keys | 3 unwraps |
-//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
-//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m - 1 wraps of 3 keys | 1 wrap of 2 keys | 3 or 2 unwraps |
+//! | create | S + n unicasts | 2S + n wraps, n derivations | m + 1 wraps of m + 2 keys | m + 1 wraps of m + 2 keys | 4 unwraps |
+//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m + 1 wraps of m + 2 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
+//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m wraps of m + 1 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
 //! | rekey | S unicasts, S multicasts | 2S wraps | | 1 wrap of 2 keys | 2 unwraps |
-//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 1 wrap of 3 keys | | 3 unwraps |
+//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 2 wraps of 3 keys | | 4 unwraps |
+//! | resume | 2 + m unicasts | m + 2 wraps, m derivations | m + 1 wraps of m + 2 keys | | 4 unwraps |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one layer more. Enrolment takes a derivation for each member.
 //! Profiles: `published` is what S002 measured: KEK_2 is handed out in the deployment phase and
-//! stays, a member opens 2; and every subgroup controller sends to each of its members singly at
+//! stays, a member opens 3; and every subgroup controller sends to each of its members singly at
 //! every change: S + n messages, 2S wraps at the controller; two unicasts catch a member up.
 //! `sound`, above, renews KEK_2 of a subgroup whenever somebody joins or leaves it, and hands it from
 //! the controller to the members under end-to-end keys, through the subgroup's controller, which
@@ -38,10 +41,10 @@
 //! Bodies: enrolment `end-to-end key, KEK_2 or nothing` from the controller to the member. To a subgroup
 //! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
 //! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
-//! `{KEK_1, layer}_individual, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
+//! `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
 //! `{GK}KEK_2`, padded to 32 bytes.
 //!
-//! Deviations: every change renews the group key; KEK_1 goes out together with the layer; KEK_2 is drawn
+//! Deviations: every change renews the group key; KEK_1 goes out in the layer's message; KEK_2 is drawn
 //! at the creation in `sound`. A member that missed rekeys asks.
 
 use alloc::boxed::Box;
@@ -56,7 +59,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
 };
@@ -152,16 +155,48 @@ impl Controller {
 
     /// The end-to-end key of a member; one that comes back gets another.
     fn end_to_end(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+        let subgroup = self.domain.subgroup_of(member).unwrap_or(SubgroupId(0));
         let enrolment = self.domain.enrolment_of(member).unwrap_or_default();
-        cx.derive(&self.master, "groupkey dep end to end", &enrolment.to_be_bytes())
+        let context = [subgroup.0.to_be_bytes(), enrolment.to_be_bytes()];
+        cx.derive(&self.master, "groupkey dep end to end", context.as_flattened())
+    }
+
+    /// Whether a change brings the members of a subgroup another KEK_2, or one that they missed.
+    fn renews(&self, station: &Station, change: &Change) -> bool {
+        self.profile == Profile::Sound
+            && (change.operation == Operation::Create
+                || change.named_in(station.id).next().is_some())
+    }
+
+    /// To a subgroup's controller the group key, and KEK_2 for these members.
+    fn hand_down(
+        &self,
+        cx: &mut Context<'_>,
+        station: &Station,
+        change: &Change,
+        members: impl ExactSizeIterator<Item = MemberId>,
+    ) {
+        let Some((epoch, group_key)) = self.domain.group_key() else { return };
+        let pieces = self.pieces(cx, station.id, members);
+        let layer = Layer::new(cx, &self.inner_keys[station.id.0 as usize], epoch, group_key);
+        self.domain
+            .draft(cx, station, change, LAYERS)
+            .wrapped(&station.key, epoch, 0, &layer.0)
+            .bytes(&pieces)
+            .send();
     }
 
     /// KEK_2 under end-to-end keys.
-    fn pieces(&self, cx: &mut Context<'_>, subgroup: SubgroupId, members: &[MemberId]) -> Vec<u8> {
+    fn pieces(
+        &self,
+        cx: &mut Context<'_>,
+        subgroup: SubgroupId,
+        members: impl ExactSizeIterator<Item = MemberId>,
+    ) -> Vec<u8> {
         let epoch = self.domain.epoch();
         let inner_key = &self.inner_keys[subgroup.0 as usize];
         let mut pieces = Vec::with_capacity(piece_length(cx) * members.len());
-        for &member in members {
+        for member in members {
             let end_to_end = self.end_to_end(cx, member);
             pieces.extend_from_slice(&member.0.to_be_bytes());
             cx.wrap_keys(&end_to_end, epoch, 0, [inner_key], &mut pieces);
@@ -204,26 +239,30 @@ impl DomainServer for Controller {
 
     fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
         let group_key = cx.random_key();
-        self.domain.enter_next(cx, group_key.clone());
-        let epoch = self.domain.epoch();
+        self.domain.enter_next(cx, group_key);
         for station in self.domain.stations() {
-            let place = station.id.0 as usize;
-            let renewed = self.profile == Profile::Sound
-                && (change.operation == Operation::Create
-                    || change.named_in(station.id).next().is_some());
-            let mut members = Vec::new();
-            if renewed {
-                self.inner_keys[place] = cx.random_key();
-                members = self.domain.members_of(station.id);
+            if self.renews(station, change) {
+                self.inner_keys[station.id.0 as usize] = cx.random_key();
             }
-            let pieces = self.pieces(cx, station.id, &members);
-            let layer = Layer::new(cx, &self.inner_keys[place], epoch, &group_key);
-            self.domain
-                .draft(cx, station, change, LAYERS)
-                .wrapped(&station.key, epoch, 0, &layer.0)
-                .bytes(&pieces)
-                .send();
         }
+        if change.operation == Operation::Create && self.profile == Profile::Sound {
+            // All subgroups in one pass over the members.
+            let members = self.domain.members();
+            for station in self.domain.stations() {
+                let start = members.partition_point(|&(subgroup, _)| subgroup < station.id);
+                let end = members.partition_point(|&(subgroup, _)| subgroup <= station.id);
+                let here = members[start..end].iter().map(|&(_, member)| member);
+                self.hand_down(cx, station, change, here);
+            }
+        } else {
+            self.domain.stations().for_each(|station| self.tell(cx, station, change));
+        }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let renews = self.renews(station, change);
+        let members = if renews { self.domain.members_of(station.id) } else { Vec::new() };
+        self.hand_down(cx, station, change, members.into_iter());
     }
 
     /// A subgroup's controller asks for the KEK_2 of a member that has to catch up.
@@ -242,7 +281,7 @@ impl DomainServer for Controller {
         if self.domain.current(member) != Ok(subgroup) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
-        let piece = self.pieces(cx, subgroup, &[member]);
+        let piece = self.pieces(cx, subgroup, [member].into_iter());
         cx.draft(subgroup_controller(subgroup), self.domain.epoch(), Operation::CatchUp, PIECE)
             .bytes(&piece)
             .send();
@@ -284,23 +323,35 @@ impl SubgroupController {
     }
 
     /// To a member, under its individual key, all that it needs; `piece` is what it alone can open.
-    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, piece: &[u8]) {
+    fn send_keys(
+        &self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        operation: Operation,
+        layers: &[u8],
+        piece: &[u8],
+    ) {
         let roster = &self.subgroup.roster;
         let epoch = self.subgroup.membership.epoch();
-        let [first, second] = &self.layer.0;
         cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
-            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key, first, second])
+            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key])
+            .bytes(layers)
             .bytes(piece)
             .send();
+    }
+
+    /// The group key in both layers, which is the same for all members.
+    fn layers(&self, cx: &mut Context<'_>) -> Vec<u8> {
+        let mut layers = Vec::with_capacity(cx.wrapped_length(2));
+        let epoch = self.subgroup.membership.epoch();
+        cx.wrap_keys(&self.outer_key, epoch, 0, &self.layer.0, &mut layers);
+        layers
     }
 
     /// Takes the piece of one member, which it had asked for, and passes it on.
     fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let (got, current) = (header.epoch, self.subgroup.membership.epoch());
-        if header.kind != PIECE {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
         if got != current {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
@@ -313,7 +364,8 @@ impl SubgroupController {
         let member = MemberId(leading_number(piece));
         let slot = self.subgroup.roster.current(member);
         let slot = slot.map_err(|_| Misbehaviour::InvalidRoster)?;
-        self.send_keys(cx, slot, Operation::CatchUp, &piece[4..]);
+        let layers = self.layers(cx);
+        self.send_keys(cx, slot, Operation::CatchUp, &layers, &piece[4..]);
         Ok(())
     }
 }
@@ -371,24 +423,29 @@ impl SubgroupServer for SubgroupController {
         if change != LocalChange::Nobody {
             self.outer_key = cx.random_key();
         }
+        let layers = self.layers(cx);
         if change == LocalChange::Nobody && self.profile == Profile::Sound {
-            cx.draft(self.subgroup.everybody(), epoch, operation, REKEY)
-                .wrapped(&self.outer_key, epoch, 0, &self.layer.0)
-                .send();
+            let everybody = self.subgroup.everybody();
+            cx.draft(everybody, epoch, operation, REKEY).bytes(&layers).send();
             return;
         }
         let piece_length = piece_length(cx);
-        cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(3) + piece_length + 4);
+        let keys_length = cx.wrapped_length(1) + layers.len() + piece_length + 6;
+        cx.reserve(self.subgroup.roster.len(), keys_length);
         for slot in self.subgroup.slots() {
             let member = self.subgroup.roster.member(slot);
-            self.send_keys(cx, slot, operation, piece_of(&pieces, piece_length, member));
+            let piece = piece_of(&pieces, piece_length, member);
+            self.send_keys(cx, slot, operation, &layers, piece);
         }
     }
 
     /// The member's KEK_2 is with the controller, if it changes.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         match self.profile {
-            Profile::Published => self.send_keys(cx, slot, Operation::CatchUp, &[]),
+            Profile::Published => {
+                let layers = self.layers(cx);
+                self.send_keys(cx, slot, Operation::CatchUp, &layers, &[]);
+            }
             Profile::Sound => {
                 let member = self.subgroup.roster.member(slot);
                 let epoch = self.subgroup.membership.epoch();
@@ -405,7 +462,8 @@ impl Party for SubgroupController {
         match input {
             Input::Message(message)
                 if message.header().operation == Operation::CatchUp
-                    && message.header().sender == PartyId::Controller =>
+                    && message.header().sender == PartyId::Controller
+                    && message.header().kind == PIECE =>
             {
                 self.pass_on(cx, &message)
             }
@@ -462,14 +520,14 @@ impl Member {
         }
         self.membership.enrolment()?;
         let mut body = message.body();
-        let wrapped = body.bytes()?;
+        let outer_key = if header.kind == KEYS { body.bytes()? } else { &[] };
+        let layers = body.bytes()?;
         let piece = if header.kind == KEYS { body.bytes()? } else { &[] };
         body.finish()?;
         let admission = self.membership.admit(message)?;
         match (header.kind, admission) {
             (KEYS, _) => {
-                let [outer_key, first, second] =
-                    unwrap_own(&self.membership, cx, message, 0, wrapped)?;
+                let [outer_key] = unwrap_own(&self.membership, cx, message, 0, outer_key)?;
                 let inner_key = match piece {
                     [] => self.inner_key.clone().ok_or(Misbehaviour::NothingForUs)?,
                     _ => {
@@ -478,17 +536,15 @@ impl Member {
                         cx.unwrap_key(end_to_end, header.epoch, 0, piece)?
                     }
                 };
-                let layer = Layer([first, second]);
-                let group_key = layer.open(cx, &inner_key, header.epoch)?;
+                let group_key = open_layers(cx, &outer_key, &inner_key, header.epoch, layers)?;
                 self.outer_key = outer_key;
                 self.inner_key = Some(inner_key);
                 self.membership.enter(cx, header.epoch, group_key);
             }
             (REKEY, Admission::Continues) => {
-                let mut layer = Layer::default();
-                cx.unwrap_keys(&self.outer_key, header.epoch, 0, wrapped, &mut layer.0)?;
                 let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
-                let group_key = layer.open(cx, inner_key, header.epoch)?;
+                let (outer_key, epoch) = (&self.outer_key, header.epoch);
+                let group_key = open_layers(cx, outer_key, inner_key, epoch, layers)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -549,6 +605,19 @@ impl Layer {
         }
         cx.unwrap_key(inner_key, epoch, 0, wrapped)
     }
+}
+
+/// Takes off both layers.
+fn open_layers(
+    cx: &mut Context<'_>,
+    outer_key: &Key,
+    inner_key: &Key,
+    epoch: Epoch,
+    layers: &[u8],
+) -> Result<Key, Error> {
+    let mut layer = Layer::default();
+    cx.unwrap_keys(outer_key, epoch, 0, layers, &mut layer.0)?;
+    layer.open(cx, inner_key, epoch)
 }
 
 /// Length of a member's id and its KEK_2.

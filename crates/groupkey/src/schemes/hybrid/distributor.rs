@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::identity::Epoch;
 use crate::party::{Footprint, Input, Party};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::secret::Key;
 
 /// The controller.
@@ -37,14 +37,16 @@ impl DomainServer for Controller {
 
     fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
         let group_key = cx.random_key();
-        self.domain.enter_next(cx, group_key.clone());
-        let epoch = self.domain.epoch();
-        for station in self.domain.stations() {
-            self.domain
-                .draft(cx, station, change, GROUP_KEY)
-                .wrapped(&station.key, epoch, 0, [&group_key])
-                .send();
-        }
+        self.domain.enter_next(cx, group_key);
+        self.domain.stations().for_each(|station| self.tell(cx, station, change));
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let Some((epoch, group_key)) = self.domain.group_key() else { return };
+        self.domain
+            .draft(cx, station, change, GROUP_KEY)
+            .wrapped(&station.key, epoch, 0, [group_key])
+            .send();
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {

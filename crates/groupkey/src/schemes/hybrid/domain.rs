@@ -6,7 +6,8 @@
 //! sense. A scheme adds what keys there are, and what is sent under which.
 //!
 //! Every message to a subgroup controller begins with a list of member ids: in a creation those who
-//! are enrolled there but do not take part, in other changes those of its subgroup who come or go.
+//! are enrolled there but do not take part, in other changes those of its subgroup who come or go, and
+//! all of its members for a subgroup controller that catches up (`resumption.rs`).
 
 use alloc::vec::Vec;
 
@@ -18,6 +19,7 @@ use crate::identity::{Epoch, MemberId, SubgroupId};
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::ENROLMENT;
+use crate::schemes::hybrid::resumption;
 use crate::schemes::hybrid::subgroup::MEMBERS;
 use crate::secret::Key;
 use crate::wire::Message;
@@ -35,6 +37,9 @@ pub(crate) trait DomainServer {
 
     /// The members are what they are to be: makes the next key, and tells the subgroups' controllers.
     fn change(&mut self, cx: &mut Context<'_>, change: &Change);
+
+    /// Tells a subgroup's controller that catches up what it needs to be in the present epoch.
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change);
 
     /// These members were enrolled just now: a scheme that shares keys with them hands them over.
     fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
@@ -66,7 +71,6 @@ pub(crate) trait DomainServer {
 pub(crate) struct Domain {
     stations: Vec<Station>,
     places: HashMap<MemberId, Place>,
-    enrolments: u32,
     joined: usize,
     epoch: Epoch,
     group_key: Option<Key>,
@@ -79,6 +83,8 @@ pub(crate) struct Station {
     /// Shared with the subgroup's controller.
     pub(crate) key: Key,
     enrolled: u32,
+    /// How many ever were; the number of the next enrolment.
+    enrolments: u32,
     /// Whether the subgroup has, or had, members in the group: its controller follows all changes.
     active: bool,
 }
@@ -96,7 +102,7 @@ pub(crate) struct Change {
 /// Where a member is. Small, because there is one for each.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The number of its enrolment: a member that comes back has another.
+    /// The number of its enrolment in the subgroup: a member that comes back has another.
     enrolment: u32,
     subgroup: u16,
     joined: bool,
@@ -127,6 +133,9 @@ pub(crate) fn step<S: DomainServer>(
         Input::Command(Command::CatchUp | Command::Send) => Err(Misuse::WrongRole.into()),
         Input::Command(Command::Batch { .. } | Command::Merge { .. } | Command::Partition(_)) => {
             Err(Unsupported::Operation.into())
+        }
+        Input::Message(message) if resumption::is_request(&message) => {
+            resumption::answer(server, cx, &message)
         }
         Input::Message(message) => server.receive(cx, &message),
     }
@@ -209,12 +218,12 @@ impl Domain {
             id: SubgroupId(id),
             key: Key::default(),
             enrolled: 0,
+            enrolments: 0,
             active: false,
         });
         Self {
             stations: stations.collect(),
             places: HashMap::new(),
-            enrolments: 0,
             joined: 0,
             epoch: Epoch(0),
             group_key: None,
@@ -242,7 +251,7 @@ impl Domain {
         Ok(place.subgroup())
     }
 
-    /// The number of a member's enrolment; no other enrolment has or had the same.
+    /// The number of a member's enrolment; no other in its subgroup has or had the same.
     pub(crate) fn enrolment_of(&self, member: MemberId) -> Result<u32, Error> {
         let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
         Ok(place.enrolment)
@@ -260,6 +269,37 @@ impl Domain {
     /// A subgroup.
     pub(crate) fn station(&self, subgroup: SubgroupId) -> &Station {
         &self.stations[subgroup.0 as usize]
+    }
+
+    /// A subgroup, if there is one of this id that had members.
+    pub(crate) fn find_station(&self, subgroup: SubgroupId) -> Option<&Station> {
+        self.stations.get(subgroup.0 as usize).filter(|station| station.enrolments > 0)
+    }
+
+    /// The current members of all subgroups, by subgroup and in the order of their ids.
+    pub(crate) fn members(&self) -> Vec<(SubgroupId, MemberId)> {
+        let members = self.places.iter().filter(|(_, place)| place.joined);
+        let mut members: Vec<_> =
+            members.map(|(&member, place)| (place.subgroup(), member)).collect();
+        members.sort_unstable();
+        members
+    }
+
+    /// The members of a subgroup whose enrolment has this number or a later one, in that order.
+    pub(crate) fn enrolled_since(&self, subgroup: SubgroupId, first: u32) -> Vec<MemberId> {
+        let since = |place: &Place| place.subgroup() == subgroup && place.enrolment >= first;
+        let enrolled = self.places.iter().filter(|(_, place)| since(place));
+        let mut enrolled: Vec<_> =
+            enrolled.map(|(&member, place)| (place.enrolment, member)).collect();
+        enrolled.sort_unstable();
+        enrolled.into_iter().map(|(_, member)| member).collect()
+    }
+
+    /// Where a subgroup stands, for its controller that catches up: all its members.
+    pub(crate) fn standing(&self, subgroup: SubgroupId) -> Change {
+        let members = self.members_of(subgroup).into_iter();
+        let named = members.map(|member| (subgroup, member)).collect();
+        Change { operation: Operation::CatchUp, named, opened: None }
     }
 
     /// An enrolled member joins the group, which goes on already.
@@ -325,50 +365,67 @@ impl Domain {
     /// channel, which draws the member's individual key.
     fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         self.places.reserve(members.len());
-        let mut named = Vec::with_capacity(members.len());
+        let mut named: Vec<(SubgroupId, MemberId)> = Vec::with_capacity(members.len());
         for &member in members {
             if self.places.contains_key(&member) {
                 // Nothing may change on an error: take back those before this one.
-                named.into_iter().for_each(|(_, earlier)| self.forget(earlier));
+                for (subgroup, earlier) in named {
+                    self.forget(earlier);
+                    self.stations[subgroup.0 as usize].enrolments -= 1;
+                }
                 return Err(Misuse::AlreadyEnrolled(member).into());
             }
             // The first of those with the fewest members.
             let emptiest = self.stations.iter_mut().min_by_key(|station| station.enrolled);
             let station = emptiest.expect("a domain has a subgroup");
-            station.enrolled += 1;
             let subgroup = station.id;
-            let enrolment = self.enrolments;
-            self.enrolments += 1;
+            let enrolment = station.enrolments;
+            station.enrolled += 1;
+            station.enrolments += 1;
             let place = Place { enrolment, subgroup: subgroup.0 as u16, joined: false };
             self.places.insert(member, place);
             named.push((subgroup, member));
         }
         named.sort_by_key(|&(subgroup, _)| subgroup);
         for chunk in named.chunk_by(|a, b| a.0 == b.0) {
-            self.enroll_in(cx, chunk[0].0, chunk);
+            let station = &mut self.stations[chunk[0].0.0 as usize];
+            let is_new = station.key == Key::default();
+            if is_new {
+                station.key = cx.random_key();
+            }
+            let station = self.station(chunk[0].0);
+            if is_new {
+                self.send_shared_key(cx, station);
+            }
+            let members: Vec<_> = chunk.iter().map(|&(_, member)| member).collect();
+            let first = station.enrolments - members.len() as u32;
+            self.send_enrolled(cx, station, first, &members);
         }
         Ok(())
     }
 
-    fn enroll_in(
-        &mut self,
+    /// Deployment phase: gives a subgroup's controller the key that the two share.
+    pub(crate) fn send_shared_key(&self, cx: &mut Context<'_>, station: &Station) {
+        let to = Recipient::SubgroupController(station.id);
+        cx.confidential_draft(to, self.epoch, Operation::Enroll, ENROLMENT)
+            .number(u64::from(station.id.0))
+            .secret(&station.key)
+            .send();
+    }
+
+    /// Deployment phase: tells a subgroup's controller who is enrolled, from an enrolment's number on.
+    pub(crate) fn send_enrolled(
+        &self,
         cx: &mut Context<'_>,
-        subgroup: SubgroupId,
-        members: &[(SubgroupId, MemberId)],
+        station: &Station,
+        first: u32,
+        members: &[MemberId],
     ) {
-        let epoch = self.epoch;
-        let to = Recipient::SubgroupController(subgroup);
-        let station = &mut self.stations[subgroup.0 as usize];
-        if station.key == Key::default() {
-            station.key = cx.random_key();
-            cx.confidential_draft(to, epoch, Operation::Enroll, ENROLMENT)
-                .number(u64::from(subgroup.0))
-                .secret(&station.key)
-                .send();
-        }
-        let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, MEMBERS);
+        let to = Recipient::SubgroupController(station.id);
+        let mut draft = cx.confidential_draft(to, self.epoch, Operation::Enroll, MEMBERS);
+        draft.number(u64::from(first)).number(u64::from(station.enrolments));
         draft.array(members.len());
-        for (_, member) in members {
+        for member in members {
             draft.number(u64::from(member.0));
         }
         draft.send();
@@ -431,6 +488,18 @@ impl Domain {
 
     fn require_created(&self) -> Result<(), Error> {
         if self.is_created() { Ok(()) } else { Err(Misuse::NotCreated.into()) }
+    }
+}
+
+impl Station {
+    /// How many were ever enrolled: the number of the next enrolment.
+    pub(crate) const fn enrolments(&self) -> u32 {
+        self.enrolments
+    }
+
+    /// Whether the subgroup has, or had, members in the group.
+    pub(crate) const fn is_active(&self) -> bool {
+        self.active
     }
 }
 

@@ -17,6 +17,9 @@
 //! | remove | S + m - 1 unicasts, S - 1 multicasts | S wraps | m - 1 wraps of 2 keys | 1 wrap | 1 unwrap |
 //! | rekey | S unicasts, S multicasts | S wraps | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 2 keys | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! The first member of a subgroup is welcomed without a multicast. A subgroup controller opens one
 //! wrapped key more. Profiles: `sound` is the drafts' form, above.

@@ -17,6 +17,9 @@
 //! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | those of the subgroup: 1 unwrap |
 //! | send | S + 1 multicasts | | 1 unwrap, 1 wrap each | sender 1 wrap, others 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | its own: 1 wrap | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | its own: m wraps | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! At a change, the subgroup's own controller opens one wrapped key more. Law: the key of a message
 //! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not
@@ -49,8 +52,8 @@ use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -161,11 +164,16 @@ impl DomainServer for Controller {
             }
             let epoch = &mut self.epochs[station.id.0 as usize];
             *epoch = epoch.next();
-            self.domain
-                .draft_in(cx, station, *epoch, change, TOP_KEY)
-                .wrapped(&station.key, *epoch, 0, [&self.top_key])
-                .send();
+            self.tell(cx, station, change);
         }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let epoch = self.epochs[station.id.0 as usize];
+        self.domain
+            .draft_in(cx, station, epoch, change, TOP_KEY)
+            .wrapped(&station.key, epoch, 0, [&self.top_key])
+            .send();
     }
 }
 
@@ -375,12 +383,9 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                let admission = self.membership.admit(message)?;
-                let (Admission::Continues, Some((_, old))) =
-                    (admission, self.membership.group_key())
-                else {
-                    return Err(Misbehaviour::UnexpectedMessage.into());
-                };
+                self.membership.must_continue(message)?;
+                let (_, old) =
+                    self.membership.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
                 cx.unwrap_key(old, header.epoch, 0, bytes)?
             }
             (Operation::Remove, COPIES, _) => {

@@ -18,6 +18,9 @@
 //! | rekey | S multicasts | | | 1 wrap | 1 unwrap |
 //! | rekey, new MK | S unicasts, S multicasts | S wraps of 2 keys | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap of 2 keys | m wraps of 2 keys | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! All controllers derive 2 keys a period, R and the group key, and a subgroup controller opens MK and
 //! R where they are sent. Who joins a subgroup without members costs a multicast less, and its
@@ -52,7 +55,7 @@ use crate::schemes::catalogue::{
     Scheme,
 };
 use crate::schemes::hybrid::area::{Area, REQUEST};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, unwrap_own};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -142,7 +145,7 @@ enum Clock {
 const SEED: u8 = 0;
 /// Ends a period early.
 const TICK: u8 = 1;
-/// Carries the present master key to a subgroup's controller that did not follow the group.
+/// Carries the present master key to a subgroup's controller that did not follow the group, or lost it.
 const WELCOME: u8 = 2;
 
 impl Controller {
@@ -192,15 +195,19 @@ impl DomainServer for Controller {
                     .draft(cx, station, change, SEED)
                     .wrapped(&station.key, epoch, 0, [master, value])
                     .send(),
-                None if change.opens(station.id) => self
-                    .domain
-                    .draft(cx, station, change, WELCOME)
-                    .number(self.chain.since.0)
-                    .wrapped(&station.key, epoch, 1, [&self.chain.master, &self.chain.value])
-                    .send(),
+                None if change.opens(station.id) => self.tell(cx, station, change),
                 None => self.domain.draft(cx, station, change, TICK).send(),
             }
         }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let Chain { master, value, since } = &self.chain;
+        self.domain
+            .draft(cx, station, change, WELCOME)
+            .number(since.0)
+            .wrapped(&station.key, self.domain.epoch(), 1, [master, value])
+            .send();
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
@@ -277,7 +284,9 @@ impl SubgroupServer for SubgroupController {
                 let [master, value] = unwrap_own(membership, cx, message, 0, wrapped)?;
                 Ok(Chain { master, value, since: header.epoch }.next(cx))
             }
-            (Operation::Add, WELCOME) if !membership.has_joined() => {
+            (Operation::Add | Operation::CatchUp, WELCOME)
+                if header.operation == Operation::CatchUp || !membership.has_joined() =>
+            {
                 let since = Epoch(body.number()?);
                 let wrapped = body.bytes()?;
                 body.finish()?;
@@ -310,6 +319,9 @@ impl SubgroupServer for SubgroupController {
         if operation == Operation::Rekey {
             let ticked = self.clock == Clock::Waiting;
             self.clock = if ticked { Clock::InStep } else { Clock::Behind };
+        }
+        if change == LocalChange::Resumed {
+            self.clock = Clock::InStep;
         }
         self.chain = chain;
         self.enter(cx, epoch, operation, change);

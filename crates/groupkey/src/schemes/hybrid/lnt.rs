@@ -18,6 +18,9 @@
 //! | remove | S + n - 1 unicasts | S wraps | at most 6 wraps | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | rekey | S + n unicasts | S wraps | 1 wrap | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | catch up | 1 request, 1 unicast, at most 2 to hand on | | 1 wrap | | 1 unwrap, at most 2 wraps |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys, 2(m - 1) hashes | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A change takes 1 + log2 m hops, rounded down, from the subgroup's controller on. Its wraps are
 //! of at most 4 keys, and of each key but the group's is a hash. Who catches up hands on to those
@@ -57,7 +60,7 @@ use crate::schemes::catalogue::{
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::relay::{ENVELOPES, Letter, Line, Link, REQUEST};
 use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -116,7 +119,7 @@ impl SubgroupController {
     fn rearrange(&mut self, change: LocalChange) -> [Option<u32>; 5] {
         let line = &mut self.line;
         match change {
-            LocalChange::Created => {
+            LocalChange::Created | LocalChange::Resumed => {
                 line.order = self.subgroup.slots().collect();
                 [None; 5]
             }
@@ -162,15 +165,9 @@ impl SubgroupServer for SubgroupController {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        mut body: Reader<'_>,
+        body: Reader<'_>,
     ) -> Result<Key, Error> {
-        let wrapped = body.bytes()?;
-        body.finish()?;
-        if message.header().kind != GROUP_KEY {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let [group_key] = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
-        Ok(group_key)
+        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
     }
 
     fn distribute(
@@ -191,8 +188,8 @@ impl SubgroupServer for SubgroupController {
         if change != LocalChange::Nobody {
             self.line.changed = epoch;
         }
-        if change == LocalChange::Created {
-            return self.line.send_to_all(cx, &self.subgroup, operation);
+        if matches!(change, LocalChange::Created | LocalChange::Resumed) {
+            return self.line.send_to_all(cx, &self.subgroup);
         }
         // The root first; and nobody twice.
         let mut positions = [0; ENVELOPES];

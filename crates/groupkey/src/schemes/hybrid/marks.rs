@@ -17,6 +17,9 @@
 //! | rekey | none | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes |
 //! | grant | 2 unicasts | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
+//! | resume | 2 unicasts, 1 for each grant that was missed | 1 wrap of at most D keys | 1 unwrap; for each such grant what one takes | as for a grant |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A cover's hashes are, for each seed, its depth below the node that the subgroup controller holds.
 //! A grant to a subgroup whose controller did not follow costs 1 wrap of at most D keys more. A tick
@@ -39,6 +42,7 @@
 //! and applies MD5. The other forms (chains, BHC-T) are not implemented. A member has one interval.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -52,7 +56,7 @@ use crate::schemes::catalogue::{
     SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer};
+use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
 };
@@ -60,7 +64,7 @@ use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 pub use timeline::Session;
-use timeline::{Span, Timeline, epoch_of};
+use timeline::{Promise, Span, Timeline, epoch_of};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -115,6 +119,8 @@ pub struct Controller {
     planned: u32,
     domain: Domain,
     timeline: Timeline,
+    /// What members were promised one by one, after the creation.
+    granted: BTreeMap<MemberId, Span>,
 }
 
 /// A subgroup's controller.
@@ -124,7 +130,7 @@ pub struct SubgroupController {
     subgroup: Subgroup,
     timeline: Timeline,
     /// What each member was promised, by slot.
-    promised: Vec<Span>,
+    promised: Vec<Promise>,
 }
 
 /// A member.
@@ -141,13 +147,16 @@ const PLAN: u8 = 0;
 const SEEDS: u8 = 1;
 /// Asks for the current period, and the seeds of what is left.
 const REQUEST: u8 = 2;
+/// Tells a subgroup's controller that missed something what each of its members is promised.
+const STANDING: u8 = 3;
 
 impl Controller {
     /// A controller without members, for so many subgroups; the members of the creation are promised
     /// so many periods, or all if 0.
     pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
         let domain = Domain::new(subgroups);
-        Self { session, planned, domain, timeline: Timeline::default() }
+        let (timeline, granted) = (Timeline::default(), BTreeMap::new());
+        Self { session, planned, domain, timeline, granted }
     }
 
     /// Takes the clock to an epoch of the session.
@@ -155,6 +164,13 @@ impl Controller {
         if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
             self.domain.enter_next(cx, key);
         }
+    }
+
+    /// What the members of the creation are promised.
+    fn planned(&self) -> Span {
+        let whole = self.session.rest(0);
+        let last = if self.planned == 0 { whole.last } else { whole.last.min(self.planned - 1) };
+        Span { first: 0, last }
     }
 }
 
@@ -175,12 +191,24 @@ impl DomainServer for Controller {
         self.timeline = Timeline::new(cx, self.session.profile, whole, &root);
         self.enter(cx, 0);
         let epoch = self.domain.epoch();
-        let last = if self.planned == 0 { whole.last } else { whole.last.min(self.planned - 1) };
         for station in self.domain.stations() {
             let mut draft = self.domain.draft(cx, station, change, PLAN);
-            Span { first: 0, last }.write(&mut draft);
+            self.planned().write(&mut draft);
             draft.wrapped(&station.key, epoch, whole.label(), &root).send();
         }
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change) {
+        let epoch = self.domain.epoch();
+        // The epochs of the controller are those of the session.
+        let Ok(period) = self.session.period(epoch) else { return };
+        let rest = self.session.rest(period);
+        let seeds = self.timeline.reveal(cx, rest);
+        let mut draft = self.domain.draft(cx, station, standing, STANDING);
+        for member in standing.named_in(station.id) {
+            self.granted.get(&member).copied().unwrap_or_else(|| self.planned()).write(&mut draft);
+        }
+        draft.wrapped(&station.key, epoch, rest.label(), &seeds).send();
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
@@ -202,6 +230,7 @@ impl DomainServer for Controller {
         }
         let subgroup = self.domain.subgroup_of(member)?;
         let change = self.domain.arrival(member, Operation::Grant)?;
+        self.granted.insert(member, promised);
         let epoch = self.domain.epoch();
         let rest = self.session.rest(self.session.period(epoch)?);
         let seeds = if change.opens(subgroup) { self.timeline.reveal(cx, rest) } else { vec![] };
@@ -255,9 +284,32 @@ impl SubgroupController {
         }
     }
 
+    fn promised_to(&self, slot: u32) -> Option<Span> {
+        self.promised.get(slot as usize).and_then(|promise| promise.span())
+    }
+
+    fn promise(&mut self, slot: u32, promised: Span) {
+        self.promised.resize(self.subgroup.roster.slots(), Promise::NONE);
+        self.promised[slot as usize] = promised.into();
+    }
+
+    /// Goes on after it missed something. The members' clocks ticked without it, so that only those
+    /// need anything whose promises it missed.
+    fn resume(&mut self, cx: &mut Context<'_>, epoch: Epoch, promises: &[(MemberId, Span)]) {
+        let Ok(period) = self.session.period(epoch) else { return };
+        self.enter(cx, period);
+        for &(member, promised) in promises {
+            let Some(slot) = self.subgroup.roster.enrolled_slot(member) else { continue };
+            if self.promised_to(slot).is_none() {
+                self.promise(slot, promised);
+                self.send_what_is_left(cx, slot, Operation::Grant);
+            }
+        }
+    }
+
     /// To a member, under its individual key, what is left of what it was promised.
     fn send_what_is_left(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
-        let Some(&promised) = self.promised.get(slot as usize) else { return };
+        let Some(promised) = self.promised_to(slot) else { return };
         let Ok(now) = self.session.period(self.subgroup.membership.epoch()) else { return };
         match promised.from(now) {
             Some(left) => {
@@ -285,9 +337,17 @@ impl SubgroupController {
     }
 }
 
+/// What members are promised.
+pub(crate) enum Promises {
+    /// To all of the creation the same.
+    Common(Span),
+    /// To each its own.
+    Each(Vec<(MemberId, Span)>),
+}
+
 impl SubgroupServer for SubgroupController {
-    /// What the members of the creation are promised, and the whole session.
-    type News = (Span, Timeline);
+    /// What the members are promised, and what is left of the session.
+    type News = (Promises, Timeline);
 
     const REQUEST: u8 = REQUEST;
 
@@ -304,17 +364,28 @@ impl SubgroupServer for SubgroupController {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         mut body: Reader<'_>,
-    ) -> Result<(Span, Timeline), Error> {
-        if (message.header().operation, message.header().kind) != (Operation::Create, PLAN) {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let promised = Span::read(&mut body, self.session)?;
+    ) -> Result<(Promises, Timeline), Error> {
+        let promises = match (message.header().operation, message.header().kind) {
+            (Operation::Create, PLAN) => {
+                let promised = Span::read(&mut body, self.session)?;
+                if epoch_of(promised.first) != message.header().epoch {
+                    return Err(Misbehaviour::Malformed.into());
+                }
+                Promises::Common(promised)
+            }
+            (Operation::CatchUp, STANDING) => {
+                let mut each = Vec::new();
+                for member in member_list(&mut message.body())? {
+                    each.push((member, Span::read(&mut body, self.session)?));
+                }
+                Promises::Each(each)
+            }
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        };
         let wrapped = body.bytes()?;
         body.finish()?;
-        if epoch_of(promised.first) != message.header().epoch {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        Ok((promised, self.open_session(cx, message, wrapped)?))
+        self.session.period(message.header().epoch)?;
+        Ok((promises, self.open_session(cx, message, wrapped)?))
     }
 
     fn distribute(
@@ -322,10 +393,15 @@ impl SubgroupServer for SubgroupController {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         _: LocalChange,
-        (promised, timeline): (Span, Timeline),
+        (promises, timeline): (Promises, Timeline),
     ) {
         self.timeline = timeline;
-        self.promised = vec![promised; self.subgroup.roster.slots()];
+        let promised = match promises {
+            Promises::Common(promised) => promised,
+            Promises::Each(each) => return self.resume(cx, message.header().epoch, &each),
+        };
+        self.promised = vec![Promise::NONE; self.subgroup.roster.slots()];
+        self.subgroup.slots().for_each(|slot| self.promised[slot as usize] = promised.into());
         self.enter(cx, promised.first);
         let seeds = self.timeline.reveal(cx, promised);
         cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(seeds.len()) + 13);
@@ -360,8 +436,7 @@ impl SubgroupServer for SubgroupController {
             self.timeline = timeline;
             self.enter(cx, period);
         }
-        self.promised.resize(self.subgroup.roster.slots(), promised);
-        self.promised[slot as usize] = promised;
+        self.promise(slot, promised);
         self.send_what_is_left(cx, slot, Operation::Grant);
         Ok(())
     }

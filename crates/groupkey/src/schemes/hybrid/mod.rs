@@ -11,6 +11,7 @@ pub mod kronos;
 pub mod lnt;
 pub mod marks;
 pub(crate) mod relay;
+pub(crate) mod resumption;
 pub mod riseg;
 pub mod segcom;
 pub(crate) mod subgroup;

@@ -150,11 +150,12 @@ impl Line {
         draft.send();
     }
 
-    /// Sends everybody a letter of its own.
-    pub(crate) fn send_to_all(&self, cx: &mut Context<'_>, subgroup: &Subgroup, to: Operation) {
+    /// Sends everybody a letter of its own, as in a creation: nobody hands on.
+    pub(crate) fn send_to_all(&self, cx: &mut Context<'_>, subgroup: &Subgroup) {
         cx.reserve(self.order.len(), cx.wrapped_length(KEYS) + 24);
+        let (operation, news) = (Operation::Create, (self.changed, 0));
         (0..self.order.len() as u32)
-            .for_each(|position| self.send(cx, subgroup, to, (self.changed, 0), &[position]));
+            .for_each(|position| self.send(cx, subgroup, operation, news, &[position]));
     }
 
     fn place(&self, cx: &mut Context<'_>, roster: &Roster, position: u32) -> Place {

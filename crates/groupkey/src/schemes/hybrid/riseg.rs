@@ -18,6 +18,9 @@
 //! | remove | 2S + n - 1 unicasts | S wraps | at most 3 wraps of 8 keys, m derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | rekey | 2S + n unicasts | S wraps | | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | catch up | 1 request, 1 unicast, 1 to hand on | | 1 wrap | | 1 unwrap, 1 wrap, 2 derivations |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys, 2(m - 1) hashes | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! S is the number of subgroups that have members after the change. Of each key wrapped but the
 //! group's there is a hash; an add of the first member takes 1 wrap of 1 key. The last member of a
@@ -60,7 +63,7 @@ use crate::schemes::catalogue::{
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::relay::{Letter, Line, Link, REQUEST};
 use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -160,15 +163,9 @@ impl SubgroupServer for SubgroupController {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        mut body: Reader<'_>,
+        body: Reader<'_>,
     ) -> Result<Key, Error> {
-        let wrapped = body.bytes()?;
-        body.finish()?;
-        if message.header().kind != GROUP_KEY {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let [group_key] = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
-        Ok(group_key)
+        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
     }
 
     fn distribute(
@@ -186,9 +183,9 @@ impl SubgroupServer for SubgroupController {
         }
         // Besides the first, those whose neighbours are others than before.
         let affected = match change {
-            LocalChange::Created => {
+            LocalChange::Created | LocalChange::Resumed => {
                 self.ring.order = self.subgroup.slots().collect();
-                return self.ring.send_to_all(cx, &self.subgroup, operation);
+                return self.ring.send_to_all(cx, &self.subgroup);
             }
             LocalChange::Joined(slot) => {
                 self.ring.order.insert(0, slot);

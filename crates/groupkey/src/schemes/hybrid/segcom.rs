@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | create, add, remove, rekey | as `igkmp` | as `igkmp` |
 //! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap |
+//! | resume | as `igkmp` | as `igkmp` |
 //!
 //! A cluster without members of the group hears nothing. Profiles: those of `igkmp`; S002 did not
 //! measure SeGCom, so that `published` only tells what a cluster without a key of its own costs.
@@ -22,7 +23,8 @@
 //! without CK).
 //!
 //! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
-//! command at the controller, as in all schemes here; the nonces serve those who come back.
+//! command at the controller, as in all schemes here; the nonces serve those who come back. A cluster head
+//! that comes back itself asks without one, and what it then sends its members answers nobody's.
 
 use alloc::boxed::Box;
 
@@ -32,8 +34,8 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parties, Profile, SUBGROUPS, Scheme};
-use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::unwrap_own;
+use crate::schemes::hybrid::{igkmp, resumption};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -119,8 +121,10 @@ impl Controller {
 impl Party for Controller {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Message(message) => self.answer(cx, &message),
-            Input::Command(_) => self.igkmp.step(cx, input),
+            Input::Message(message) if !resumption::is_request(&message) => {
+                self.answer(cx, &message)
+            }
+            _ => self.igkmp.step(cx, input),
         }
     }
 
@@ -194,6 +198,8 @@ impl Party for SubgroupController {
         match (message.header().operation, message.header().sender, message.header().kind) {
             (Operation::CatchUp, PartyId::Member(_), REQUEST) => self.hand_up(cx, message),
             (Operation::CatchUp, PartyId::Controller, ANSWER) => self.hand_down(cx, message),
+            // Its own catching up is that of all subgroup controllers.
+            (Operation::CatchUp, PartyId::Controller, _) => self.igkmp.step(cx, input),
             (Operation::CatchUp, ..) => Err(Misbehaviour::UnexpectedMessage.into()),
             _ => self.igkmp.step(cx, input),
         }
@@ -263,10 +269,11 @@ impl Party for Member {
                 self.ask(cx);
                 Ok(())
             }
-            Input::Message(message) if message.header().operation == Operation::CatchUp => {
-                if message.header().kind != ANSWER {
-                    return Err(Misbehaviour::UnexpectedMessage.into());
-                }
+            // Of another kind is what a cluster head sends that was away itself: nobody asked for it.
+            Input::Message(message)
+                if (message.header().operation, message.header().kind)
+                    == (Operation::CatchUp, ANSWER) =>
+            {
                 self.take_answer(cx, message)
             }
             _ => self.igkmp.step(cx, input),

@@ -2,8 +2,8 @@
 //!
 //! A subgroup controller is a key server to its members, to whom it gives individual keys, and to the
 //! controller it is a member, with a key that the two share. It learns from the controller who comes
-//! and goes, and answers members that missed something. A scheme adds what it makes of the
-//! controller's news.
+//! and goes, and answers members that missed something. If it missed something itself, it asks the
+//! controller (`resumption.rs`). A scheme adds what it makes of the controller's news.
 
 use alloc::vec::Vec;
 
@@ -14,6 +14,7 @@ use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::Roster;
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::hybrid::resumption::{self, Enrolled};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -82,6 +83,8 @@ pub(crate) struct Subgroup {
     /// Its own standing with the controller: their common key, the epoch, the group key.
     pub(crate) membership: Membership,
     pub(crate) roster: Roster,
+    /// The number of the next enrolment.
+    enrolments: u32,
 }
 
 /// What a change means to one subgroup.
@@ -95,6 +98,8 @@ pub(crate) enum LocalChange {
     Left(u32),
     /// Nobody here came or went.
     Nobody,
+    /// The subgroup's controller missed changes, and its members with it: all are sent everything.
+    Resumed,
 }
 
 /// Names members to enrol; the controller's message over the confidential channel.
@@ -107,6 +112,10 @@ pub(crate) fn step<S: SubgroupServer>(
     input: Input<'_>,
 ) -> Result<(), Error> {
     match input {
+        Input::Command(Command::CatchUp) => {
+            resumption::ask(cx, server.subgroup());
+            Ok(())
+        }
         Input::Command(Command::Rekey) => server.period(cx),
         Input::Command(_) => Err(Misuse::WrongRole.into()),
         Input::Message(message) => match message.header().sender {
@@ -146,6 +155,7 @@ fn follow<S: SubgroupServer>(
         LocalChange::Joined(_) => drop(subgroup.roster.join_all(&named)),
         LocalChange::Left(_) => named.iter().for_each(|&member| subgroup.roster.evict(member)),
         LocalChange::Nobody => {}
+        LocalChange::Resumed => subgroup.roster.become_members(&named),
     }
     server.distribute(cx, message, change, news);
     Ok(())
@@ -184,7 +194,8 @@ pub(crate) fn take_enrolment(
 impl Subgroup {
     /// A subgroup without members.
     pub(crate) fn new(id: SubgroupId) -> Self {
-        Self { id, membership: Membership::default(), roster: Roster::default() }
+        let (membership, roster) = (Membership::default(), Roster::default());
+        Self { id, membership, roster, enrolments: 0 }
     }
 
     /// The same, with individual keys that are derived and not stored.
@@ -202,6 +213,11 @@ impl Subgroup {
         self.membership.key_bytes() + self.roster.key_bytes()
     }
 
+    /// The number of the next enrolment.
+    pub(crate) const fn enrolments(&self) -> u32 {
+        self.enrolments
+    }
+
     /// The slots of current members.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
@@ -213,11 +229,19 @@ impl Subgroup {
         message: &Message<'_>,
     ) -> Result<Vec<MemberId>, Error> {
         self.membership.enrolment()?;
-        let mut body = message.body();
-        let members = member_list(&mut body)?;
-        body.finish()?;
+        let Enrolled { first, next, members } = Enrolled::read(message)?;
+        if first != self.enrolments {
+            let (got, current) = (message.header().epoch, self.membership.epoch());
+            return Err(match first > self.enrolments {
+                true => Misbehaviour::SkippedEpoch { got, current }.into(),
+                false => Misbehaviour::StaleEpoch { got, current }.into(),
+            });
+        }
+        // Who had the id of one who is enrolled now is gone, and this was missed.
+        members.iter().for_each(|&member| self.roster.evict(member));
         let enrolled = self.roster.enroll(cx, self.membership.epoch(), &members);
         enrolled.map_err(|_| Misbehaviour::InvalidRoster)?;
+        self.enrolments = next;
         Ok(members)
     }
 
@@ -230,6 +254,10 @@ impl Subgroup {
             (Operation::Create, absent) => {
                 absent.iter().try_for_each(|&member| slot(member).map(drop))?;
                 Ok(LocalChange::Created)
+            }
+            (Operation::CatchUp, members) => {
+                members.iter().try_for_each(|&member| slot(member).map(drop))?;
+                Ok(LocalChange::Resumed)
             }
             (_, []) => Ok(LocalChange::Nobody),
             (Operation::Add, &[member]) if self.roster.current(member).is_err() => {

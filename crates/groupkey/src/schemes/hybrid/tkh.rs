@@ -17,6 +17,9 @@
 //! | remove | S + b - 1 unicasts, S - 1 + r multicasts | S wraps | b - 1 wraps of 3 keys, r of 2 | 1 wrap | 1 unwrap |
 //! | rekey | S unicasts, S multicasts | S wraps | | 1 wrap | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 3 keys | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3 keys | | 1 unwrap |
+//!
+//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one wrapped key more. Profiles: `sound` and `published` are the same;
 //! S002 did not measure TKH. Keys held: controller S + 1; subgroup controller m + 3 and one for each
@@ -40,7 +43,7 @@ use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
@@ -236,7 +239,7 @@ impl SubgroupServer for SubgroupController {
         let (epoch, operation) = (message.header().epoch, message.header().operation);
         self.subgroup.membership.enter(cx, epoch, group_key.clone());
         match change {
-            LocalChange::Created => self.create(cx, operation),
+            LocalChange::Created | LocalChange::Resumed => self.create(cx, operation),
             LocalChange::Joined(slot) => self.add(cx, slot, epoch, &group_key),
             LocalChange::Left(slot) => self.remove(cx, slot, epoch, &group_key),
             LocalChange::Nobody => cx
@@ -298,16 +301,14 @@ impl Member {
             return Ok(());
         }
         let epoch = header.epoch;
-        let admission = self.membership.admit(message)?;
         if header.kind == KEYS {
+            self.membership.admit(message)?;
             let [sibling_key, subtree_key, group_key] =
                 unwrap_own(&self.membership, cx, message, 0, wrapped)?;
             self.enter(cx, epoch, sibling_key, subtree_key, group_key);
             return Ok(());
         }
-        if admission == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.membership.must_continue(message)?;
         let mut sibling_key = self.sibling_key.clone();
         let mut new = [self.subtree_key.clone(), Key::default()];
         match (header.operation, header.kind, newcomer) {

@@ -10,7 +10,7 @@ use crate::identity::Epoch;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::hash_chains::{leads_to, step};
-use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
 use crate::secret::Key;
@@ -102,9 +102,7 @@ impl Member {
         if joins && self.membership.is_own_joining(message, change.slot)? {
             return Ok(());
         }
-        if self.membership.admit(message)? == Admission::StartsAnew {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.membership.must_continue(message)?;
         // The command comes first: it is cheap, and whoever forges a join does not have it.
         let mut command = self.command.clone();
         if let Some(revealed) = change.command {

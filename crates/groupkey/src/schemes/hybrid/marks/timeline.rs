@@ -48,9 +48,22 @@ pub(crate) struct Span {
     pub(super) last: u32,
 }
 
+/// What a member was promised, if anything, in four bytes: there is one for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Promise {
+    first: u16,
+    /// Before the first, if nothing was promised.
+    last: u16,
+}
+
 impl Session {
     /// A session of 2^`depth` periods.
+    ///
+    /// # Panics
+    ///
+    /// With a depth above 16.
     pub const fn new(profile: Profile, depth: u32) -> Self {
+        assert!(depth <= 16, "the number of a period has 16 bits");
         Self { profile, depth }
     }
 
@@ -219,6 +232,24 @@ impl Span {
             rest = (node.last() < last).then(|| Self { first: node.last() + 1, last });
             Some(node)
         })
+    }
+}
+
+impl Promise {
+    /// Nothing.
+    pub(super) const NONE: Self = Self { first: 1, last: 0 };
+
+    /// The periods promised.
+    pub(super) fn span(self) -> Option<Span> {
+        let (first, last) = (self.first.into(), self.last.into());
+        (first <= last).then_some(Span { first, last })
+    }
+}
+
+impl From<Span> for Promise {
+    fn from(span: Span) -> Self {
+        // A session has no more periods than that.
+        Self { first: span.first as u16, last: span.last as u16 }
     }
 }
 
