@@ -17,12 +17,24 @@ pub(crate) const MEMBERS: (u32, u32) = (2, 1000);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Roster(Vec<MemberId>);
 
-/// A membership event under way and the members that it leads to. A new member does not know them
-/// before it was told: until then they are none.
+/// A membership event under way, the epoch and the members that it leads to. A new member does not
+/// know these two before it was told: until then the members are none.
 #[derive(Debug)]
 pub(crate) struct Change {
     operation: Operation,
+    epoch: Epoch,
     roster: Roster,
+}
+
+/// Two parts of a group that come together. The larger one is the host; of two that are as large, the
+/// one with the smallest id. Its members keep their order, the guests follow it by ascending id. Who
+/// is a guest is in the place of a newcomer: it knows who will be there, but not in which order.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    epoch: Epoch,
+    is_host: bool,
+    hosts: Roster,
+    guests: Roster,
 }
 
 /// What a member knows of its group: who is in it, in which epoch, and what is under way.
@@ -87,14 +99,24 @@ impl Roster {
         Self(members.to_vec())
     }
 
-    const fn is_empty(&self) -> bool {
+    /// These members followed by others.
+    pub(crate) fn followed_by(&self, others: &Self) -> Self {
+        Self([&self.0[..], &others.0].concat())
+    }
+
+    /// The same members by ascending id.
+    pub(crate) fn sorted(&self) -> Self {
+        let mut sorted = self.clone();
+        sorted.0.sort_unstable();
+        sorted
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn repetition(&self) -> Option<MemberId> {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+        self.sorted().0.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 }
 
@@ -102,6 +124,53 @@ impl Change {
     /// The members that the event leads to.
     pub(crate) const fn roster(&self) -> &Roster {
         &self.roster
+    }
+
+    /// The epoch that the event leads to.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl Merger {
+    /// Whether the own part is the one that the other comes to.
+    pub(crate) const fn is_host(&self) -> bool {
+        self.is_host
+    }
+
+    /// The members of the larger part: in their order, or by ascending id at a guest.
+    pub(crate) const fn hosts(&self) -> &Roster {
+        &self.hosts
+    }
+
+    /// The members of the other part, by ascending id.
+    pub(crate) const fn guests(&self) -> &Roster {
+        &self.guests
+    }
+
+    /// The epoch that the two lead to.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The event, for one that knows its members in their order: a host, or a guest that was told. A
+    /// guest that was not gives no roster.
+    pub(crate) fn change(&self, roster: Roster) -> Change {
+        Change { operation: Operation::Merge, epoch: self.epoch, roster }
+    }
+
+    /// The members after the merger, at a host.
+    pub(crate) fn roster(&self) -> Roster {
+        self.hosts.followed_by(&self.guests)
+    }
+
+    /// Refuses a roster that a host told, unless it is these hosts in some order and then the guests.
+    pub(crate) fn require_told(&self, roster: &Roster) -> Result<(), Error> {
+        let hosts = self.hosts.len();
+        let fits = roster.len() == hosts + self.guests.len()
+            && roster.0[hosts..] == self.guests.0
+            && Roster::of(&roster.0[..hosts]).sorted() == self.hosts;
+        if fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 }
 
@@ -154,7 +223,7 @@ impl View {
         if roster.place(self.me).is_none() {
             return Err(Misuse::NotMember(self.me).into());
         }
-        Ok(Change { operation: Operation::Create, roster })
+        Ok(Change { operation: Operation::Create, epoch: self.epoch.next(), roster })
     }
 
     /// The event that takes a member in. It comes last.
@@ -173,7 +242,7 @@ impl View {
             require_room(roster.len() + 1)?;
             roster.0.push(member);
         }
-        Ok(Change { operation: Operation::Add, roster })
+        Ok(Change { operation: Operation::Add, epoch: self.epoch.next(), roster })
     }
 
     /// The event that evicts a member.
@@ -191,7 +260,7 @@ impl View {
         self.require_idle()?;
         let mut roster = self.roster.clone();
         roster.0.remove(place);
-        Ok(Change { operation: Operation::Remove, roster })
+        Ok(Change { operation: Operation::Remove, epoch: self.epoch.next(), roster })
     }
 
     /// The event that goes on without these members.
@@ -217,7 +286,47 @@ impl View {
         }
         self.require_idle()?;
         let rest = self.roster.iter().filter(|&member| apart.place(member).is_none());
-        Ok(Change { operation: Operation::Partition, roster: Roster(rest.collect()) })
+        let (operation, epoch) = (Operation::Partition, self.epoch.next());
+        Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
+    }
+
+    /// The event in which the own part of the group and the one of these others come together, for
+    /// `epoch`, which must be later than the own one.
+    pub(crate) fn merger(&self, others: &[MemberId], epoch: Epoch) -> Result<Merger, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        let others = Roster::of(others).sorted();
+        if others.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        if let Some(member) = others.repetition() {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(member) = others.iter().find(|&member| self.roster.place(member).is_some()) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if epoch <= self.epoch {
+            return Err(Misuse::EpochOver(epoch).into());
+        }
+        self.require_idle()?;
+        require_room(self.roster.len() + others.len())?;
+        let ours = self.roster.sorted();
+        // The smaller the number of this pair, the more it is the host.
+        let rank = |part: &Roster| (core::cmp::Reverse(part.len()), part.first());
+        let is_host = rank(&ours) < rank(&others);
+        let (hosts, guests) = if is_host { (self.roster.clone(), others) } else { (others, ours) };
+        Ok(Merger { epoch, is_host, hosts, guests })
+    }
+
+    /// The event that changes the key of the same members.
+    pub(crate) fn refreshment(&self) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        self.require_idle()?;
+        let (operation, epoch) = (Operation::Rekey, self.epoch.next());
+        Ok(Change { operation, epoch, roster: self.roster.clone() })
     }
 
     /// The event's messages are expected from now on.
@@ -234,15 +343,15 @@ impl View {
     pub(crate) fn expect(&self, message: &Message<'_>) -> Result<&Roster, Error> {
         match &self.change {
             Some(change) if !change.roster.is_empty() => {
-                message.follows(self.epoch)?;
+                self.require_epoch(message, change.epoch)?;
                 if change.operation != message.header().operation {
                     return Err(Misbehaviour::UnexpectedMessage.into());
                 }
                 Ok(&change.roster)
             }
-            _ => {
+            change => {
                 // Whoever is in the group must learn that it has missed something.
-                if !self.roster.is_empty() {
+                if change.is_none() && !self.roster.is_empty() {
                     message.follows(self.epoch)?;
                 }
                 Err(Misbehaviour::UnexpectedMessage.into())
@@ -285,8 +394,7 @@ impl View {
 
     /// A new member knows the roster from now on, and expects the messages that lead to `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
-        self.epoch = Epoch(epoch.0.saturating_sub(1));
-        self.change = Some(Change { operation: Operation::Add, roster });
+        self.change = Some(Change { operation: Operation::Add, epoch, roster });
     }
 
     /// The group is now these members, in this epoch; nothing is under way.
@@ -295,6 +403,18 @@ impl View {
         self.roster = roster;
         self.change = None;
         cx.event(Event::Rekeyed(epoch));
+    }
+
+    /// Refuses a message that does not lead to `awaited`.
+    fn require_epoch(&self, message: &Message<'_>, awaited: Epoch) -> Result<(), Error> {
+        let (got, current) = (message.header().epoch, self.epoch);
+        if got < awaited {
+            Err(Misbehaviour::StaleEpoch { got, current }.into())
+        } else if got > awaited {
+            Err(Misbehaviour::SkippedEpoch { got, current }.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn require_idle(&self) -> Result<(), Error> {
