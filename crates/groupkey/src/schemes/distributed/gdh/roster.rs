@@ -8,6 +8,7 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Event;
 use crate::party::Operation;
+use crate::schemes::catalogue::Configuration;
 use crate::wire::{Message, Reader};
 
 /// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
@@ -19,7 +20,7 @@ pub(crate) struct Roster(Vec<MemberId>);
 
 /// A membership event under way, the epoch and the members that it leads to. A new member does not
 /// know these two before it was told: until then the members are none.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Change {
     operation: Operation,
     epoch: Epoch,
@@ -44,6 +45,8 @@ pub(crate) struct View {
     epoch: Epoch,
     roster: Roster,
     change: Option<Change>,
+    /// At a guest that was not told the roster yet.
+    merger: Option<Merger>,
 }
 
 impl Roster {
@@ -99,6 +102,11 @@ impl Roster {
         Self(members.to_vec())
     }
 
+    /// The others, in their order, when those are taken out of whom `leaves` says so.
+    pub(crate) fn without(&self, leaves: impl Fn(MemberId) -> bool) -> Self {
+        Self(self.iter().filter(|&member| !leaves(member)).collect())
+    }
+
     /// These members followed by others.
     pub(crate) fn followed_by(&self, others: &Self) -> Self {
         Self([&self.0[..], &others.0].concat())
@@ -121,9 +129,22 @@ impl Roster {
 }
 
 impl Change {
+    /// The own join, once it is known where to.
+    pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
+        Self { operation: Operation::Add, epoch, roster }
+    }
+
     /// The members that the event leads to.
     pub(crate) const fn roster(&self) -> &Roster {
         &self.roster
+    }
+
+    pub(crate) fn into_roster(self) -> Roster {
+        self.roster
+    }
+
+    pub(crate) const fn operation(&self) -> Operation {
+        self.operation
     }
 
     /// The epoch that the event leads to.
@@ -176,8 +197,14 @@ impl Merger {
 
 impl View {
     /// The view of one that is in no group yet.
-    pub(crate) fn new(me: MemberId) -> Self {
-        Self { me, epoch: Epoch::default(), roster: Roster::default(), change: None }
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            me,
+            epoch: configuration.epoch_before(),
+            roster: Roster::default(),
+            change: None,
+            merger: None,
+        }
     }
 
     pub(crate) const fn me(&self) -> MemberId {
@@ -334,6 +361,17 @@ impl View {
         self.change = Some(change);
     }
 
+    /// A guest waits for being told who is there.
+    pub(crate) fn await_welcome(&mut self, merger: Merger) {
+        self.change = Some(merger.change(Roster::default()));
+        self.merger = Some(merger);
+    }
+
+    /// The event under way, if one is.
+    pub(crate) const fn change(&self) -> Option<&Change> {
+        self.change.as_ref()
+    }
+
     /// The members that the event under way leads to, if one is.
     pub(crate) fn under_way(&self) -> Option<&Roster> {
         self.change.as_ref().map(Change::roster)
@@ -359,19 +397,21 @@ impl View {
         }
     }
 
-    /// Reads the roster with which a message to a new member begins. It must come from the member
-    /// before the new one, which is the last.
+    /// Reads the roster with which a message to a newcomer begins. It must come from the member before
+    /// it.
     pub(crate) fn read_welcome(
         &self,
         message: &Message<'_>,
         body: &mut Reader<'_>,
     ) -> Result<Roster, Error> {
         let roster = self.read_first_roster(message, body)?;
-        require_sender(message, roster.at(roster.len() - 2))?;
+        let before = roster.place(self.me).and_then(|place| place.checked_sub(1));
+        require_sender(message, roster.at(before.ok_or(Misbehaviour::InvalidRoster)?))?;
         Ok(roster)
     }
 
-    /// Reads the roster with which a message to a new member begins, whoever sent it.
+    /// Reads the roster with which a message to a newcomer begins, whoever sent it: one who joins comes
+    /// last, the guests of a merger follow their hosts.
     pub(crate) fn read_first_roster(
         &self,
         message: &Message<'_>,
@@ -384,17 +424,31 @@ impl View {
                 return Err(Misbehaviour::UnexpectedMessage.into());
             }
         }
-        message.is_later_than(self.epoch)?;
-        let roster = Roster::read(body)?;
-        if roster.last() != Some(self.me) {
-            return Err(Misbehaviour::InvalidRoster.into());
+        let operation = message.header().operation;
+        let Some(merger) = &self.merger else {
+            message.is_later_than(self.epoch)?;
+            let roster = Roster::read(body)?;
+            return match (operation, roster.last() == Some(self.me)) {
+                (Operation::Add, true) => Ok(roster),
+                (Operation::Add, false) => Err(Misbehaviour::InvalidRoster.into()),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            };
+        };
+        self.require_epoch(message, merger.epoch)?;
+        if operation != Operation::Merge {
+            return Err(Misbehaviour::UnexpectedMessage.into());
         }
+        let roster = Roster::read(body)?;
+        merger.require_told(&roster)?;
         Ok(roster)
     }
 
-    /// A new member knows the roster from now on, and expects the messages that lead to `epoch`.
+    /// A newcomer knows the roster from now on, and expects the messages that lead to `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
-        self.change = Some(Change { operation: Operation::Add, epoch, roster });
+        self.change = Some(match self.merger.take() {
+            Some(merger) => merger.change(roster),
+            None => Change::addition_to(epoch, roster),
+        });
     }
 
     /// The group is now these members, in this epoch; nothing is under way.
@@ -402,6 +456,7 @@ impl View {
         self.epoch = epoch;
         self.roster = roster;
         self.change = None;
+        self.merger = None;
         cx.event(Event::Rekeyed(epoch));
     }
 
