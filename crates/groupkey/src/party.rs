@@ -13,6 +13,8 @@
 //!   concerned gets in the same order (view synchrony), the new member included; each knows from
 //!   its state whether it is the one to act.
 //!
+//! [`Ordered`](crate::Ordered) gives members of any distributed scheme that one order, over a topic.
+//!
 //! [`Command::Rekey`] goes to the controller; in hybrid and distributed schemes it goes to every party,
 //! as clocks do, and who has no part in it does nothing.
 //!

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// A group, its broker, and chance.
-pub struct Stage {
+pub(crate) struct Stage {
     scheme: &'static Scheme,
     chance: ChaCha20Rng,
     /// Whether requests reach each member on a way of its own.
@@ -33,10 +33,10 @@ pub struct Stage {
 
 /// A member's death at one of its deliveries, when only some of what it sends gets out.
 #[derive(Clone, Copy, Debug)]
-pub struct Doom {
-    pub victim: u32,
-    pub delivery: usize,
-    pub gets_out: usize,
+pub(crate) struct Doom {
+    pub(crate) victim: u32,
+    pub(crate) delivery: usize,
+    pub(crate) gets_out: usize,
 }
 
 struct Seat {
@@ -57,7 +57,7 @@ enum Wish {
 const LIMIT: usize = 20_000;
 
 impl Stage {
-    pub fn new(scheme: &'static Scheme, seed: u64) -> Self {
+    pub(crate) fn new(scheme: &'static Scheme, seed: u64) -> Self {
         Self {
             scheme,
             chance: ChaCha20Rng::seed_from_u64(seed),
@@ -74,11 +74,11 @@ impl Stage {
     }
 
     /// With requests that reach members in different orders.
-    pub fn scattered(self) -> Self {
+    pub(crate) fn scattered(self) -> Self {
         Self { scattered: true, ..self }
     }
 
-    pub fn create(&mut self, members: &[u32]) {
+    pub(crate) fn create(&mut self, members: &[u32]) {
         members.iter().for_each(|&member| self.sit(member));
         let ids: Vec<_> = members.iter().copied().map(MemberId).collect();
         for &member in members {
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    pub fn join(&mut self, member: u32) {
+    pub(crate) fn join(&mut self, member: u32) {
         if !self.seats.get(&member).is_some_and(|seat| seat.alive) {
             self.sit(member);
         }
@@ -94,56 +94,56 @@ impl Stage {
         self.ask_again(member);
     }
 
-    pub fn leave(&mut self, member: u32) {
+    pub(crate) fn leave(&mut self, member: u32) {
         self.seat(member).wish = Wish::Out;
         self.ask_again(member);
     }
 
-    pub fn evict(&mut self, by: u32, member: u32) {
+    pub(crate) fn evict(&mut self, by: u32, member: u32) {
         self.seat(member).wish = Wish::Out;
         self.command(by, Command::Remove(MemberId(member)));
     }
 
     /// As a clock, to everybody.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         for member in self.alive() {
             self.command(member, Command::Rekey);
         }
     }
 
-    pub fn catch_up(&mut self, member: u32) {
+    pub(crate) fn catch_up(&mut self, member: u32) {
         self.command(member, Command::CatchUp);
     }
 
     /// The member's device forgets everything.
-    pub fn restart(&mut self, member: u32) {
+    pub(crate) fn restart(&mut self, member: u32) {
         self.sit(member);
         self.ask_again(member);
     }
 
-    pub fn die(&mut self, victim: u32) {
+    pub(crate) fn die(&mut self, victim: u32) {
         self.seat(victim).alive = false;
         self.report(victim);
     }
 
     /// Tells everybody, sooner or later, that somebody is dead, true or not.
-    pub fn report(&mut self, victim: u32) {
+    pub(crate) fn report(&mut self, victim: u32) {
         let others = self.alive().into_iter().filter(|&member| member != victim);
         self.reports.extend(others.map(|member| (member, victim)));
     }
 
-    pub fn doom(&mut self, doom: Doom) {
+    pub(crate) fn doom(&mut self, doom: Doom) {
         self.deliveries.clear();
         self.doom = Some(doom);
     }
 
     /// Whether the doomed one has met its doom.
-    pub fn is_dead(&self, member: u32) -> bool {
+    pub(crate) fn is_dead(&self, member: u32) -> bool {
         !self.seats[&member].alive
     }
 
     /// Delivers one message or report, if one is under way.
-    pub fn advance(&mut self) -> bool {
+    pub(crate) fn advance(&mut self) -> bool {
         let topic = self.seats.iter().filter(|(_, seat)| seat.alive);
         let topic = topic.filter(|(_, seat)| seat.heard < self.topic.len());
         let topic: Vec<_> = topic.map(|(&member, _)| member).collect();
@@ -186,7 +186,7 @@ impl Stage {
     }
 
     /// Delivers until all is quiet; those whose wish was not granted repeat it.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let mut quiet = 0;
         for _ in 0..LIMIT {
             if self.advance() {
@@ -216,7 +216,7 @@ impl Stage {
     }
 
     /// All who want to be in agree on members, epoch and a key that is new; nobody else has it.
-    pub fn check(&mut self) {
+    pub(crate) fn check(&mut self) {
         let inside: BTreeSet<_> =
             self.alive().into_iter().filter(|id| self.seats[id].wish == Wish::In).collect();
         let mut agreed: Option<(Vec<MemberId>, Epoch, Key)> = None;
@@ -225,7 +225,8 @@ impl Stage {
             assert!(party.is_settled(), "{}: {:?}", self.scheme.id, self.seats());
             let (epoch, key) = party.group_key().unwrap();
             let own = (party.members().collect::<Vec<_>>(), epoch, key.clone());
-            assert_eq!(agreed.get_or_insert(own.clone()), &own, "{}: {member}", self.scheme.id);
+            let agreed = agreed.get_or_insert_with(|| own.clone());
+            assert_eq!(*agreed, own, "{}: {member}", self.scheme.id);
         }
         let (members, _, key) = agreed.expect("somebody is there");
         assert_eq!(members.iter().map(|member| member.0).collect::<BTreeSet<_>>(), inside);
@@ -237,29 +238,24 @@ impl Stage {
         self.keys.push(key);
     }
 
-    pub fn party(&self, member: u32) -> &Ordered {
+    pub(crate) fn party(&self, member: u32) -> &Ordered {
         &self.seats[&member].party
     }
 
     /// What was sent to the group, in its order.
-    pub fn topic(&self) -> &[Vec<u8>] {
+    pub(crate) fn topic(&self) -> &[Vec<u8>] {
         &self.topic
     }
 
     /// Gives a member bytes from nowhere; what it sends in return is dropped.
-    pub fn inject(&mut self, member: u32, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn inject(&mut self, member: u32, bytes: &[u8]) -> Result<(), Error> {
         self.step(member, |cx, party| cx.deliver(party, Channel::Open, bytes)).map(drop)
     }
 
-    pub fn command_to(&mut self, member: u32, command: Command<'_>) -> Result<(), Error> {
+    pub(crate) fn command_to(&mut self, member: u32, command: Command<'_>) -> Result<(), Error> {
         let outbox = self.step(member, |cx, party| cx.command(party, command))?;
         self.post(member, &outbox, usize::MAX);
         Ok(())
-    }
-
-    /// Deliveries to a member since it was doomed.
-    pub fn deliveries(&self, member: u32) -> usize {
-        self.deliveries.get(&member).copied().unwrap_or_default()
     }
 
     fn alive(&self) -> Vec<u32> {
@@ -392,5 +388,5 @@ fn is_request(bytes: &[u8]) -> bool {
     bytes[4] == ORDER && bytes[5] < ANNOUNCE
 }
 
-pub const ORDER: u8 = 11;
-pub const ANNOUNCE: u8 = 3;
+pub(crate) const ORDER: u8 = 11;
+pub(crate) const ANNOUNCE: u8 = 3;

@@ -112,7 +112,7 @@ impl Member {
         run.take(cx, message, sender, place, self.check, change.roster())?;
         run.proceed(cx, change.epoch(), change.roster())?;
         self.run = Some(run);
-        self.view.begin(change);
+        self.view.welcome(change.epoch(), change.into_roster());
         Ok(())
     }
 

@@ -159,21 +159,6 @@ impl Merger {
         self.is_host
     }
 
-    /// The members of the larger part: in their order, or by ascending id at a guest.
-    pub(crate) const fn hosts(&self) -> &Roster {
-        &self.hosts
-    }
-
-    /// The members of the other part, by ascending id.
-    pub(crate) const fn guests(&self) -> &Roster {
-        &self.guests
-    }
-
-    /// The epoch that the two lead to.
-    pub(crate) const fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
     /// The event, for one that knows its members in their order: a host, or a guest that was told. A
     /// guest that was not gives no roster.
     pub(crate) fn change(&self, roster: Roster) -> Change {
@@ -445,9 +430,11 @@ impl View {
 
     /// A newcomer knows the roster from now on, and expects the messages that lead to `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
-        self.change = Some(match self.merger.take() {
-            Some(merger) => merger.change(roster),
-            None => Change::addition_to(epoch, roster),
+        self.change = Some(if let Some(merger) = self.merger.take() {
+            merger.change(roster)
+        } else {
+            self.epoch = Epoch(epoch.0.saturating_sub(1));
+            Change::addition_to(epoch, roster)
         });
     }
 

@@ -37,7 +37,9 @@ impl Announcement {
         draft.number(self.operation as u64);
         self.roster.write(&mut draft);
         draft.array(self.tickets.len());
-        self.tickets.iter().for_each(|&ticket| drop(draft.number(ticket)));
+        for &ticket in &self.tickets {
+            draft.number(ticket);
+        }
         draft.send();
     }
 
