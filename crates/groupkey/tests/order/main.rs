@@ -243,6 +243,51 @@ fn only_the_next_in_line_can_announce() {
     }
 }
 
+/// Somebody recorded how a member was taken in, and plays it to the member when it asks once more.
+#[test]
+fn an_old_announcement_takes_nobody_in() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        stage.join(4);
+        stage.settle();
+        let is_announcement = |message: &&Vec<u8>| message[4] == stage::ORDER && message[5] == 3;
+        let recorded = stage.topic().iter().find(is_announcement).unwrap().clone();
+        stage.restart(4);
+        stage.inject(4, &recorded).unwrap();
+        assert_eq!(stage.party(4).members().count(), 0, "{}", scheme.id);
+    }
+}
+
+/// Whatever bytes come, without any protection: no panic, and what is refused changes nothing.
+#[test]
+fn hostile_bytes_are_refused() {
+    for scheme in schemes() {
+        for stop in (0..60).step_by(4) {
+            let mut stage = Stage::new(scheme, stop);
+            stage.create(&[1, 2, 3]);
+            stage.settle();
+            stage.join(4);
+            (0..stop).for_each(|_| _ = stage.advance());
+            // Nothing protects a message, so it may also be taken.
+            for (number, message) in stage.topic().to_vec().iter().enumerate() {
+                for place in 0..message.len().min(40) {
+                    let mut forged = message.clone();
+                    forged[place] ^= 1 << ((number + place) % 8);
+                    for (member, bytes) in [(1, &forged[..]), (4, &forged), (2, &message[..place])]
+                    {
+                        let before = format!("{:?}", stage.party(member));
+                        if stage.inject(member, bytes).is_err() {
+                            assert_eq!(before, format!("{:?}", stage.party(member)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn commands_out_of_place_are_refused() {
     for scheme in schemes() {
