@@ -73,6 +73,8 @@ pub enum Misuse {
     AlreadyCreated,
     /// A batch in which nobody comes or goes.
     EmptyBatch,
+    /// The epoch that a merger is to lead to is not later than the present one.
+    EpochOver(Epoch),
     /// The member is to be evicted twice at once.
     NamedTwice(MemberId),
     /// The scheme needs long-term keys
@@ -189,6 +191,7 @@ impl fmt::Display for Misuse {
             Self::MessageTooLong { limit } => {
                 write!(f, "a message has at most {limit} bytes: send it in parts")
             }
+            Self::EpochOver(epoch) => write!(f, "epoch {epoch} is over"),
             Self::NamedTwice(member) => write!(f, "member {member} is named twice"),
             Self::NoIdentity => {
                 write!(f, "there are no identities: signatures do not protect this group")

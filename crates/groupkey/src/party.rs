@@ -13,6 +13,8 @@
 //!   concerned gets in the same order (view synchrony), the new member included; each knows from
 //!   its state whether it is the one to act.
 //!
+//! [`Ordered`](crate::Ordered) gives members of any distributed scheme that one order, over a topic.
+//!
 //! [`Command::Rekey`] goes to the controller; in hybrid and distributed schemes it goes to every party,
 //! as clocks do, and who has no part in it does nothing.
 //!
@@ -136,6 +138,8 @@ pub enum Operation {
     Merge = 9,
     /// A part of a group goes on by itself.
     Partition = 10,
+    /// The members of a distributed group agree on what comes next.
+    Order = 11,
 }
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
@@ -165,6 +169,7 @@ impl Operation {
             Self::Send => "send",
             Self::Merge => "merge",
             Self::Partition => "partition",
+            Self::Order => "order",
         }
     }
 
@@ -181,6 +186,7 @@ impl Operation {
             8 => Some(Self::Send),
             9 => Some(Self::Merge),
             10 => Some(Self::Partition),
+            11 => Some(Self::Order),
             _ => None,
         }
     }

@@ -83,7 +83,14 @@ impl Member {
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         let sound = configuration.profile() == Profile::Sound;
         let check = configuration.check();
-        Self { view: View::new(me), check, sound, run: None, group_key: None, temporary: 0 }
+        Self {
+            view: View::new(configuration, me),
+            check,
+            sound,
+            run: None,
+            group_key: None,
+            temporary: 0,
+        }
     }
 
     fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {

@@ -145,7 +145,7 @@ impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
-            view: View::new(me),
+            view: View::new(configuration, me),
             sound: configuration.profile() == Profile::Sound,
             pairs: Pairs::new("groupkey d-oft pair"),
             share: None,

@@ -91,7 +91,7 @@ impl Peer {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId, shape: Shape) -> Self {
         Self {
-            view: View::new(me),
+            view: View::new(configuration, me),
             shape,
             profile: configuration.profile(),
             check: configuration.check(),
@@ -131,8 +131,9 @@ impl Peer {
     pub(crate) fn join(&mut self, cx: &mut Context<'_>, operation: Operation) {
         let secret = cx.random_exponent();
         let blinded = cx.generator_power(&secret);
-        // Somebody who joins a running group cannot know its epoch.
-        let epoch = self.view.epoch();
+        // Somebody who joins a running group cannot know its epoch, unless it was told.
+        let told = operation == Operation::Create || self.view.epoch() != Epoch::default();
+        let epoch = if told { self.view.epoch().next() } else { self.view.epoch() };
         cx.draft(Recipient::Group, epoch, operation, JOIN).element(&blinded).send();
         self.fresh = Some(Leaf { secret, blinded });
     }

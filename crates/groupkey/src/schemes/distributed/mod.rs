@@ -11,6 +11,7 @@ pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
 pub(crate) mod member_tree;
+pub mod order;
 pub(crate) mod pairs;
 pub mod skinny;
 pub mod tgdh;
