@@ -9,16 +9,16 @@
 //! last current member has the new key; the time on the way to that key that devices spent computing
 //! is told apart from the rest, which is transmission.
 
+mod operation;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use groupkey::catalogue::{Class, Configuration, Law};
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
-use groupkey::outbox::Outgoing;
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event as PartyEvent, GroupId, MemberId, Outbox, Party,
@@ -31,7 +31,9 @@ use crate::config::{NetworkConfig, Processing};
 use crate::link::LinkProfile;
 use crate::network::{ClientId, Event, MessageId, Network, Topic, TopicId};
 use crate::time::{Duration, Time};
-use crate::traffic::Traffic;
+
+pub use operation::OperationResult;
+use operation::{Batch, Check, Content, Progress, Request, Stored};
 
 /// What a group is made of.
 #[derive(Clone, Debug)]
@@ -76,29 +78,6 @@ pub struct Station {
     pub processing: Processing,
     /// How long a step with these primitive operations takes, in ns.
     pub computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
-}
-
-/// What an operation took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct OperationResult {
-    /// Until the last current member had the new key, in ns.
-    pub total_ns: u64,
-    /// Of that, computation on the way to the last member, in ns.
-    pub computation_ns: u64,
-    /// Of that, everything else, in ns.
-    pub transmission_ns: u64,
-    /// Mean over the current members of the time at which each had the new key, in ns.
-    pub member_mean_ns: f64,
-    /// Messages published, requests included.
-    pub messages: u64,
-    /// Bytes of these messages as MQTT payloads.
-    pub payload_bytes: u64,
-    /// Bytes of all packets of all links, until the network was quiet again.
-    pub wire_bytes: u64,
-    /// TCP segments sent again.
-    pub retransmissions: u64,
-    /// Messages handed over to parties.
-    pub deliveries: u64,
 }
 
 /// Why a simulation cannot go on.
@@ -286,8 +265,7 @@ impl GroupSimulation {
             debug_assert_eq!(event, Some(Event::Wake { token: REST }), "nothing was under way");
         }
         self.epoch = self.epoch.next();
-        let traffic = self.network.traffic();
-        self.operation = Progress { began: self.network.now(), traffic, ..Progress::default() };
+        self.operation = Progress::begin(self.network.now(), self.network.traffic());
     }
 
     fn request_or_command(
@@ -298,9 +276,7 @@ impl GroupSimulation {
         let has_controller = self.settings.configuration.scheme().has_controller();
         match self.settings.request_bytes {
             Some(bytes) if has_controller => {
-                let content = Content::Request(request);
-                self.operation.stored.push(Stored { content, computed: 0 });
-                let message = MessageId(self.operation.stored.len() as u32 - 1);
+                let message = self.operation.ask(request);
                 let seat = self.seat_of[&from.into()];
                 self.publish(seat, message, Recipient::Controller, bytes);
                 Ok(())
@@ -384,12 +360,11 @@ impl GroupSimulation {
             return Ok(());
         }
         let now = self.network.now();
-        let Stored { content, computed } = self.operation.stored[message.0 as usize].clone();
+        let Stored { content, computed } = self.operation.message(message);
         match content {
             Content::Request(request) => self.carry_out(request),
             Content::Bytes { batch, buffer, range, .. } => {
-                let batch = &mut self.operation.batches[batch];
-                let check = std::mem::replace(&mut batch.check, Check::Counted);
+                let check = self.operation.next_check(batch);
                 let given = Given::Bytes(Channel::Open, &buffer[range], check);
                 self.work(client.index(), given, now, computed)
             }
@@ -484,20 +459,7 @@ impl GroupSimulation {
         if self.outbox.messages().len() == 0 {
             return;
         }
-        let first = self.operation.stored.len();
-        let batch = self.operation.batches.len();
-        let bytes: Vec<u8> =
-            self.outbox.messages().flat_map(|message| message.bytes).copied().collect();
-        let buffer: Rc<[u8]> = bytes.into();
-        let mut start = 0;
-        for Outgoing { to, bytes, .. } in self.outbox.messages() {
-            let range = start..start + bytes.len();
-            start = range.end;
-            let content = Content::Bytes { to, batch, buffer: Rc::clone(&buffer), range };
-            self.operation.stored.push(Stored { content, computed });
-        }
-        let messages = first..self.operation.stored.len();
-        self.operation.batches.push(Batch { seat: number, messages, check: Check::InFull });
+        let batch = self.operation.keep(number, &self.outbox, computed);
         if at > self.network.now() {
             self.network.wake_at(at, batch as u64);
         } else {
@@ -506,11 +468,10 @@ impl GroupSimulation {
     }
 
     fn release(&mut self, batch: usize) {
-        let Batch { seat, messages, .. } = self.operation.batches[batch].clone();
-        for message in messages {
-            let Stored { content, .. } = self.operation.stored[message].clone();
-            if let Content::Bytes { to, range, .. } = content {
-                self.publish(seat, MessageId(message as u32), to, range.len() as u32);
+        let Batch { seat, messages, .. } = self.operation.batch(batch);
+        for message in messages.map(|number| MessageId(number as u32)) {
+            if let Content::Bytes { to, range, .. } = self.operation.message(message).content {
+                self.publish(seat, message, to, range.len() as u32);
             }
         }
     }
@@ -525,8 +486,7 @@ impl GroupSimulation {
                 (self.subset_topics.get(&subset).copied().map(Topic::Shared), 18)
             }
         };
-        self.operation.messages += 1;
-        self.operation.payload_bytes += u64::from(bytes);
+        self.operation.count_published(bytes);
         if let Some(topic) = topic {
             self.network.publish(self.seats[seat].client, topic, message, bytes, topic_bytes);
         }
@@ -621,96 +581,4 @@ impl Seat {
 enum Given<'a> {
     Bytes(Channel, &'a [u8], Check),
     Command(Command<'a>),
-}
-
-/// What becomes of a message's tag. The network carries lengths, so that every message arrives as
-/// it left its sender's outbox, and a group of 55,000 would check the same megabytes 55,000 times:
-/// of what a step sends, the first message to arrive is checked, and for all others the check is
-/// only counted.
-#[derive(Clone, Copy)]
-enum Check {
-    Counted,
-    InFull,
-}
-
-/// What a member asks of the controller.
-#[derive(Clone, Copy)]
-enum Request {
-    Add(MemberId),
-    Remove(MemberId),
-}
-
-/// The operation under way.
-#[derive(Default)]
-struct Progress {
-    began: Time,
-    traffic: Traffic,
-    /// Messages by the number under which the network knows them.
-    stored: Vec<Stored>,
-    batches: Vec<Batch>,
-    /// By seat, whether it has the new key.
-    has_key: Vec<bool>,
-    reached: usize,
-    /// When the last member had the key, and how much computation was on the way to it, in ns.
-    last: Time,
-    computed: u64,
-    sum_ns: f64,
-    messages: u64,
-    payload_bytes: u64,
-}
-
-#[derive(Clone)]
-struct Stored {
-    content: Content,
-    /// Computation on the way to this message, in ns.
-    computed: u64,
-}
-
-#[derive(Clone)]
-enum Content {
-    Bytes { to: Recipient, batch: usize, buffer: Rc<[u8]>, range: Range<usize> },
-    Request(Request),
-}
-
-/// Messages of one step, which leave together.
-#[derive(Clone)]
-struct Batch {
-    seat: usize,
-    messages: Range<usize>,
-    /// For the next of them to arrive.
-    check: Check,
-}
-
-impl Progress {
-    /// Notes that a member has the new key, the first time it has.
-    fn reach(&mut self, seat: usize, at: Time, computed: u64) {
-        if self.has_key.len() <= seat {
-            self.has_key.resize(seat + 1, false);
-        }
-        if std::mem::replace(&mut self.has_key[seat], true) {
-            return;
-        }
-        self.reached += 1;
-        self.sum_ns += at.since(self.began).as_nanos() as f64;
-        if at >= self.last {
-            self.last = at;
-            self.computed = computed;
-        }
-    }
-
-    fn result(&self, traffic: Traffic) -> OperationResult {
-        let traffic = traffic - self.traffic;
-        let total_ns = self.last.since(self.began).as_nanos();
-        OperationResult {
-            total_ns,
-            computation_ns: self.computed,
-            transmission_ns: total_ns - self.computed,
-            member_mean_ns: self.sum_ns / self.reached.max(1) as f64,
-            messages: self.messages,
-            payload_bytes: self.payload_bytes,
-            wire_bytes: traffic.wire_bytes,
-            retransmissions: traffic.retransmissions,
-            deliveries: traffic.deliveries,
-        }
-    }
 }

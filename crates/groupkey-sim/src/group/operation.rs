@@ -1,0 +1,173 @@
+//! One operation on a group: what its steps have sent, who has the new key, and what it took.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use groupkey::outbox::Outgoing;
+use groupkey::{MemberId, Outbox, Recipient};
+
+use crate::network::MessageId;
+use crate::time::Time;
+use crate::traffic::Traffic;
+
+/// What an operation took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OperationResult {
+    /// Until the last current member had the new key, in ns.
+    pub total_ns: u64,
+    /// Of that, computation on the way to the last member, in ns.
+    pub computation_ns: u64,
+    /// Of that, everything else, in ns.
+    pub transmission_ns: u64,
+    /// Mean over the current members of the time at which each had the new key, in ns.
+    pub member_mean_ns: f64,
+    /// Messages published, requests included.
+    pub messages: u64,
+    /// Bytes of these messages as MQTT payloads.
+    pub payload_bytes: u64,
+    /// Bytes of all packets of all links, until the network was quiet again.
+    pub wire_bytes: u64,
+    /// TCP segments sent again.
+    pub retransmissions: u64,
+    /// Messages handed over to parties.
+    pub deliveries: u64,
+}
+
+/// The operation under way.
+#[derive(Default)]
+pub(super) struct Progress {
+    began: Time,
+    traffic: Traffic,
+    /// Messages by the number under which the network knows them.
+    stored: Vec<Stored>,
+    batches: Vec<Batch>,
+    /// By seat, whether it has the new key.
+    has_key: Vec<bool>,
+    pub(super) reached: usize,
+    /// When the last member had the key, and how much computation was on the way to it, in ns.
+    last: Time,
+    computed: u64,
+    sum_ns: f64,
+    messages: u64,
+    payload_bytes: u64,
+}
+
+/// A message on its way.
+#[derive(Clone)]
+pub(super) struct Stored {
+    pub(super) content: Content,
+    /// Computation on the way to this message, in ns.
+    pub(super) computed: u64,
+}
+
+#[derive(Clone)]
+pub(super) enum Content {
+    Bytes { to: Recipient, batch: usize, buffer: Rc<[u8]>, range: Range<usize> },
+    Request(Request),
+}
+
+/// Messages of one step, which leave together.
+#[derive(Clone)]
+pub(super) struct Batch {
+    pub(super) seat: usize,
+    pub(super) messages: Range<usize>,
+    /// For the next of them to arrive.
+    check: Check,
+}
+
+/// What becomes of a message's tag. The network carries lengths, so that every message arrives as
+/// it left its sender's outbox, and a group of 55,000 would check the same megabytes 55,000 times:
+/// of what a step sends, the first message to arrive is checked, and for all others the check is
+/// only counted.
+#[derive(Clone, Copy)]
+pub(super) enum Check {
+    Counted,
+    InFull,
+}
+
+/// What a member asks of the controller.
+#[derive(Clone, Copy)]
+pub(super) enum Request {
+    Add(MemberId),
+    Remove(MemberId),
+}
+
+impl Progress {
+    pub(super) fn begin(now: Time, traffic: Traffic) -> Self {
+        Self { began: now, traffic, ..Self::default() }
+    }
+
+    /// Keeps a request until it arrives.
+    pub(super) fn ask(&mut self, request: Request) -> MessageId {
+        self.stored.push(Stored { content: Content::Request(request), computed: 0 });
+        MessageId(self.stored.len() as u32 - 1)
+    }
+
+    /// Keeps what a step left until it arrives, in one piece; gives the number of the batch.
+    pub(super) fn keep(&mut self, seat: usize, outbox: &Outbox, computed: u64) -> usize {
+        let first = self.stored.len();
+        let batch = self.batches.len();
+        let bytes: Vec<u8> = outbox.messages().flat_map(|message| message.bytes).copied().collect();
+        let buffer: Rc<[u8]> = bytes.into();
+        let mut start = 0;
+        for Outgoing { to, bytes, .. } in outbox.messages() {
+            let range = start..start + bytes.len();
+            start = range.end;
+            let content = Content::Bytes { to, batch, buffer: Rc::clone(&buffer), range };
+            self.stored.push(Stored { content, computed });
+        }
+        let messages = first..self.stored.len();
+        self.batches.push(Batch { seat, messages, check: Check::InFull });
+        batch
+    }
+
+    pub(super) fn batch(&self, number: usize) -> Batch {
+        self.batches[number].clone()
+    }
+
+    pub(super) fn message(&self, message: MessageId) -> Stored {
+        self.stored[message.0 as usize].clone()
+    }
+
+    /// How the next message of a batch to arrive is checked.
+    pub(super) fn next_check(&mut self, batch: usize) -> Check {
+        std::mem::replace(&mut self.batches[batch].check, Check::Counted)
+    }
+
+    pub(super) fn count_published(&mut self, bytes: u32) {
+        self.messages += 1;
+        self.payload_bytes += u64::from(bytes);
+    }
+
+    /// Notes that a member has the new key, the first time it has.
+    pub(super) fn reach(&mut self, seat: usize, at: Time, computed: u64) {
+        if self.has_key.len() <= seat {
+            self.has_key.resize(seat + 1, false);
+        }
+        if std::mem::replace(&mut self.has_key[seat], true) {
+            return;
+        }
+        self.reached += 1;
+        self.sum_ns += at.since(self.began).as_nanos() as f64;
+        if at >= self.last {
+            self.last = at;
+            self.computed = computed;
+        }
+    }
+
+    pub(super) fn result(&self, traffic: Traffic) -> OperationResult {
+        let traffic = traffic - self.traffic;
+        let total_ns = self.last.since(self.began).as_nanos();
+        OperationResult {
+            total_ns,
+            computation_ns: self.computed,
+            transmission_ns: total_ns - self.computed,
+            member_mean_ns: self.sum_ns / self.reached.max(1) as f64,
+            messages: self.messages,
+            payload_bytes: self.payload_bytes,
+            wire_bytes: traffic.wire_bytes,
+            retransmissions: traffic.retransmissions,
+            deliveries: traffic.deliveries,
+        }
+    }
+}
