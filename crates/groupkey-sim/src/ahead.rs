@@ -127,6 +127,7 @@ impl Lead {
         self.before = Some(Box::new(connection.paths()));
         let events = self.allowance.min(most_events);
         self.course = self.numbers.run(connection, now, profile, events, Time::NEVER);
+        connection.shrink();
     }
 
     /// Has the connection where it was at `now`, which lies before the meeting. Gives what

@@ -256,6 +256,14 @@ impl Connection {
         }
     }
 
+    /// Gives back memory that only a long packet needs.
+    pub(crate) fn shrink(&mut self) {
+        for end in &mut self.ends {
+            end.path.incoming.shrink();
+            end.path.tcp.shrink();
+        }
+    }
+
     /// Schedules all that is to come once more, in the same order.
     pub(crate) fn reschedule(&mut self, schedule: &mut impl Schedule) {
         let mut coming = Vec::new();
@@ -295,10 +303,11 @@ impl Connection {
                 continue;
             };
             let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
-            segment.due = Due::new(arrival, number);
+            let due = Due::new(arrival, number);
+            segment.due = due;
             to.on_the_way += 1;
             if to.on_the_way == 1 {
-                to.first = segment.due;
+                to.first = due;
             }
             if arrival < to.latest {
                 to.let_overtake();

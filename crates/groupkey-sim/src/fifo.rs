@@ -49,6 +49,13 @@ impl<T: Copy> Fifo<T> {
         self.items.truncate(self.first + length);
     }
 
+    /// Gives back the memory that the queue does not need now.
+    pub(crate) fn shrink(&mut self) {
+        self.items.drain(..self.first);
+        self.first = 0;
+        self.items.shrink_to_fit();
+    }
+
     /// Moves the queue to the front if that is worth it; or else the memory will grow.
     #[cold]
     fn make_room(&mut self) {
@@ -101,6 +108,7 @@ mod tests {
                     fifo.drop_front(number);
                     queue.drain(..number.min(queue.len()));
                 }
+                14 if turn % 5 == 0 => fifo.shrink(),
                 14 if !queue.is_empty() => {
                     let place = turn as usize % queue.len();
                     assert_eq!(Some(fifo.remove(place)), queue.remove(place));

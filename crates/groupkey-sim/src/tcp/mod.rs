@@ -150,6 +150,11 @@ impl Endpoint {
         self.sender.written()
     }
 
+    /// Gives back memory that is not needed now.
+    pub(crate) fn shrink(&mut self) {
+        self.sender.shrink();
+    }
+
     /// When `expire` must be called next.
     pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
         self.sender.deadline(profile).min(self.receiver.due())

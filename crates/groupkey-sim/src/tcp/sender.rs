@@ -211,6 +211,10 @@ impl Sender {
         self.timeout
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.flight.shrink();
+    }
+
     pub(crate) fn srtt(&self) -> Duration {
         self.estimator.srtt()
     }
