@@ -202,6 +202,13 @@ impl<'a> Context<'a> {
         derive::hash(self.setting.suite, key, label)
     }
 
+    /// The hash of public data, of which each part but the last has a fixed length; `label` says of what.
+    pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.probe.record(Primitive::Derive, label.len() + length);
+        derive::digest(self.setting.suite, label, parts)
+    }
+
     /// Two keys, bit by bit: masks one with the other, or takes the mask off.
     pub fn xor(&mut self, key: &Key, mask: &Key) -> Key {
         let mut result = key.clone();

@@ -73,6 +73,8 @@ pub enum Misuse {
     AlreadyCreated,
     /// A batch in which nobody comes or goes.
     EmptyBatch,
+    /// The epoch that a merger is to lead to is not later than the present one.
+    EpochOver(Epoch),
     /// The member is to be evicted twice at once.
     NamedTwice(MemberId),
     /// The group has not been created.
@@ -166,6 +168,7 @@ impl fmt::Display for Misuse {
             Self::AlreadyEnrolled(member) => write!(f, "member {member} is enrolled already"),
             Self::AlreadyCreated => write!(f, "the group exists already"),
             Self::EmptyBatch => write!(f, "the batch names nobody"),
+            Self::EpochOver(epoch) => write!(f, "epoch {epoch} is over"),
             Self::NamedTwice(member) => write!(f, "member {member} is named twice"),
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),

@@ -59,6 +59,20 @@ pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> 
     wide
 }
 
+/// The hash of public data: SHA-256 or Ascon-Hash256 over `label`, a zero byte and the parts.
+pub(crate) fn digest(suite: Suite, label: &str, parts: &[&[u8]]) -> [u8; 32] {
+    match suite {
+        Suite::Standard | Suite::Published => {
+            let digest = Sha256::new().chain_update(label).chain_update([0]);
+            parts.iter().fold(digest, |digest, part| digest.chain_update(part)).finalize().into()
+        }
+        Suite::Constrained => {
+            let digest = AsconHash256::new().chain_update(label).chain_update([0]);
+            parts.iter().fold(digest, |digest, part| digest.chain_update(part)).finalize().into()
+        }
+    }
+}
+
 /// One step of a one-way chain: SHA-256 over `label`, a zero byte and the key, truncated to 16 bytes,
 /// or Ascon-Hash256 over both. A chain may be long, so with a label of up to 38 bytes this is a single
 /// block of SHA-256.
@@ -133,6 +147,10 @@ mod tests {
             assert_ne!(base, wide(suite, b"secret", "labex", b"context"));
             assert_ne!(base, wide(suite, b"secret", "label", b"contexx"));
             assert_ne!(base[..32], base[32..]);
+            let base = digest(suite, "label", &[b"one", b"other"]);
+            assert_ne!(base, digest(suite, "labex", &[b"one", b"other"]));
+            assert_ne!(base, digest(suite, "label", &[b"ane", b"other"]));
+            assert_ne!(base, digest(suite, "label", &[b"one", b"othex"]));
             let key = Key::from_bytes([7; 16]);
             assert_ne!(hash(suite, &key, "label"), hash(suite, &key, "labex"));
             assert_ne!(hash(suite, &key, "label"), hash(suite, &Key::default(), "label"));

@@ -10,7 +10,7 @@ use crate::party::{Operation, Party};
 use crate::schemes::centralized::{
     cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
-use crate::schemes::distributed::{bd, ckd, gdh1, gdh2, gdh3, skinny, tgdh};
+use crate::schemes::distributed::{bd, ckd, dh_lkh, gdh1, gdh2, gdh3, skinny, tgdh};
 use crate::schemes::hybrid::{
     alohali_r, dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh,
 };
@@ -46,6 +46,7 @@ pub static SCHEMES: &[Scheme] = &[
     gdh3::SCHEME,
     tgdh::SCHEME,
     skinny::SCHEME,
+    dh_lkh::SCHEME,
     bd::SCHEME,
     ckd::SCHEME,
 ];

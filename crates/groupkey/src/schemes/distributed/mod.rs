@@ -2,6 +2,7 @@
 
 pub mod bd;
 pub mod ckd;
+pub mod dh_lkh;
 pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;

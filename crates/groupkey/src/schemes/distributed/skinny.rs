@@ -32,129 +32,67 @@
 //! is left out.
 
 use alloc::boxed::Box;
-use alloc::vec;
-use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::group::Element;
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::dh_tree::{
-    ANSWER, Awaited, JOIN, KeyTree, Peer, REQUEST, Shape, TREE,
-};
+use crate::schemes::distributed::dh_tree::{Change, KeyTree, OPERATIONS, Peer, Shape};
 use crate::schemes::distributed::gdh;
 use crate::secret::Key;
-use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "str",
-    "STR, group Diffie-Hellman in a skinny tree",
-    Provenance::Reconstructed,
-    "Kim, Perrig and Tsudik 2001",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: OPERATIONS,
+    ..gdh::entry(
+        "str",
+        "STR, group Diffie-Hellman in a skinny tree",
+        Provenance::Reconstructed,
+        "Kim, Perrig and Tsudik 2001",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
-    peer: Peer,
-    /// At the first member in a creation: the blinded keys of the others.
-    collected: Vec<Option<Element>>,
-}
+pub struct Member(Peer);
 
 impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
-        Self { peer: Peer::new(configuration, me, Shape::Skinny), collected: Vec::new() }
+        Self(Peer::new(configuration, me, Shape::Skinny))
     }
 
+    /// All but the first tell their blinded keys at once; the first makes all the others.
     fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        let change = self.peer.view().creation(members)?;
-        let sponsor = change.roster().at(0);
-        let tree = KeyTree::of_all(Shape::Skinny, change.roster());
-        if sponsor == self.peer.view().me() {
-            self.collected = vec![None; members.len() - 1];
-        } else {
-            self.peer.join(cx, Operation::Create);
+        self.0.require_creatable(members)?;
+        let mut tree = KeyTree::of_all(Shape::Skinny, Element::length(cx.suite()), members);
+        let epoch = self.0.epoch().next();
+        let (sponsor, others) = (members[0], &members[1..]);
+        let mut change = Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, others);
+        if sponsor != self.0.me() {
+            change.ladder = self.0.tell_leaf(cx, Operation::Create);
         }
-        self.peer.begin(change, Some(Awaited { tree, sponsor }));
-        Ok(())
-    }
-
-    /// In a creation, everybody hears the blinded keys; the first member collects them.
-    fn collect(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        let (Some(awaited), false) = (self.peer.awaited(), self.collected.is_empty()) else {
-            return self.peer.overhear(member);
-        };
-        let roster = self.peer.view().under_way().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let place = roster.place(member).and_then(|place| place.checked_sub(1));
-        let place = place.ok_or(Misbehaviour::UnexpectedSender)?;
-        if self.collected[place].is_some() {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let blinded = self.peer.read_blinded(cx, message)?;
-        let missing = self.collected.iter().filter(|element| element.is_none()).count();
-        if missing > 1 {
-            self.collected[place] = Some(blinded);
-            return Ok(());
-        }
-        let mut tree = awaited.with(member, blinded);
-        for (member, blinded) in roster.iter().skip(1).zip(&self.collected) {
-            if let (Some(leaf), Some(blinded)) = (tree.leaf(member), blinded) {
-                tree.set_blinded(leaf, blinded.clone());
-            }
-        }
-        self.peer.lead(cx, Operation::Create, tree)?;
-        self.collected.clear();
-        Ok(())
-    }
-
-    fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        self.peer.catch_up(cx, message)?;
-        self.collected.clear();
-        Ok(())
+        self.0.begin(cx, tree, change)
     }
 }
 
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::Add(member)) => self.peer.add(cx, member),
-            Input::Command(
-                Command::Batch { .. }
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
-            Input::Command(Command::CatchUp) => self.peer.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
-            Input::Message(message) => match (message.header().operation, message.header().kind) {
-                (Operation::Create, JOIN) => self.collect(cx, &message),
-                (Operation::Add, JOIN) => self.peer.receive_join(cx, &message),
-                (Operation::Create | Operation::Add | Operation::Remove, TREE) => {
-                    self.peer.receive_tree(cx, &message)
-                }
-                (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
-                (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
-                _ => Err(Misbehaviour::UnexpectedMessage.into()),
-            },
+            _ => self.0.step(cx, input),
         }
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.peer.group_key()
+        self.0.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        self.peer.footprint()
+        self.0.footprint()
     }
 }
