@@ -23,9 +23,10 @@
 //! the rightmost, which becomes the parent of both. The group is not balanced again when members leave.
 //!
 //! **Creation:** of each node, the leftmost leaf below is the representative. It tells the blinded key as
-//! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a PATH
-//! with at least one element: a member that hears a key late tells two levels in one. In the `sound`
-//! profile, the first member then confirms the key, in a PATH without elements.
+//! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
+//! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
+//! many its sender told before. In the `sound` profile, the first member then confirms the key, in a STEP
+//! without elements.
 //!
 //! Keys held: as TGDH. Profiles: as TGDH; in `published`, a creation ends without a confirmation.
 //!

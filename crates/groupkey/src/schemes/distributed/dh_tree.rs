@@ -10,7 +10,7 @@
 //! ```text
 //! JOIN,    new member to all:              its blinded key
 //! PATH,    sponsor to all:                 its blinded keys, from the leaf up (one byte string), confirmation
-//! STEP,    sponsor to all, in a creation:  number of leaves, then as PATH
+//! STEP,    sponsor to all, in a creation:  a number, then as PATH
 //! TREE,    to a newcomer or who asked:     [id, ..], form, b_1 .. b_2n-2 (one byte string), confirmation
 //! REQUEST, from a member to all:           asks for the present tree
 //! BRANCH,  when two groups merge, to all:  [id, ..], form, b_0 .. b_2n-2 (one byte string)
@@ -83,7 +83,7 @@ pub(crate) const REQUEST: u8 = 1;
 pub(crate) const TREE: u8 = 2;
 /// The blinded key of somebody who joins.
 pub(crate) const JOIN: u8 = 3;
-/// What a sponsor has made, in one of the changes that make a creation.
+/// What a sponsor has made, in a creation: one of its parts, or one of the changes that it takes.
 pub(crate) const STEP: u8 = 4;
 /// The tree of a group that merges with another one.
 pub(crate) const BRANCH: u8 = 5;
@@ -180,6 +180,7 @@ impl Peer {
                 (Operation::CatchUp, REQUEST) => self.answer(cx, &message),
                 (Operation::CatchUp, TREE) => self.catch_up(cx, &message),
                 (Operation::Merge, BRANCH) => self.receive_branch(cx, &message),
+                (Operation::Create, STEP) => self.receive_step(cx, &message),
                 (_, PATH) => self.receive_path(cx, &message),
                 _ => Err(Misbehaviour::UnexpectedMessage.into()),
             },
@@ -281,6 +282,22 @@ impl Peer {
         self.take_path(cx, sender, made, confirmation)
     }
 
+    /// Takes a part of what a sponsor has to make in a creation.
+    fn receive_step(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        self.expect(message)?;
+        let mut body = message.body();
+        let told = body.number()?;
+        let made = body.bytes()?;
+        let confirmation = self.read_confirmation(body.bytes()?)?;
+        body.finish()?;
+        let expected = |change: &Change| change.is_eager() && change.told_by(sender) as u64 == told;
+        if !self.change.as_ref().is_some_and(expected) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.take_path(cx, sender, made, confirmation)
+    }
+
     /// Takes the blinded keys that a sponsor has made, and does what is possible then.
     pub(crate) fn take_path(
         &mut self,
@@ -338,6 +355,7 @@ impl Peer {
         tree: &mut KeyTree,
         change: &mut Change,
     ) -> Result<Option<Key>, Error> {
+        let told = change.told_by(self.me);
         let made = self.make_own(cx, tree, change)?;
         let sound = self.profile == Profile::Sound;
         let closes = change.closer == self.me;
@@ -354,10 +372,14 @@ impl Peer {
         }
         let proof = proof.filter(|_| closes);
         if !made.is_empty() || proof.is_some() {
-            let kind = if change.stage == Stage::Only { PATH } else { STEP };
+            let step = match change.stage {
+                Stage::Inner(leaves) | Stage::Last(leaves) => Some(leaves),
+                Stage::Only => change.is_eager().then_some(told),
+            };
+            let kind = if step.is_some() { STEP } else { PATH };
             let mut draft = cx.draft(Recipient::Group, change.epoch, change.operation, kind);
-            if let Stage::Inner(leaves) | Stage::Last(leaves) = change.stage {
-                draft.number(leaves as u64);
+            if let Some(step) = step {
+                draft.number(step as u64);
             }
             draft.bytes(&made).bytes(proof.as_ref().map_or(&[], |key| key.as_bytes())).send();
         }
@@ -375,12 +397,19 @@ impl Peer {
         let Some(segment) = change.segment_of(self.me) else { return Ok(made) };
         let left = segment.left().to_vec();
         let path = tree.path(self.me);
-        let top = path.iter().position(|node| left.last() == Some(node)).unwrap_or(0);
         let beside_is_known =
             |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
-        let height = path[..top].iter().take_while(beside_is_known).count() + 1;
-        let is_ready = change.is_eager()
-            || height > top && (change.closer != self.me || change.waits_only_for(self.me));
+        // How many secrets can be there, the root's included, and how many are needed.
+        let possible = path.iter().take_while(beside_is_known).count() + 1;
+        let needed = path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
+        let height = possible.min(needed);
+        let is_ready = if change.is_eager() {
+            true
+        } else if change.closer == self.me {
+            possible == path.len() && change.waits_only_for(self.me)
+        } else {
+            height == needed
+        };
         if !is_ready {
             return Ok(made);
         }
@@ -587,3 +616,6 @@ fn stranger() -> Result<(), Error> {
 fn not_created() -> Error {
     Misuse::NotCreated.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,6 +134,12 @@ impl Change {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
 
+    /// How many blinded keys a member has told.
+    pub(crate) fn told_by(&self, sponsor: MemberId) -> usize {
+        let segment = self.segments.iter().find(|segment| segment.sponsor == sponsor);
+        segment.map_or(0, |segment| segment.done)
+    }
+
     /// Whether nothing is missing but what this member makes.
     pub(crate) fn waits_only_for(&self, sponsor: MemberId) -> bool {
         self.segments.iter().all(|segment| segment.sponsor == sponsor || segment.left().is_empty())

@@ -344,3 +344,6 @@ impl KeyTree {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
