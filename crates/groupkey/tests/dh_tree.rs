@@ -288,16 +288,25 @@ fn what_is_held_is_what_the_headers_say() {
             let mut rig = Rig::new(scheme(id), settings);
             rig.create(6).unwrap();
             rig.add(6).unwrap();
-            let mut tree = Tree::created(id, 6);
+            let before = Tree::created(id, 6);
+            let mut tree = before.clone();
             let sponsor = tree.join(id, 6);
             for member in 0..7 {
                 let footprint = rig.party(MemberId(member).into()).footprint();
                 let secrets = tree.depth(member) as usize * exponent;
                 let blinded = 12 * element;
                 assert_eq!(footprint.permanent, 16 + secrets + blinded, "{id}, member {member}");
-                // The new member gets a whole tree, the others a path and a leaf.
-                let fresh = if member == 6 { 12 } else { tree.depth(sponsor) as usize + 1 };
-                let temporary = secrets + (1 + fresh) * element;
+                // The new member gets a whole tree, the others a path and a leaf. Before that, a creation
+                // takes a tree, or its last step the path of member 4 and the leaf of member 5.
+                let join = tree.depth(sponsor) as usize + 1;
+                let created = if id == "tgdh" { before.depth(4) as usize + 1 } else { 10 };
+                let held = |fresh: usize, secrets: usize| (1 + fresh) * element + secrets;
+                let temporary = if member == 6 {
+                    held(12, secrets)
+                } else {
+                    let before = before.depth(member) as usize * exponent;
+                    held(join, secrets).max(held(created, before))
+                };
                 assert_eq!(footprint.temporary, temporary, "{id}, member {member}");
             }
         }
@@ -345,7 +354,7 @@ fn who_slept_catches_up() {
                     let sponsors = [tree.leave(leaver), tree.join(id, n)];
                     // The leftmost but the sponsor sends the newcomer the tree.
                     let leaves = tree.leaves();
-                    let host = leaves.iter().find(|member| **member != sponsors[1]);
+                    let host = leaves.iter().find(|member| ![n, sponsors[1]].contains(member));
                     if sponsors.contains(&sleeper) || host == Some(&sleeper) {
                         continue;
                     }

@@ -329,7 +329,8 @@ impl Peer {
         let nodes = change.expect(sender, made.len(), tree.width())?;
         let closes = sender == change.closer && !matches!(change.stage, Stage::Inner(_));
         let must_confirm = closes && !change.is_eager() && self.profile == Profile::Sound;
-        if confirmation.is_some() && (!closes || change.confirmation.is_some())
+        let is_last = change.segment_of(sender).map_or(0, |own| own.left().len()) == nodes.len();
+        if confirmation.is_some() && (!closes || !is_last || change.confirmation.is_some())
             || confirmation.is_none() && (must_confirm || made.is_empty())
         {
             return Err(Misbehaviour::Malformed.into());

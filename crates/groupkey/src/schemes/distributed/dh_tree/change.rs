@@ -162,10 +162,11 @@ impl Change {
         bytes: usize,
         width: usize,
     ) -> Result<Vec<usize>, Error> {
-        if bytes == 0 && sponsor == self.closer {
-            return Ok(vec![]);
-        }
-        let segment = self.segment_of(sponsor).ok_or(Misbehaviour::UnexpectedSender)?;
+        let Some(segment) = self.segment_of(sponsor) else {
+            // All that is left for it is to confirm the key.
+            let confirms = bytes == 0 && sponsor == self.closer;
+            return if confirms { Ok(vec![]) } else { Err(Misbehaviour::UnexpectedSender.into()) };
+        };
         let count = bytes / width;
         let most = segment.left().len();
         let fits = if self.is_eager() { (1..=most).contains(&count) } else { count == most };

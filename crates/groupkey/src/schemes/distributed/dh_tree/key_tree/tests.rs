@@ -35,7 +35,7 @@ fn assert_sound(tree: &KeyTree) {
         assert_eq!((ours.leaves, ours.height), (theirs.leaves, theirs.height));
         assert_eq!(ours.room, theirs.room);
         if let Content::Halves(halves) = ours.content {
-            halves.map(|half| assert_eq!(tree.nodes[half].parent, Some(node)));
+            assert_eq!(halves.map(|half| tree.nodes[half].parent), [Some(node); 2]);
         }
     }
     assert_eq!(tree.nodes[tree.root].parent, None);
