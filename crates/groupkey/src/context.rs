@@ -83,6 +83,15 @@ impl<'a> Context<'a> {
         self.run(party, Input::Message(message))
     }
 
+    /// Gives a party a message that was checked, for one that keeps another party inside.
+    pub(crate) fn message(
+        &mut self,
+        party: &mut dyn Party,
+        message: Message<'_>,
+    ) -> Result<(), Error> {
+        self.run(party, Input::Message(message))
+    }
+
     fn run(&mut self, party: &mut dyn Party, input: Input<'_>) -> Result<(), Error> {
         let mark = self.outbox.mark();
         let result = party.step(self, input);

@@ -135,6 +135,8 @@ pub enum Operation {
     Merge = 9,
     /// A part of a group goes on by itself.
     Partition = 10,
+    /// The members of a distributed group agree on what comes next.
+    Order = 11,
 }
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
@@ -164,6 +166,7 @@ impl Operation {
             Self::Send => "send",
             Self::Merge => "merge",
             Self::Partition => "partition",
+            Self::Order => "order",
         }
     }
 
@@ -180,6 +183,7 @@ impl Operation {
             8 => Some(Self::Send),
             9 => Some(Self::Merge),
             10 => Some(Self::Partition),
+            11 => Some(Self::Order),
             _ => None,
         }
     }

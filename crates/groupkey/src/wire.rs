@@ -54,6 +54,11 @@ impl<'a> Message<'a> {
         &self.header
     }
 
+    /// The scheme's own part as it is on the wire, to keep it for later.
+    pub(crate) const fn content(&self) -> &'a [u8] {
+        self.body
+    }
+
     /// The scheme's own part, yet to be parsed.
     pub fn body(&self) -> Reader<'a> {
         Reader::new(self.body)

@@ -7,7 +7,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Rig, RigError, Settings};
+use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
 use groupkey::{
     Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, PartyId, Recipient, Setting,
     Suite,
@@ -26,23 +26,12 @@ fn creation_costs_what_the_header_says() {
                 let mut rig = Rig::new(scheme(), settings);
                 let report = rig.create(n as u32).unwrap();
                 rig.agreed_key().unwrap();
-                let sound = profile == Profile::Sound;
-                let expected = match (n, sound) {
-                    (2, _) => (2, 1, 0, 1),
-                    (_, true) => (3, 2 * n - 1, 1, n + 1),
-                    (_, false) => (3, 2 * n - 2, 1, n + 1),
-                };
+                let (expected, messages) = creation(n, profile);
                 for member in 0..n as u32 {
                     let meter = report.meter(MemberId(member).into());
                     assert_eq!(cost(&meter), expected, "member {member} of {n}, {profile:?}");
                 }
-                let expected = match (n, sound) {
-                    (2, true) => 6,
-                    (2, false) => 2,
-                    (_, true) => 4 * n,
-                    (_, false) => 2 * n,
-                };
-                assert_eq!(report.messages.len() as u64, expected, "{n} members, {profile:?}");
+                assert_eq!(report.messages.len() as u64, messages, "{n} members, {profile:?}");
                 assert!(report.messages.iter().all(|message| message.to == Recipient::Group));
                 let length = if suite == Suite::Published { 128 } else { 32 };
                 let elements = report.messages.iter().filter(|m| m.body_bytes > length).count();
@@ -89,17 +78,55 @@ fn messages_may_come_in_any_order_but_their_senders() {
 }
 
 #[test]
-fn there_is_nothing_but_creation() {
+fn every_event_costs_a_creation() {
+    for profile in Profile::ALL {
+        for n in [2, 3, 4, 5, 9] {
+            let mut rig = Rig::new(scheme(), Settings { profile, ..Settings::default() });
+            rig.create(n).unwrap();
+            let mut keys = vec![rig.agreed_key().unwrap().clone()];
+            let mut check = |rig: &Rig, report: &Report, members: &[u32]| {
+                let n = members.len() as u64;
+                for &member in members {
+                    let meter = report.meter(MemberId(member).into());
+                    assert_eq!(cost(&meter), creation(n, profile).0, "{member} of {n}");
+                }
+                let key = rig.agreed_key().unwrap();
+                assert!(!keys.contains(key));
+                keys.push(key.clone());
+            };
+            let members: Vec<_> = (0..=n).collect();
+            let report = rig.add(n).unwrap();
+            check(&rig, &report, &members);
+            assert_eq!(report.messages.len() as u64, creation(u64::from(n) + 1, profile).1);
+            let report = rig.rekey().unwrap();
+            check(&rig, &report, &members);
+            assert_eq!(report.messages.len() as u64, creation(u64::from(n) + 1, profile).1);
+            let report = rig.remove(0).unwrap();
+            check(&rig, &report, &members[1..]);
+            assert_eq!(report.messages.len() as u64, creation(u64::from(n), profile).1);
+            if n < 4 {
+                continue;
+            }
+            let report = rig.partition(&[1, 3]).unwrap();
+            let rest: Vec<_> = rig.members().collect();
+            check(&rig, &report, &rest);
+            let expected = creation(2, profile).1 + creation(u64::from(n) - 2, profile).1;
+            assert_eq!(report.messages.len() as u64, expected);
+            rig.change_sides();
+            check(&rig, &report, &[1, 3]);
+            let report = rig.merge().unwrap();
+            check(&rig, &report, &members[1..]);
+            assert_eq!(report.messages.len() as u64, creation(u64::from(n), profile).1);
+        }
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
     let mut rig = Rig::new(scheme(), Settings::default());
     rig.create(4).unwrap();
-    let unsupported = Error::Unsupported(Unsupported::Operation);
-    for command in [
-        Command::Add(MemberId(9)),
-        Command::CatchUp,
-        Command::Rekey,
-        Command::Remove(MemberId(1)),
-        Command::Send,
-    ] {
+    for command in [Command::CatchUp, Command::Send] {
+        let unsupported = Error::Unsupported(Unsupported::Operation);
         assert_eq!(rig.command_to(MemberId(0).into(), command), Err(unsupported));
     }
     let enrol = rig.command_to(MemberId(0).into(), Command::Enroll(&[MemberId(9)]));
@@ -300,6 +327,16 @@ fn kind(message: &[u8]) -> u8 {
 
 fn scheme() -> &'static Scheme {
     catalogue::scheme("bd").unwrap()
+}
+
+/// What a creation costs each member, and how many messages it takes.
+fn creation(n: u64, profile: Profile) -> ((u64, u64, u64, u64), u64) {
+    match (n, profile) {
+        (2, Profile::Sound) => ((2, 1, 0, 1), 6),
+        (2, Profile::Published) => ((2, 1, 0, 1), 2),
+        (_, Profile::Sound) => ((3, 2 * n - 1, 1, n + 1), 4 * n),
+        (_, Profile::Published) => ((3, 2 * n - 2, 1, n + 1), 2 * n),
+    }
 }
 
 /// Exponentiations, products, quotients and checks of elements.

@@ -1,15 +1,20 @@
 //! `docs/wire.cddl` describes what goes over the wire: every message of every scheme is exactly one
 //! of the kinds that it lists for the scheme, and every kind that it lists occurs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use cddl_cat::cbor::validate_cbor;
 use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
 use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
+use groupkey::protection::Protection;
 use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
-use groupkey::{Operation, Suite};
+use groupkey::{
+    Channel, Command, Context, MemberId, Operation, Ordered, Outbox, PartyId, Setting, Suite,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 const CDDL: &str = include_str!("../../../docs/wire.cddl");
 
@@ -34,6 +39,65 @@ fn messages_are_as_described() {
         let idle: Vec<_> = kinds.iter().filter(|kind| !seen.contains(*kind)).collect();
         assert!(idle.is_empty(), "{}: {idle:?} never sent", scheme.id);
     }
+}
+
+/// Members that order their events themselves: one joins, one leaves, one is evicted.
+#[test]
+fn messages_about_the_order_are_as_described() {
+    let description = Description::read();
+    let kinds = description.kinds("order-message");
+    let mut seen = BTreeSet::new();
+    let configuration = SCHEMES.iter().find(|scheme| scheme.id == "ckd").unwrap();
+    let mut parties: Vec<_> = [1, 2, 3, 700]
+        .map(|id| (id, Ordered::new(configuration.configuration(Profile::Sound), MemberId(id))))
+        .into_iter()
+        .collect();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let mut topic: VecDeque<Vec<u8>> = VecDeque::new();
+    let founders = [1, 2, 3].map(MemberId);
+    let mut commands = VecDeque::from([
+        (1, Command::Create(&founders)),
+        (2, Command::Create(&founders)),
+        (3, Command::Create(&founders)),
+        (700, Command::Add(MemberId(700))),
+        (3, Command::Remove(MemberId(3))),
+        (1, Command::Remove(MemberId(2))),
+    ]);
+    loop {
+        let message = topic.pop_front();
+        let command = if message.is_none() { commands.pop_front() } else { None };
+        if let Some(message) = message.as_ref().filter(|message| message[4] == 11) {
+            let message = items(message);
+            let fitting: Vec<_> =
+                kinds.iter().filter(|kind| description.fits(kind, &message)).collect();
+            let [kind] = fitting[..] else { panic!("{fitting:?} fit {message:?}") };
+            seen.insert(kind.clone());
+        }
+        if message.is_none() && command.is_none() {
+            break;
+        }
+        for (id, party) in &mut parties {
+            let me = PartyId::Member(MemberId(*id));
+            let (mut outbox, mut probe) = (Outbox::new(), ());
+            let mut cx = Context::new(
+                Setting::default(),
+                me,
+                Protection::None,
+                &mut rng,
+                0,
+                &mut outbox,
+                &mut probe,
+            );
+            let party = party.as_mut().unwrap();
+            match (&message, command) {
+                (Some(message), _) => drop(cx.deliver(party, Channel::Open, message)),
+                (None, Some((to, command))) if to == *id => cx.command(party, command).unwrap(),
+                _ => {}
+            }
+            topic.extend(outbox.messages().map(|message| message.bytes.to_vec()));
+        }
+    }
+    assert!(kinds.iter().all(|kind| seen.contains(kind)), "only {seen:?} were sent");
 }
 
 #[test]

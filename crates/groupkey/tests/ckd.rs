@@ -80,6 +80,66 @@ fn an_eviction_costs_what_the_header_says() {
 }
 
 #[test]
+fn a_merger_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for (n, m) in [(2, 2), (3, 2), (4, 4), (9, 5), (16, 8)] {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create((n + m) as u32).unwrap();
+            rig.partition(&(n as u32..(n + m) as u32).collect::<Vec<_>>()).unwrap();
+            let report = rig.merge().unwrap();
+            rig.agreed_key().unwrap();
+            for member in 0..n + m {
+                let expected = match (member, profile) {
+                    (0, Profile::Sound) => n + m,
+                    (0, Profile::Published) => m,
+                    (guest, _) if guest >= n => 2,
+                    (_, Profile::Sound) => 1,
+                    (_, Profile::Published) => 0,
+                };
+                assert_eq!(exponentiations(&report, member), expected, "{member}, {n} and {m}");
+            }
+            assert_eq!(messages(&report), (m, 2), "{n} and {m}");
+            assert_eq!(wraps(&report), (n + m - 1, n + m - 1), "{n} and {m}");
+        }
+    }
+}
+
+#[test]
+fn a_partition_and_a_refreshment_cost_what_the_header_says() {
+    for profile in Profile::ALL {
+        for (n, m) in [(2, 2), (3, 2), (4, 4), (9, 5)] {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create((n + m) as u32).unwrap();
+            let report = rig.partition(&(n as u32..(n + m) as u32).collect::<Vec<_>>()).unwrap();
+            rig.agreed_key().unwrap();
+            let check = |report: &Report| {
+                for member in 0..n {
+                    let expected = match (member, profile) {
+                        (_, Profile::Published) => 0,
+                        (0, Profile::Sound) => n,
+                        (_, Profile::Sound) => 1,
+                    };
+                    assert_eq!(exponentiations(report, member), expected, "{member} of {n}");
+                }
+            };
+            check(&report);
+            // The other part has a new controller, who pairs with everybody.
+            for member in n..n + m {
+                let expected = if member == n { m } else { 2 };
+                assert_eq!(exponentiations(&report, member), expected, "{member}");
+            }
+            assert_eq!(messages(&report), (m - 1, 3), "{n} and {m}");
+            assert_eq!(wraps(&report), (n + m - 2, n + m - 2), "{n} and {m}");
+            let report = rig.rekey().unwrap();
+            rig.agreed_key().unwrap();
+            check(&report);
+            assert_eq!(messages(&report), (0, 1));
+            assert_eq!(wraps(&report), (n - 1, n - 1));
+        }
+    }
+}
+
+#[test]
 fn who_slept_catches_up() {
     for profile in Profile::ALL {
         for n in [3, 4, 9] {
@@ -257,7 +317,7 @@ fn commands_out_of_place_are_refused() {
     refused(0, Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
     refused(0, Command::Remove(MemberId(0)), Misuse::WrongRole.into());
     refused(1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
-    refused(1, Command::Rekey, Unsupported::Operation.into());
+    refused(1, Command::Send, Unsupported::Operation.into());
     rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
     let second = rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0)));
     assert_eq!(second, Err(Misuse::OperationUnderWay.into()));

@@ -12,7 +12,9 @@
 //!
 //! The group has n members before the operation (a creation makes n). A parameter that is not named
 //! has its value in the profile; "-" names none. Suite `standard`, protection MAC. The member that
-//! leaves is number n/2, counted from 0; in a batch two join, and numbers n/2 and n/2 + 1 leave. Body bytes are the scheme's own; wire bytes are with header
+//! leaves is number n/2, counted from 0; in a batch two join, and numbers n/2 and n/2 + 1 leave. A
+//! partition cuts the group in half, the first half the larger, and counts what both send; a merger
+//! brings these two together again, as n members. Body bytes are the scheme's own; wire bytes are with header
 //! and tag; what is below the message (MQTT, TCP) is in neither.
 
 use std::collections::BTreeSet;
@@ -87,6 +89,10 @@ impl Row {
         )
     }
 
+    fn second_half(&self) -> Vec<u32> {
+        (self.members.div_ceil(2)..self.members).collect()
+    }
+
     fn measure(&self) -> [usize; 3] {
         let scheme = catalogue::scheme(&self.scheme).expect("a scheme of the catalogue");
         let profile = Profile::ALL.into_iter().find(|profile| profile.name() == self.profile);
@@ -114,6 +120,11 @@ impl Row {
             "batch" => {
                 let (n, middle) = (self.members, self.members / 2);
                 rig.batch(&[n, n + 1], &[middle, middle + 1]).expect("two join and two leave")
+            }
+            "partition" => rig.partition(&self.second_half()).expect("the group splits"),
+            "merge" => {
+                rig.partition(&self.second_half()).expect("the group splits");
+                rig.merge().expect("the parts come together")
             }
             other => panic!("{other} is no operation that has sizes"),
         };

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::crypto::group::Check;
-use crate::identity::{MemberId, PartyId, SubgroupId};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
 use crate::schemes::centralized::{
     cfkm, gkmp, lkh, lkh_plus, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
@@ -208,6 +208,8 @@ pub struct Configuration {
     scheme: &'static Scheme,
     profile: Profile,
     values: [u32; Self::PARAMETERS],
+    /// What a new party takes part in leads to the epoch after this one.
+    before: Epoch,
 }
 
 /// A parameter that cannot be set like that.
@@ -232,7 +234,7 @@ impl Scheme {
                 Profile::Sound => parameter.sound,
             };
         }
-        Configuration { scheme: self, profile, values }
+        Configuration { scheme: self, profile, values, before: Epoch::default() }
     }
 
     /// Whether the scheme has a controller.
@@ -261,6 +263,17 @@ impl Configuration {
             Profile::Published => Check::Range,
             Profile::Sound => Check::Subgroup,
         }
+    }
+
+    /// The same for members of a distributed scheme that begin when the group has been in this epoch:
+    /// what they take part in first leads to the one after it.
+    pub(crate) fn after(&self, epoch: Epoch) -> Self {
+        Self { before: epoch, ..self.clone() }
+    }
+
+    /// The epoch in which the group has been, if there was one.
+    pub(crate) const fn epoch_before(&self) -> Epoch {
+        self.before
     }
 
     /// The value of a parameter.

@@ -320,6 +320,7 @@ impl Membership {
             Operation::Enroll
             | Operation::Grant
             | Operation::Merge
+            | Operation::Order
             | Operation::Partition
             | Operation::Send => Err(Misbehaviour::UnexpectedMessage.into()),
             Operation::CatchUp => {

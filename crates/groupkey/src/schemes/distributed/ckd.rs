@@ -9,8 +9,9 @@
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast, n - 1 unicasts, 1 broadcast | controller n, others 2 | the same |
 //! | add, to n members | 2 unicasts, 1 broadcast | controller n + 1, new member 2, others 1 | 1, 2, 0 |
-//! | remove, from n members | 1 broadcast | controller n - 1, others 1 | 0, 0 |
-//! | remove the controller | as creation of n - 1 | | |
+//! | merge, n hosts and m guests | 1 broadcast, m unicasts, 1 broadcast | controller n + m, guests 2, others 1 | m, 2, 0 |
+//! | remove, partition, rekey: n are left | 1 broadcast | controller n, others 1 | 0, 0 |
+//! | if the controller leaves | as creation of those who are left | | |
 //! | catch up | 1 request, 1 unicast | controller 1, asking member 1 | 0, 0 |
 //!
 //! Keys wrapped: one for each member but the controller. Keys held: the controller the group key, its
@@ -22,7 +23,7 @@
 //!
 //! ```text
 //! OFFER,   controller to all:         g^c
-//! WELCOME, controller to new member:  [id, ..], g^c
+//! WELCOME, controller to new member, or to all for the guests of a merger:  [id, ..], g^c
 //! SHARE,   member to controller:      g^r_i
 //! KEYS,    controller to all:         [g^c,] the group key wrapped for each other member, in order
 //! REQUEST, member to controller
@@ -57,14 +58,17 @@ use crate::schemes::distributed::gdh::{self, Change, Roster, View};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "ckd",
-    "CKD, central distribution by the oldest member",
-    Provenance::Reconstructed,
-    "Amir, Kim, Nita-Rotaru and Tsudik, Secure Spread",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    ..gdh::entry(
+        "ckd",
+        "CKD, central distribution by the oldest member",
+        Provenance::Reconstructed,
+        "Amir, Kim, Nita-Rotaru and Tsudik, Secure Spread",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
@@ -89,15 +93,14 @@ const ANSWER: u8 = 5;
 /// What a member waits for.
 #[derive(Debug)]
 enum Run {
-    /// The newcomer's share.
-    Newcomer(Own),
     /// Nothing, or the keys alone.
     None,
     /// An offer.
     Offer,
     /// The keys, after an offer was answered.
     Paired { offer: Element, secret: Exponent, key: Key },
-    /// Everybody's shares; each is there with the key of the pair.
+    /// The shares of those who come after the members that are paired already, or of everybody; each
+    /// is there with the key of the pair.
     Shares(Own, Vec<Option<(Other, Key)>>),
 }
 
@@ -105,7 +108,7 @@ impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
-            view: View::new(me),
+            view: View::new(configuration, me),
             check: configuration.check(),
             sound: configuration.profile() == Profile::Sound,
             run: Run::None,
@@ -117,11 +120,11 @@ impl Member {
     }
 
     /// Begins an operation in which a new controller pairs with everybody.
-    fn pair(&mut self, cx: &mut Context<'_>, operation: Operation, change: Change) {
+    fn pair(&mut self, cx: &mut Context<'_>, change: Change) {
         self.run = if change.roster().first() == Some(self.view.me()) {
             let own = Own::draw(cx);
-            let epoch = self.view.epoch().next();
-            cx.draft(Recipient::Group, epoch, operation, OFFER).element(&own.offer).send();
+            let mut draft = cx.draft(Recipient::Group, change.epoch(), change.operation(), OFFER);
+            draft.element(&own.offer).send();
             Run::Shares(own, vec![None; change.roster().len() - 1])
         } else {
             Run::Offer
@@ -131,40 +134,64 @@ impl Member {
 
     fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
-        self.run = match &self.bonds {
-            Some(Bonds::Controller { own, .. }) => {
-                let own = if self.sound { Own::draw(cx) } else { own.clone() };
-                let epoch = self.view.epoch().next();
-                let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::Add, WELCOME);
-                change.roster().write(&mut draft);
-                draft.element(&own.offer).send();
-                Run::Newcomer(own)
-            }
-            Some(_) => Run::None,
-            None => Run::Offer,
-        };
-        self.view.begin(change);
+        if self.bonds.is_some() {
+            self.take_in(cx, change, Recipient::Member(member));
+        } else {
+            self.run = Run::Offer;
+            self.view.begin(change);
+        }
         Ok(())
     }
 
-    fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.view.removal(member)?;
-        if self.view.roster().first() == Some(member) {
-            self.pair(cx, Operation::Remove, change);
-            return Ok(());
+    fn merge(
+        &mut self,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        let merger = self.view.merger(members, epoch)?;
+        if merger.is_host() {
+            self.take_in(cx, merger.change(merger.roster()), Recipient::Group);
+        } else {
+            self.run = Run::Offer;
+            self.view.await_welcome(merger);
         }
-        let place = self.view.roster().place(member).ok_or(Misuse::NotMember(member))?;
+        Ok(())
+    }
+
+    /// Begins an event in which others come to the present members.
+    fn take_in(&mut self, cx: &mut Context<'_>, change: Change, to: Recipient) {
+        self.run = match &self.bonds {
+            Some(Bonds::Controller { own, others }) => {
+                let own = if self.sound { Own::draw(cx) } else { own.clone() };
+                let newcomers = change.roster().len() - 1 - others.len();
+                let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
+                change.roster().write(&mut draft);
+                draft.element(&own.offer).send();
+                Run::Shares(own, vec![None; newcomers])
+            }
+            _ => Run::None,
+        };
+        self.view.begin(change);
+    }
+
+    /// Begins an event that leaves no other members than there are. If the controller is not among
+    /// them, the next one pairs with everybody.
+    fn exclude(&mut self, cx: &mut Context<'_>, change: Change) {
+        if self.view.roster().first() != change.roster().first() {
+            self.pair(cx, change);
+            return;
+        }
         let Some(Bonds::Controller { own, others }) = &self.bonds else {
             self.view.begin(change);
-            return Ok(());
+            return;
         };
         let own = if self.sound { Own::draw(cx) } else { own.clone() };
-        let mut others = others.clone();
-        others.remove(place - 1);
+        let members = self.view.roster().iter().skip(1).zip(others);
+        let staying = members.filter(|&(member, _)| change.roster().place(member).is_some());
+        let others: Vec<_> = staying.map(|(_, other)| other.clone()).collect();
         let keys = self.keys_of(cx, &own, change.roster(), &others);
-        let roster = change.roster().clone();
-        self.distribute(cx, Operation::Remove, roster, own, others, &keys, self.sound);
-        Ok(())
+        self.distribute(cx, change, own, others, &keys, self.sound);
     }
 
     fn install(
@@ -191,34 +218,42 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(
-                Command::Batch { .. }
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
             Input::Command(Command::CatchUp) => self.ask(cx),
             Input::Command(Command::Create(members)) => {
                 let change = self.view.creation(members)?;
-                self.pair(cx, Operation::Create, change);
+                self.pair(cx, change);
                 Ok(())
             }
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Remove(member)) => self.remove(cx, member),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => {
+                let change = self.view.partition(apart)?;
+                self.exclude(cx, change);
+                Ok(())
+            }
+            Input::Command(Command::Rekey) => {
+                let change = self.view.refreshment()?;
+                self.exclude(cx, change);
+                Ok(())
+            }
+            Input::Command(Command::Remove(member)) => {
+                let change = self.view.removal(member)?;
+                self.exclude(cx, change);
+                Ok(())
+            }
             Input::Message(message) => match (message.header().operation, message.header().kind) {
-                (Operation::Create | Operation::Remove, OFFER) | (Operation::Add, WELCOME) => {
-                    self.receive_offer(cx, &message)
-                }
-                (Operation::Create | Operation::Add | Operation::Remove, SHARE) => {
-                    self.receive_share(cx, &message)
-                }
-                (Operation::Create | Operation::Add | Operation::Remove, KEYS) => {
-                    self.receive_keys(cx, &message)
-                }
                 (Operation::CatchUp, REQUEST) => self.answer(cx, &message),
                 (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
+                (Operation::Merge, WELCOME) if !self.view.is_joining() => self.overhear(&message),
+                (Operation::Add | Operation::Merge, WELCOME)
+                | (Operation::Create | Operation::Remove | Operation::Partition, OFFER) => {
+                    self.receive_offer(cx, &message)
+                }
+                (_, SHARE) => self.receive_share(cx, &message),
+                (_, KEYS) => self.receive_keys(cx, &message),
                 _ => Err(Misbehaviour::UnexpectedMessage.into()),
             },
         }

@@ -139,7 +139,7 @@ impl Peer {
             profile: configuration.profile(),
             check: configuration.check(),
             most: configuration.scheme().members.1,
-            epoch: Epoch::default(),
+            epoch: configuration.epoch_before(),
             tree: None,
             share: None,
             change: None,
@@ -221,9 +221,9 @@ impl Peer {
     /// Draws a secret and tells all its blinded key.
     pub(crate) fn tell_leaf(&self, cx: &mut Context<'_>, operation: Operation) -> Ladder {
         let (ladder, blinded) = Ladder::drawn(cx);
-        // Somebody who joins a running group cannot know its epoch.
-        let creates = operation == Operation::Create;
-        let epoch = if creates { self.epoch.next() } else { self.epoch };
+        // Somebody who joins a running group cannot know its epoch, unless it was told.
+        let told = operation == Operation::Create || self.epoch != Epoch::default();
+        let epoch = if told { self.epoch.next() } else { self.epoch };
         cx.draft(Recipient::Group, epoch, operation, JOIN).element(&blinded).send();
         ladder
     }

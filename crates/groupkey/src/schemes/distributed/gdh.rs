@@ -9,8 +9,15 @@
 //! - it multiplies its own secret by a fresh factor `f`, which makes the key `K' = K^f`;
 //! - the partial keys of all others become `P_i^f`, its own stays as it is.
 //!
+//! The one or the several that leave lose their partial keys; with nobody leaving, this refreshes the
+//! key. So removal, partition and rekey cost the same, with n members left:
+//!
+//! | messages | elements sent | exponentiations |
+//! |---|---|---|
+//! | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
+//!
 //! ```text
-//! Remove, from the controller to all:          LIST     P'_1 .. P'_n            (one byte string)
+//! Remove .. Rekey, from the controller to all: LIST     P'_1 .. P'_n            (one byte string)
 //! CatchUp, from a member to all:               REQUEST
 //! CatchUp, from the controller to the member:  ANSWER   [id, ..], P_1 .. P_n    (one byte string)
 //! ```
@@ -27,7 +34,7 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-pub(crate) use self::roster::{Change, MEMBERS, Roster, View, require_sender};
+pub(crate) use self::roster::{Change, MEMBERS, Merger, Roster, View, require_sender};
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -66,6 +73,16 @@ pub(crate) const fn entry(
         parties: Parties::Peers { member },
     }
 }
+
+/// What the schemes of the family can do.
+pub(crate) const OPERATIONS: &[Operation] = &[
+    Operation::Create,
+    Operation::Add,
+    Operation::Remove,
+    Operation::Rekey,
+    Operation::Merge,
+    Operation::Partition,
+];
 
 /// The partial keys of all, to all.
 pub(crate) const LIST: u8 = 0;
@@ -107,7 +124,7 @@ impl Peer {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
-            view: View::new(me),
+            view: View::new(configuration, me),
             check: configuration.check(),
             share: None,
             fresh: None,
@@ -144,7 +161,12 @@ impl Peer {
         self.fresh = fresh;
     }
 
-    /// A new member knows the roster from now on.
+    /// A guest waits for being told who is there.
+    pub(crate) fn await_welcome(&mut self, merger: Merger) {
+        self.view.await_welcome(merger);
+    }
+
+    /// A newcomer knows the roster from now on.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster, secret: Exponent) {
         self.view.welcome(epoch, roster);
         self.fresh = Some(secret);
@@ -158,17 +180,17 @@ impl Peer {
         Ok(Refreshment { factor, secret, shared })
     }
 
-    /// The partial keys that go with a refreshment, without the one of who leaves.
+    /// The partial keys that go with a refreshment, of those who are still in `roster`.
     pub(crate) fn refreshed_partial_keys(
         &self,
         cx: &mut Context<'_>,
         refreshment: &Refreshment,
-        leaver: Option<MemberId>,
+        roster: &Roster,
     ) -> Result<Vec<Element>, Error> {
         let share = self.share.as_ref().ok_or_else(not_created)?;
         let members = self.view.roster().iter().zip(&share.partial_keys);
         Ok(members
-            .filter(|&(member, _)| Some(member) != leaver)
+            .filter(|&(member, _)| roster.place(member).is_some())
             .map(|(member, partial_key)| {
                 if member == self.view.me() {
                     partial_key.clone()
@@ -179,17 +201,16 @@ impl Peer {
             .collect())
     }
 
-    /// Takes the command `Remove`: who is the last of those that remain changes the key.
-    pub(crate) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.view.removal(member)?;
+    /// Begins an event that leaves no other members than there are: the last of them changes the key.
+    pub(crate) fn exclude(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         if change.roster().last() != Some(self.view.me()) {
             self.begin(change, None);
             return Ok(());
         }
         let refreshment = self.refreshment(cx)?;
-        let partial_keys = self.refreshed_partial_keys(cx, &refreshment, Some(member))?;
-        let epoch = self.view.epoch().next();
-        cx.draft(Recipient::Group, epoch, Operation::Remove, LIST).elements(&partial_keys).send();
+        let partial_keys = self.refreshed_partial_keys(cx, &refreshment, change.roster())?;
+        let epoch = change.epoch();
+        cx.draft(Recipient::Group, epoch, change.operation(), LIST).elements(&partial_keys).send();
         let Refreshment { secret, shared, .. } = refreshment;
         self.install(cx, epoch, change.roster().clone(), partial_keys, secret, shared);
         Ok(())

@@ -7,14 +7,14 @@
 //! |---|---|---|---|
 //! | create, n members | 2(n - 1) unicasts | n(n - 1) | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
 //! | add, to n members | as creation of n + 1 | | |
-//! | remove, from n members | as creation of n - 1 | | |
+//! | remove, partition, rekey, merge | as creation of those who are there after it | | |
 //!
 //! Keys held: 1, the group key. Secret exponents are drawn for each run and wiped after it.
 //! Profiles: in `published`, elements are not checked to be in the subgroup.
 //!
 //! ```text
 //! UPFLOW,   M_i to M_i+1, i < n:  g^r_1, g^(r_1 r_2), .. g^(r_1 .. r_i)               (one byte string)
-//! WELCOME,  the last upflow message when the receiver is new:  [id, ..], the same
+//! WELCOME,  an upflow message when the receiver joins, or is the guest of a merger:  [id, ..], the same
 //! DOWNFLOW, M_i+1 to M_i, i < n:  with e = r_i+1 .. r_n:  g^e, g^(r_1 e), .. g^(r_1 .. r_i-1 e)
 //! ```
 //!
@@ -22,8 +22,8 @@
 //! the shared element. It raises the other elements that come down and passes them on.
 //!
 //! Deviations: no list of partial keys is left at the end, so there is nothing to join or leave with.
-//! Adding and removing are new runs among the new members, with fresh exponents; the new member comes
-//! last and learns the members from `WELCOME`. The group key is derived from the shared element. For
+//! All other operations are new runs among the new members, with fresh exponents; newcomers come
+//! last and learn the members from `WELCOME`. The group key is derived from the shared element. For
 //! the same reason a member that missed a run cannot catch up, and a run needs every member awake:
 //! take the sleeper out and add it again. On the way up a member checks only the element that it
 //! raises: the last one checks them all.
@@ -40,17 +40,20 @@ use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Change, Roster, View, group_key, require_sender};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "gdh1",
-    "GDH.1, group Diffie-Hellman, up and down",
-    Provenance::Reconstructed,
-    "Steiner, Tsudik and Waidner 1996",
-    Recovery::Rejoin,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    ..gdh::entry(
+        "gdh1",
+        "GDH.1, group Diffie-Hellman, up and down",
+        Provenance::Reconstructed,
+        "Steiner, Tsudik and Waidner 1996",
+        Recovery::Rejoin,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
@@ -78,17 +81,17 @@ impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         let check = configuration.check();
-        Self { view: View::new(me), check, run: None, group_key: None, temporary: 0 }
+        Self { view: View::new(configuration, me), check, run: None, group_key: None, temporary: 0 }
     }
 
     /// Begins a run among the members that a membership event leads to.
-    fn begin(&mut self, cx: &mut Context<'_>, operation: Operation, change: Change) {
+    fn begin(&mut self, cx: &mut Context<'_>, change: Change) {
         let secret = cx.random_exponent();
         let first = change.roster().first() == Some(self.view.me());
         if first {
             let element = cx.generator_power(&secret);
             let to = Recipient::Member(change.roster().at(1));
-            cx.draft(to, self.view.epoch().next(), operation, UPFLOW).elements(&[element]).send();
+            cx.draft(to, change.epoch(), change.operation(), UPFLOW).elements(&[element]).send();
         }
         self.run = Some(Run { secret, awaited: if first { DOWNFLOW } else { UPFLOW } });
         self.view.begin(change);
@@ -115,9 +118,16 @@ impl Member {
             }
             let last = cx.element(&packed[packed.len() - length..], self.check)?;
             let own = cx.power(&last, &run.secret);
-            send_upflow(cx, &roster, place, header.epoch, header.operation, packed, &own);
+            let known = self.view.roster();
+            let newcomers = matches!(header.operation, Operation::Add | Operation::Merge);
+            let told = [0, place + 1].map(|place| known.place(roster.at(place)).is_some());
+            let welcome = newcomers && told != [true; 2];
+            send_upflow(cx, &roster, place, header, welcome, packed, &own);
             if let Some(run) = &mut self.run {
                 run.awaited = DOWNFLOW;
+            }
+            if header.kind == WELCOME {
+                self.view.welcome(header.epoch, roster);
             }
             return Ok(());
         }
@@ -174,35 +184,48 @@ impl Party for Member {
         match input {
             Input::Command(Command::Add(member)) => {
                 let change = self.view.addition(member)?;
-                self.begin(cx, Operation::Add, change);
+                self.begin(cx, change);
                 Ok(())
             }
             Input::Command(
-                Command::Batch { .. }
-                | Command::CatchUp
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
+                Command::Batch { .. } | Command::CatchUp | Command::Grant { .. } | Command::Send,
             ) => Err(Unsupported::Operation.into()),
             Input::Command(Command::Create(members)) => {
                 let change = self.view.creation(members)?;
-                self.begin(cx, Operation::Create, change);
+                self.begin(cx, change);
                 Ok(())
             }
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Merge { members, epoch }) => {
+                let merger = self.view.merger(members, epoch)?;
+                if merger.is_host() {
+                    self.begin(cx, merger.change(merger.roster()));
+                } else {
+                    self.run = Some(Run { secret: cx.random_exponent(), awaited: UPFLOW });
+                    self.view.await_welcome(merger);
+                }
+                Ok(())
+            }
+            Input::Command(Command::Partition(apart)) => {
+                let change = self.view.partition(apart)?;
+                self.begin(cx, change);
+                Ok(())
+            }
+            Input::Command(Command::Rekey) => {
+                let change = self.view.refreshment()?;
+                self.begin(cx, change);
+                Ok(())
+            }
             Input::Command(Command::Remove(member)) => {
                 let change = self.view.removal(member)?;
-                self.begin(cx, Operation::Remove, change);
+                self.begin(cx, change);
                 Ok(())
             }
             Input::Message(message) => match (message.header().operation, message.header().kind) {
-                (Operation::Create | Operation::Add | Operation::Remove, UPFLOW)
-                | (Operation::Add, WELCOME) => self.receive_upflow(cx, &message),
-                (Operation::Create | Operation::Add | Operation::Remove, DOWNFLOW) => {
-                    self.receive_downflow(cx, &message)
+                (_, UPFLOW) | (Operation::Add | Operation::Merge, WELCOME) => {
+                    self.receive_upflow(cx, &message)
                 }
+                (_, DOWNFLOW) => self.receive_downflow(cx, &message),
                 _ => Err(Misbehaviour::UnexpectedMessage.into()),
             },
         }
@@ -225,21 +248,21 @@ fn awaiting(run: &Option<Run>, kind: u8) -> Result<&Run, Error> {
         .ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
 }
 
-/// Passes what came up on to the next member, with one element more.
+/// Passes what came up on to the next member, with one element more, and with the roster if the next
+/// one does not know it.
 fn send_upflow(
     cx: &mut Context<'_>,
     roster: &Roster,
     place: usize,
-    epoch: Epoch,
-    operation: Operation,
+    header: &Header,
+    welcome: bool,
     received: &[u8],
     own: &Element,
 ) {
-    let next = roster.at(place + 1);
-    let welcome = operation == Operation::Add && roster.last() == Some(next);
+    let next = Recipient::Member(roster.at(place + 1));
     let kind = if welcome { WELCOME } else { UPFLOW };
     let length = received.len() + own.stored_bytes();
-    let mut draft = cx.draft(Recipient::Member(next), epoch, operation, kind);
+    let mut draft = cx.draft(next, header.epoch, header.operation, kind);
     if welcome {
         roster.write(&mut draft);
     }

@@ -10,7 +10,8 @@
 //! |---|---|---|---|
 //! | create, n members | n - 1 unicasts, then 1 broadcast or n - 1 unicasts | (n - 1)(n + 2)/2 - 1 up, then n each | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
 //! | add, to n members | 1 unicast, 1 broadcast | 2(n + 1) | controller n + 1, new member n + 1, others 1; in all 3n + 1 |
-//! | remove, from n members | 1 broadcast | n - 1 | controller n - 1, others 1; in all 2n - 3 |
+//! | merge, n hosts and m guests | m unicasts, 1 broadcast | m(n + 1) + m(m - 1)/2 + n + m | controller n + 1, j-th guest n + j + 1, the last n + m, others 1 |
+//! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
 //! Keys held: the group key and the own exponent; beside them n partial keys, which are public.
@@ -19,14 +20,15 @@
 //! ```text
 //! UPFLOW,  M_i to M_i+1, i < n:  intermediates .., cardinal         (i + 1 elements; i = 1: cardinal)
 //! LIST,    M_n to all, or M_i+1 to M_i:  P_1 .. P_n                             (one byte string)
-//! WELCOME, controller to new member:  [id, ..], P'_1 .. P'_n, K^f               (one byte string)
-//! LIST,    new member to all:  P''_1 .. P''_n+1
+//! WELCOME, controller to new member, or from guest to guest:  [id, ..], P'_1 .. P'_n, K^f
+//! LIST,    new member or last guest to all:  P''_1 .. P''_n+1
 //! ```
 //!
 //! The cardinal of `M_i` is `g^(r_1 .. r_i)`; its j-th intermediate is the cardinal without `r_j`.
 //! `M_n` does not raise the cardinal for the list, so it is `P_n`. In a join, the controller's own
-//! partial key stays as it is and the cardinal is `K^f`: the new member never sees `K`. What the
-//! removal and the catching up send is in `gdh.rs`.
+//! partial key stays as it is and the cardinal is `K^f`: the new member never sees `K`. In a merger, what
+//! goes to the first guest goes on through all of them, each with a new exponent, as in a creation. What
+//! removal, partition, rekey and catching up send is in `gdh.rs`.
 //!
 //! Deviations: the first message does not carry the generator, which is the first member's only
 //! intermediate; `P_n` is part of the list, so that any member can become the controller. In the
@@ -38,34 +40,43 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
+use crate::schemes::distributed::gdh::{
+    self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
+};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Header, Message};
 
 /// The broadcasting form in the catalogue.
-pub(crate) const BROADCAST: Scheme = gdh::entry(
-    "gdh2",
-    "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
-    Provenance::Specified,
-    "Steiner, Tsudik and Waidner 1996 and 2000",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Broadcast)),
-);
+pub(crate) const BROADCAST: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    ..gdh::entry(
+        "gdh2",
+        "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
+        Provenance::Specified,
+        "Steiner, Tsudik and Waidner 1996 and 2000",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me, Distribution::Broadcast)),
+    )
+};
 
 /// The relaying form in the catalogue.
-pub(crate) const RELAY: Scheme = gdh::entry(
-    "gdh2-relay",
-    "GDH.2, group Diffie-Hellman, partial keys handed on",
-    Provenance::Reconstructed,
-    "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Relay)),
-);
+pub(crate) const RELAY: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    ..gdh::entry(
+        "gdh2-relay",
+        "GDH.2, group Diffie-Hellman, partial keys handed on",
+        Provenance::Reconstructed,
+        "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me, Distribution::Relay)),
+    )
+};
 
 /// How the list of a new group gets from the last member to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,17 +180,34 @@ impl Member {
 
     fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.peer.view().addition(member)?;
+        self.take_in(cx, change)
+    }
+
+    fn merge(
+        &mut self,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        let merger = self.peer.view().merger(members, epoch)?;
+        if merger.is_host() {
+            return self.take_in(cx, merger.change(merger.roster()));
+        }
+        self.peer.await_welcome(merger);
+        Ok(())
+    }
+
+    /// Begins an event in which others come to the present members.
+    fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         if !self.peer.view().is_controller() {
             self.peer.begin(change, None);
             return Ok(());
         }
         let refreshment = self.peer.refreshment(cx)?;
-        let mut elements = self.peer.refreshed_partial_keys(cx, &refreshment, None)?;
+        let mut elements = self.peer.refreshed_partial_keys(cx, &refreshment, change.roster())?;
         elements.push(refreshment.shared);
-        let epoch = self.peer.view().epoch().next();
-        let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::Add, WELCOME);
-        change.roster().write(&mut draft);
-        draft.elements(&elements).send();
+        let first = change.roster().at(self.peer.view().roster().len());
+        welcome(cx, first, &change, &elements);
         self.peer.begin(change, Some(refreshment.secret));
         Ok(())
     }
@@ -191,7 +219,8 @@ impl Member {
     ) -> Result<(), Error> {
         let mut body = message.body();
         let roster = self.peer.view().read_welcome(message, &mut body)?;
-        let mut received = cx.elements(body.bytes()?, roster.len(), self.peer.check())?;
+        let (place, _) = self.place(&roster)?;
+        let mut received = cx.elements(body.bytes()?, place + 1, self.peer.check())?;
         body.finish()?;
         let cardinal = received.pop().ok_or(Misbehaviour::InvalidRoster)?;
         let secret = cx.random_exponent();
@@ -199,8 +228,17 @@ impl Member {
             received.iter().map(|element| cx.power(element, &secret)).collect();
         let shared = cx.power(&cardinal, &secret);
         partial_keys.push(cardinal);
-        let epoch = message.header().epoch;
-        cx.draft(Recipient::Group, epoch, Operation::Add, LIST).elements(&partial_keys).send();
+        let Header { epoch, operation, .. } = *message.header();
+        if place + 1 < roster.len() {
+            partial_keys.push(shared);
+            let next = roster.at(place + 1);
+            self.peer.welcome(epoch, roster, secret);
+            if let Some(change) = self.peer.view().change() {
+                welcome(cx, next, change, &partial_keys);
+            }
+            return Ok(());
+        }
+        cx.draft(Recipient::Group, epoch, operation, LIST).elements(&partial_keys).send();
         self.peer.install(cx, epoch, roster, partial_keys, secret, shared);
         Ok(())
     }
@@ -216,26 +254,31 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(
-                Command::Batch { .. }
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
             Input::Command(Command::CatchUp) => self.peer.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => {
+                let change = self.peer.view().partition(apart)?;
+                self.peer.exclude(cx, change)
+            }
+            Input::Command(Command::Rekey) => {
+                let change = self.peer.view().refreshment()?;
+                self.peer.exclude(cx, change)
+            }
+            Input::Command(Command::Remove(member)) => {
+                let change = self.peer.view().removal(member)?;
+                self.peer.exclude(cx, change)
+            }
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),
-                (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
-                    self.receive_list(cx, &message)
-                }
-                (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
                 (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
                 (Operation::CatchUp, ANSWER) => self.peer.catch_up(cx, &message),
+                (_, LIST) => self.receive_list(cx, &message),
+                (Operation::Add | Operation::Merge, WELCOME) => self.receive_welcome(cx, &message),
                 _ => Err(Misbehaviour::UnexpectedMessage.into()),
             },
         }
@@ -248,4 +291,12 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         self.peer.footprint()
     }
+}
+
+/// Tells a newcomer who is there, and what it raises.
+fn welcome(cx: &mut Context<'_>, newcomer: MemberId, change: &Change, elements: &[Element]) {
+    let to = Recipient::Member(newcomer);
+    let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
+    change.roster().write(&mut draft);
+    draft.elements(elements).send();
 }

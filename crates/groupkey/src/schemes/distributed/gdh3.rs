@@ -9,7 +9,8 @@
 //! |---|---|---|---|
 //! | create, n members | n - 2 unicasts, 1 broadcast, n - 1 unicasts, 1 broadcast | 3n - 3 | `M_i`: 3; 1, `M_n-1`: 2, `M_n`: n; in all 4n - 4; n - 2 (5n - 6) |
 //! | add, to n members | 1 unicast, 1 broadcast, n unicasts, 1 broadcast | 2n + 2 | controller 2, new member n + 1, others 2; 1; in all 3n + 1; n - 1 |
-//! | remove, from n members | 1 broadcast | n - 1 | controller n - 1, others 1; in all 2n - 3 |
+//! | merge, n hosts and m > 1 guests | m unicasts, 1 broadcast, n + m - 1 unicasts, 1 broadcast | 2n + 3m - 1 | controller and guests 3; 1, last but one 2; 0, last n + m; 0, other hosts 2; 1 |
+//! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
 //! Keys held: the group key and the own exponent; beside them n partial keys, which are public.
@@ -18,7 +19,8 @@
 //! ```text
 //! TOKEN,   M_i to M_i+1, i < n - 1:  g^(r_1 .. r_i)
 //! WELCOME, controller to new member: [id, ..], v = K^f
-//! VALUE,   M_n-1 or the new member to all:  v, in a creation g^(r_1 .. r_n-1)
+//! WELCOME, j-th of m guests to the next: [id, ..], K^(f s_1 .. s_j); the last one receives v
+//! VALUE,   M_n-1, the new member or the last guest to all:  v, in a creation g^(r_1 .. r_n-1)
 //! FACTOR,  everybody else to the last member:  v^(1 / r_i)
 //! LIST,    last member to all:  v^(r_n / r_1), .. v^(r_n / r_n-1)              (one byte string)
 //! ```
@@ -27,8 +29,8 @@
 //! the last place: it passes `v` on without a part of its own, and raises the factors only. `M_n-1`
 //! knows its factor without exponentiation, because it made `v` from it; so does the controller of a
 //! join, whose factor is its partial key. With 3 members there is 1 token. With 2, `M_1` is `M_n-1`;
-//! its factor is the generator, which it need not send: 2 messages instead of 2n - 1 = 3. What the
-//! removal and the catching up send is in `gdh.rs`.
+//! its factor is the generator, which it need not send: 2 messages instead of 2n - 1 = 3. What
+//! removal, partition, rekey and catching up send is in `gdh.rs`. A merger of one guest is a join.
 //!
 //! Deviations: that factor of two members is not sent. The group key is derived from the shared
 //! element. Catching up is ours. A join needs every member awake, because all of them must send a
@@ -45,19 +47,24 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST, Roster, require_sender};
+use crate::schemes::distributed::gdh::{
+    self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
+};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "gdh3",
-    "GDH.3, group Diffie-Hellman, factored out",
-    Provenance::Reconstructed,
-    "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    ..gdh::entry(
+        "gdh3",
+        "GDH.3, group Diffie-Hellman, factored out",
+        Provenance::Reconstructed,
+        "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
@@ -78,12 +85,19 @@ enum Progress {
     Idle,
     /// The token has yet to come.
     Token,
-    /// The value has yet to come. The controller of a join knows already what it must be.
-    Value { sent: Option<Element> },
+    /// The value has yet to come. The one who made it knows already what it must be, and its factor.
+    Value { made: Option<Made> },
     /// The list has yet to come; it lacks the value.
     List { value: Element },
     /// The last member collects the value and everybody else's factors.
     Factors { value: Option<Element>, factors: Vec<Option<Element>> },
+}
+
+/// The value and the own factor of the one who made it.
+#[derive(Debug)]
+struct Made {
+    value: Element,
+    factor: Element,
 }
 
 impl Member {
@@ -107,7 +121,7 @@ impl Member {
                 } else {
                     let next = Recipient::Member(roster.at(1));
                     send(cx, next, epoch, Operation::Create, TOKEN, &element);
-                    Progress::Value { sent: None }
+                    Progress::Value { made: None }
                 }
             }
             // With two members the only factor is the generator, and nobody sends it.
@@ -136,7 +150,7 @@ impl Member {
         let next = Recipient::Member(next);
         self.progress = if place + 1 < last {
             send(cx, next, epoch, Operation::Create, TOKEN, &element);
-            Progress::Value { sent: None }
+            Progress::Value { made: None }
         } else {
             send(cx, Recipient::Group, epoch, Operation::Create, VALUE, &element);
             send(cx, next, epoch, Operation::Create, FACTOR, &token);
@@ -156,9 +170,9 @@ impl Member {
         require_sender(message, sender)?;
         let value = self.read_element(cx, message)?;
         match &mut self.progress {
-            Progress::Value { sent } => {
-                let factor = match sent {
-                    Some(sent) if *sent == value => self.peer.own_partial_key()?.clone(),
+            Progress::Value { made } => {
+                let factor = match made {
+                    Some(made) if made.value == value => made.factor.clone(),
                     Some(_) => return Err(Misbehaviour::InvalidElement.into()),
                     None => {
                         let inverse = cx.inverse(self.peer.secret()?);
@@ -229,7 +243,7 @@ impl Member {
         let header = message.header();
         let roster = self.peer.view().expect(message)?.clone();
         let last = roster.at(roster.len() - 1);
-        if header.operation == Operation::Remove {
+        if !matches!(header.operation, Operation::Create | Operation::Add | Operation::Merge) {
             return self.peer.receive_list(cx, message, last);
         }
         let Progress::List { value } = &self.progress else {
@@ -247,18 +261,41 @@ impl Member {
 
     fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.peer.view().addition(member)?;
-        if !self.peer.view().is_controller() {
-            self.peer.begin(change, None);
-            self.progress = Progress::Value { sent: None };
-            return Ok(());
+        self.take_in(cx, change)
+    }
+
+    fn merge(
+        &mut self,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        let merger = self.peer.view().merger(members, epoch)?;
+        if merger.is_host() {
+            return self.take_in(cx, merger.change(merger.roster()));
         }
-        let refreshment = self.peer.refreshment(cx)?;
-        let epoch = self.peer.view().epoch().next();
-        let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::Add, WELCOME);
-        change.roster().write(&mut draft);
-        draft.element(&refreshment.shared).send();
-        self.peer.begin(change, Some(refreshment.secret));
-        self.progress = Progress::Value { sent: Some(refreshment.shared) };
+        self.peer.await_welcome(merger);
+        self.progress = Progress::Idle;
+        Ok(())
+    }
+
+    /// Begins an event in which others come to the present members.
+    fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+        let mut made = None;
+        let mut secret = None;
+        if self.peer.view().is_controller() {
+            let refreshment = self.peer.refreshment(cx)?;
+            let members = self.peer.view().roster().len();
+            welcome(cx, change.roster().at(members), &change, &refreshment.shared);
+            secret = Some(refreshment.secret);
+            // One newcomer passes it on as it is, several put something into it.
+            if change.roster().len() == members + 1 {
+                let factor = self.peer.own_partial_key()?.clone();
+                made = Some(Made { value: refreshment.shared, factor });
+            }
+        }
+        self.peer.begin(change, secret);
+        self.progress = Progress::Value { made };
         Ok(())
     }
 
@@ -267,16 +304,28 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let epoch = message.header().epoch;
+        let Header { epoch, operation, .. } = *message.header();
         let mut body = message.body();
         let roster = self.peer.view().read_welcome(message, &mut body)?;
-        let value = cx.element(body.bytes()?, self.peer.check())?;
+        let received = cx.element(body.bytes()?, self.peer.check())?;
         body.finish()?;
         let secret = cx.random_exponent();
-        send(cx, Recipient::Group, epoch, Operation::Add, VALUE, &value);
-        let factors = vec![None; roster.len() - 1];
-        self.progress = Progress::Factors { value: Some(value), factors };
+        let (place, last) = (self.place(&roster)?, roster.len() - 1);
+        if place == last {
+            send(cx, Recipient::Group, epoch, operation, VALUE, &received);
+            let factors = vec![None; last];
+            self.progress = Progress::Factors { value: Some(received), factors };
+            self.peer.welcome(epoch, roster, secret);
+            return Ok(());
+        }
+        let value = cx.power(&received, &secret);
+        let next = roster.at(place + 1);
         self.peer.welcome(epoch, roster, secret);
+        if let Some(change) = self.peer.view().change() {
+            welcome(cx, next, change, &value);
+        }
+        let made = (place + 1 == last).then_some(Made { value, factor: received });
+        self.progress = Progress::Value { made };
         Ok(())
     }
 
@@ -302,28 +351,33 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(
-                Command::Batch { .. }
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
             Input::Command(Command::CatchUp) => self.peer.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Remove(member)) => self.peer.remove(cx, member),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => {
+                let change = self.peer.view().partition(apart)?;
+                self.peer.exclude(cx, change)
+            }
+            Input::Command(Command::Rekey) => {
+                let change = self.peer.view().refreshment()?;
+                self.peer.exclude(cx, change)
+            }
+            Input::Command(Command::Remove(member)) => {
+                let change = self.peer.view().removal(member)?;
+                self.peer.exclude(cx, change)
+            }
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, TOKEN) => self.receive_token(cx, &message),
-                (Operation::Create | Operation::Add, VALUE) => self.receive_value(cx, &message),
-                (Operation::Create | Operation::Add, FACTOR) => self.receive_factor(cx, &message),
-                (Operation::Create | Operation::Add | Operation::Remove, LIST) => {
-                    self.receive_list(cx, &message)
-                }
-                (Operation::Add, WELCOME) => self.receive_welcome(cx, &message),
                 (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
                 (Operation::CatchUp, ANSWER) => self.catch_up(cx, &message),
+                (_, VALUE) => self.receive_value(cx, &message),
+                (_, FACTOR) => self.receive_factor(cx, &message),
+                (_, LIST) => self.receive_list(cx, &message),
+                (Operation::Add | Operation::Merge, WELCOME) => self.receive_welcome(cx, &message),
                 _ => Err(Misbehaviour::UnexpectedMessage.into()),
             },
         }
@@ -336,6 +390,14 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         self.peer.footprint()
     }
+}
+
+/// Tells a newcomer who is there, and the value so far.
+fn welcome(cx: &mut Context<'_>, newcomer: MemberId, change: &Change, value: &Element) {
+    let to = Recipient::Member(newcomer);
+    let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
+    change.roster().write(&mut draft);
+    draft.element(value).send();
 }
 
 fn send(

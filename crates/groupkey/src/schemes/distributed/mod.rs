@@ -8,5 +8,6 @@ pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
+pub mod order;
 pub mod skinny;
 pub mod tgdh;

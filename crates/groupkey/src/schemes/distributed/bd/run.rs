@@ -1,26 +1,27 @@
-//! One member's part in a creation: what it has from the others, and what it does with it.
+//! One member's part in a run: what it has from the others, and what it does with it.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use crate::context::Context;
+use crate::context::{Context, Draft};
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::schemes::distributed::gdh::{Change, Roster, circumstances};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// A member's part in a creation that is under way. Lists are by place.
+/// A member's part in a run that is under way. Lists are by place.
 ///
 /// Messages of one sender keep their order, so what it sends in a round is taken only after what it
 /// sent in the rounds before. Hence one message completes at most one round that can still fail.
 #[derive(Debug)]
 pub(super) struct Run {
+    operation: Operation,
     sound: bool,
     me: usize,
     members: usize,
@@ -52,15 +53,11 @@ struct Keys {
 
 impl Run {
     /// Draws the own secret and sends the first message.
-    pub(super) fn begin(
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        sound: bool,
-        me: usize,
-        members: usize,
-    ) -> Self {
+    pub(super) fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Self {
+        let (epoch, members) = (change.epoch(), change.roster().len());
         let authenticated = if sound { members } else { 0 };
         let mut run = Self {
+            operation: change.operation(),
             sound,
             me,
             members,
@@ -74,10 +71,12 @@ impl Run {
         };
         if sound {
             let nonce = cx.random_key();
-            send_bytes(cx, epoch, NONCE, &nonce);
+            let mut draft = run.first_draft(cx, epoch, NONCE, change.roster());
+            draft.bytes(nonce.as_bytes()).send();
             run.nonces[me] = Some(nonce);
         } else {
-            run.send_share(cx, epoch);
+            let share = cx.generator_power(&run.secret);
+            run.first_draft(cx, epoch, SHARE, change.roster()).element(&share).send();
         }
         run
     }
@@ -90,11 +89,19 @@ impl Run {
         sender: MemberId,
         place: usize,
         check: Check,
+        roster: &Roster,
     ) -> Result<(), Error> {
         if place == self.me {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
-        let body = message.body();
+        let mut body = message.body();
+        let first = if self.sound { NONCE } else { SHARE };
+        if self.tells_roster()
+            && message.header().kind == first
+            && Roster::read(&mut body)? != *roster
+        {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
         match message.header().kind {
             NONCE => self.take_nonce(place, body),
             SHARE => self.take_share(cx, place, body, check),
@@ -131,14 +138,15 @@ impl Run {
             }
             self.session = Some(session);
             self.nonces = Vec::new();
-            self.send_share(cx, epoch);
+            let share = cx.generator_power(&self.secret);
+            self.send_element(cx, epoch, SHARE, &share);
         }
         let [Some(before), Some(after)] = &self.shares else { return Ok(()) };
         if let Some(own @ None) = self.ratios.get_mut(self.me) {
             let quotient = cx.divide(after, before);
             let ratio = cx.power(&quotient, &self.secret);
-            send_element(cx, epoch, RATIO, self.session.as_ref(), &ratio);
-            *own = Some(ratio);
+            *own = Some(ratio.clone());
+            self.send_element(cx, epoch, RATIO, &ratio);
         }
         if self.keys.is_some() || !complete(&self.ratios) {
             return Ok(());
@@ -149,7 +157,8 @@ impl Run {
                 confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
             }
             let own = keys.confirmation_of(cx, roster.at(self.me));
-            send_bytes(cx, epoch, CONFIRM, &own);
+            let mut draft = cx.draft(Recipient::Group, epoch, self.operation, CONFIRM);
+            draft.bytes(own.as_bytes()).send();
             self.confirmations[self.me] = Some(own);
         }
         self.keys = Some(keys);
@@ -242,9 +251,31 @@ impl Run {
         Ok(())
     }
 
-    fn send_share(&self, cx: &mut Context<'_>, epoch: Epoch) {
-        let share = cx.generator_power(&self.secret);
-        send_element(cx, epoch, SHARE, self.session.as_ref(), &share);
+    /// Where somebody joins, it learns who is there from whatever comes first.
+    fn tells_roster(&self) -> bool {
+        self.operation == Operation::Add
+    }
+
+    fn first_draft<'d, 'a>(
+        &self,
+        cx: &'d mut Context<'a>,
+        epoch: Epoch,
+        kind: u8,
+        roster: &Roster,
+    ) -> Draft<'d, 'a> {
+        let mut draft = cx.draft(Recipient::Group, epoch, self.operation, kind);
+        if self.tells_roster() {
+            roster.write(&mut draft);
+        }
+        draft
+    }
+
+    fn send_element(&self, cx: &mut Context<'_>, epoch: Epoch, kind: u8, element: &Element) {
+        let mut draft = cx.draft(Recipient::Group, epoch, self.operation, kind);
+        if let Some(session) = &self.session {
+            draft.bytes(session.as_bytes());
+        }
+        draft.element(element).send();
     }
 
     /// The first nonce takes the place of a key, but nothing here is secret.
@@ -343,24 +374,6 @@ impl Keys {
 }
 
 const SESSION: &str = "groupkey bd session";
-
-fn send_bytes(cx: &mut Context<'_>, epoch: Epoch, kind: u8, bytes: &Key) {
-    cx.draft(Recipient::Group, epoch, Operation::Create, kind).bytes(bytes.as_bytes()).send();
-}
-
-fn send_element(
-    cx: &mut Context<'_>,
-    epoch: Epoch,
-    kind: u8,
-    session: Option<&Key>,
-    element: &Element,
-) {
-    let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, kind);
-    if let Some(session) = session {
-        draft.bytes(session.as_bytes());
-    }
-    draft.element(element).send();
-}
 
 fn read_key(body: &mut Reader<'_>) -> Result<Key, Error> {
     let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;

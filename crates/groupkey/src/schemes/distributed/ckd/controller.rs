@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::gdh::{Change, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -19,77 +19,73 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let header = *message.header();
         let roster = self.view.expect(message)?;
         let member = message.from_member()?;
         let place = roster.place(member).ok_or(Misbehaviour::UnexpectedSender)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedSender)?;
-        let (own, awaited) = match &self.run {
-            Run::Newcomer(own) => (own, place + 2 == roster.len()),
-            Run::Shares(own, pairs) => (own, pairs.get(place).is_some_and(Option::is_none)),
-            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        let Run::Shares(own, pairs) = &self.run else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        if !awaited {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
+        // Those who are paired already stand before the others.
+        let paired = roster.len() - 1 - pairs.len();
+        let slot = place.checked_sub(paired).filter(|&slot| pairs[slot].is_none());
+        let slot = slot.ok_or(Misbehaviour::UnexpectedSender)?;
         let mut body = message.body();
         let share = cx.element(body.bytes()?, self.check)?;
         body.finish()?;
         let key = pair_key(cx, &share, &own.secret, self.view.me(), member);
         let other = if self.sound { Other::Share(share) } else { Other::Key(key.clone()) };
-        let roster = roster.clone();
-        match core::mem::replace(&mut self.run, Run::None) {
-            Run::Shares(own, mut pairs) => {
-                pairs[place] = Some((other, key));
-                if pairs.iter().any(Option::is_none) {
-                    self.run = Run::Shares(own, pairs);
-                    return Ok(());
-                }
-                let (others, keys): (Vec<_>, Vec<_>) = pairs.into_iter().flatten().unzip();
-                let shares = if self.sound { others.len() * own.offer.stored_bytes() } else { 0 };
-                self.note(own.working_bytes(keys.len()) + shares);
-                self.distribute(cx, header.operation, roster, own, others, &keys, false);
-            }
-            Run::Newcomer(own) => {
-                let Some(Bonds::Controller { others, .. }) = &self.bonds else { return Ok(()) };
-                let mut others = others.clone();
-                let mut keys = self.keys_of(cx, &own, &roster, &others);
-                others.push(other);
-                keys.push(key);
-                self.distribute(cx, Operation::Add, roster, own, others, &keys, self.sound);
-            }
-            Run::None | Run::Offer | Run::Paired { .. } => {}
+        let Run::Shares(own, mut pairs) = core::mem::replace(&mut self.run, Run::None) else {
+            return Ok(());
+        };
+        pairs[slot] = Some((other, key));
+        let change = self.view.change().filter(|_| pairs.iter().all(Option::is_some)).cloned();
+        let Some(change) = change else {
+            self.run = Run::Shares(own, pairs);
+            return Ok(());
+        };
+        let (mut others, mut keys): (Vec<_>, Vec<_>) = pairs.into_iter().flatten().unzip();
+        let known = match &self.bonds {
+            Some(Bonds::Controller { others, .. }) if paired > 0 => others.clone(),
+            _ => Vec::new(),
+        };
+        let refreshed = self.sound && !known.is_empty();
+        if known.is_empty() {
+            let shares = if self.sound { others.len() * own.offer.stored_bytes() } else { 0 };
+            self.note(own.working_bytes(keys.len()) + shares);
         }
+        keys.splice(..0, self.keys_of(cx, &own, change.roster(), &known));
+        others.splice(..0, known);
+        self.distribute(cx, change, own, others, &keys, refreshed);
         Ok(())
     }
 
     /// Draws a group key and sends it to everybody else.
-    #[expect(clippy::too_many_arguments, reason = "all that the operation leads to")]
     pub(super) fn distribute(
         &mut self,
         cx: &mut Context<'_>,
-        operation: Operation,
-        roster: Roster,
+        change: Change,
         own: Own,
         others: Vec<Other>,
         keys: &[Key],
         refreshed: bool,
     ) {
         let group_key = cx.random_key();
-        let epoch = self.view.epoch().next();
+        let epoch = change.epoch();
         let length = keys.len() * cx.wrapped_length(1);
-        let mut draft = cx.draft(Recipient::Group, epoch, operation, KEYS);
+        let mut draft = cx.draft(Recipient::Group, epoch, change.operation(), KEYS);
         if refreshed {
             draft.element(&own.offer);
         }
         draft.packed(length);
-        for (member, key) in roster.iter().skip(1).zip(keys) {
+        for (member, key) in change.roster().iter().skip(1).zip(keys) {
             draft.packed_wrapped(key, epoch, label(member), [&group_key]);
         }
         draft.send();
         if refreshed {
             self.note(own.working_bytes(keys.len()));
         }
+        let roster = change.into_roster();
         self.install(cx, epoch, roster, group_key, Bonds::Controller { own, others });
     }
 

@@ -46,6 +46,16 @@ impl Member {
         Ok(())
     }
 
+    /// The members hear what the controller offers to those who come; it is not for them.
+    pub(super) fn overhear(&self, message: &Message<'_>) -> Result<(), Error> {
+        let roster = self.view.expect(message)?;
+        require_sender(message, roster.at(0))?;
+        match self.run {
+            Run::None => Ok(()),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
     pub(super) fn receive_keys(
         &mut self,
         cx: &mut Context<'_>,
@@ -58,7 +68,7 @@ impl Member {
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedMessage)?;
         let pairing = match (&self.run, header.operation) {
-            (Run::Paired { .. }, Operation::Add) => false,
+            (Run::Paired { .. }, Operation::Add | Operation::Merge) => false,
             (Run::Paired { .. }, _) => true,
             (Run::None, _) => false,
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),

@@ -8,6 +8,7 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Event;
 use crate::party::Operation;
+use crate::schemes::catalogue::Configuration;
 use crate::wire::{Message, Reader};
 
 /// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
@@ -17,12 +18,24 @@ pub(crate) const MEMBERS: (u32, u32) = (2, 1000);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Roster(Vec<MemberId>);
 
-/// A membership event under way and the members that it leads to. A new member does not know them
-/// before it was told: until then they are none.
-#[derive(Debug)]
+/// A membership event under way, the epoch and the members that it leads to. A new member does not
+/// know these two before it was told: until then the members are none.
+#[derive(Clone, Debug)]
 pub(crate) struct Change {
     operation: Operation,
+    epoch: Epoch,
     roster: Roster,
+}
+
+/// Two parts of a group that come together. The larger one is the host; of two that are as large, the
+/// one with the smallest id. Its members keep their order, the guests follow it by ascending id. Who
+/// is a guest is in the place of a newcomer: it knows who will be there, but not in which order.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    epoch: Epoch,
+    is_host: bool,
+    hosts: Roster,
+    guests: Roster,
 }
 
 /// What a member knows of its group: who is in it, in which epoch, and what is under way.
@@ -32,6 +45,8 @@ pub(crate) struct View {
     epoch: Epoch,
     roster: Roster,
     change: Option<Change>,
+    /// At a guest that was not told the roster yet.
+    merger: Option<Merger>,
 }
 
 impl Roster {
@@ -87,28 +102,109 @@ impl Roster {
         Self(members.to_vec())
     }
 
-    const fn is_empty(&self) -> bool {
+    /// The others, in their order, when those are taken out of whom `leaves` says so.
+    pub(crate) fn without(&self, leaves: impl Fn(MemberId) -> bool) -> Self {
+        Self(self.iter().filter(|&member| !leaves(member)).collect())
+    }
+
+    /// These members followed by others.
+    pub(crate) fn followed_by(&self, others: &Self) -> Self {
+        Self([&self.0[..], &others.0].concat())
+    }
+
+    /// The same members by ascending id.
+    pub(crate) fn sorted(&self) -> Self {
+        let mut sorted = self.clone();
+        sorted.0.sort_unstable();
+        sorted
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn repetition(&self) -> Option<MemberId> {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+        self.sorted().0.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 }
 
 impl Change {
+    /// The own join, once it is known where to.
+    pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
+        Self { operation: Operation::Add, epoch, roster }
+    }
+
     /// The members that the event leads to.
     pub(crate) const fn roster(&self) -> &Roster {
         &self.roster
+    }
+
+    pub(crate) fn into_roster(self) -> Roster {
+        self.roster
+    }
+
+    pub(crate) const fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// The epoch that the event leads to.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl Merger {
+    /// Whether the own part is the one that the other comes to.
+    pub(crate) const fn is_host(&self) -> bool {
+        self.is_host
+    }
+
+    /// The members of the larger part: in their order, or by ascending id at a guest.
+    pub(crate) const fn hosts(&self) -> &Roster {
+        &self.hosts
+    }
+
+    /// The members of the other part, by ascending id.
+    pub(crate) const fn guests(&self) -> &Roster {
+        &self.guests
+    }
+
+    /// The epoch that the two lead to.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The event, for one that knows its members in their order: a host, or a guest that was told. A
+    /// guest that was not gives no roster.
+    pub(crate) fn change(&self, roster: Roster) -> Change {
+        Change { operation: Operation::Merge, epoch: self.epoch, roster }
+    }
+
+    /// The members after the merger, at a host.
+    pub(crate) fn roster(&self) -> Roster {
+        self.hosts.followed_by(&self.guests)
+    }
+
+    /// Refuses a roster that a host told, unless it is these hosts in some order and then the guests.
+    pub(crate) fn require_told(&self, roster: &Roster) -> Result<(), Error> {
+        let hosts = self.hosts.len();
+        let fits = roster.len() == hosts + self.guests.len()
+            && roster.0[hosts..] == self.guests.0
+            && Roster::of(&roster.0[..hosts]).sorted() == self.hosts;
+        if fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 }
 
 impl View {
     /// The view of one that is in no group yet.
-    pub(crate) fn new(me: MemberId) -> Self {
-        Self { me, epoch: Epoch::default(), roster: Roster::default(), change: None }
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            me,
+            epoch: configuration.epoch_before(),
+            roster: Roster::default(),
+            change: None,
+            merger: None,
+        }
     }
 
     pub(crate) const fn me(&self) -> MemberId {
@@ -154,7 +250,7 @@ impl View {
         if roster.place(self.me).is_none() {
             return Err(Misuse::NotMember(self.me).into());
         }
-        Ok(Change { operation: Operation::Create, roster })
+        Ok(Change { operation: Operation::Create, epoch: self.epoch.next(), roster })
     }
 
     /// The event that takes a member in. It comes last.
@@ -173,7 +269,7 @@ impl View {
             require_room(roster.len() + 1)?;
             roster.0.push(member);
         }
-        Ok(Change { operation: Operation::Add, roster })
+        Ok(Change { operation: Operation::Add, epoch: self.epoch.next(), roster })
     }
 
     /// The event that evicts a member.
@@ -191,7 +287,7 @@ impl View {
         self.require_idle()?;
         let mut roster = self.roster.clone();
         roster.0.remove(place);
-        Ok(Change { operation: Operation::Remove, roster })
+        Ok(Change { operation: Operation::Remove, epoch: self.epoch.next(), roster })
     }
 
     /// The event that goes on without these members.
@@ -217,12 +313,63 @@ impl View {
         }
         self.require_idle()?;
         let rest = self.roster.iter().filter(|&member| apart.place(member).is_none());
-        Ok(Change { operation: Operation::Partition, roster: Roster(rest.collect()) })
+        let (operation, epoch) = (Operation::Partition, self.epoch.next());
+        Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
+    }
+
+    /// The event in which the own part of the group and the one of these others come together, for
+    /// `epoch`, which must be later than the own one.
+    pub(crate) fn merger(&self, others: &[MemberId], epoch: Epoch) -> Result<Merger, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        let others = Roster::of(others).sorted();
+        if others.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        if let Some(member) = others.repetition() {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(member) = others.iter().find(|&member| self.roster.place(member).is_some()) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if epoch <= self.epoch {
+            return Err(Misuse::EpochOver(epoch).into());
+        }
+        self.require_idle()?;
+        require_room(self.roster.len() + others.len())?;
+        let ours = self.roster.sorted();
+        // The smaller the number of this pair, the more it is the host.
+        let rank = |part: &Roster| (core::cmp::Reverse(part.len()), part.first());
+        let is_host = rank(&ours) < rank(&others);
+        let (hosts, guests) = if is_host { (self.roster.clone(), others) } else { (others, ours) };
+        Ok(Merger { epoch, is_host, hosts, guests })
+    }
+
+    /// The event that changes the key of the same members.
+    pub(crate) fn refreshment(&self) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        self.require_idle()?;
+        let (operation, epoch) = (Operation::Rekey, self.epoch.next());
+        Ok(Change { operation, epoch, roster: self.roster.clone() })
     }
 
     /// The event's messages are expected from now on.
     pub(crate) fn begin(&mut self, change: Change) {
         self.change = Some(change);
+    }
+
+    /// A guest waits for being told who is there.
+    pub(crate) fn await_welcome(&mut self, merger: Merger) {
+        self.change = Some(merger.change(Roster::default()));
+        self.merger = Some(merger);
+    }
+
+    /// The event under way, if one is.
+    pub(crate) const fn change(&self) -> Option<&Change> {
+        self.change.as_ref()
     }
 
     /// The members that the event under way leads to, if one is.
@@ -234,15 +381,15 @@ impl View {
     pub(crate) fn expect(&self, message: &Message<'_>) -> Result<&Roster, Error> {
         match &self.change {
             Some(change) if !change.roster.is_empty() => {
-                message.follows(self.epoch)?;
+                self.require_epoch(message, change.epoch)?;
                 if change.operation != message.header().operation {
                     return Err(Misbehaviour::UnexpectedMessage.into());
                 }
                 Ok(&change.roster)
             }
-            _ => {
+            change => {
                 // Whoever is in the group must learn that it has missed something.
-                if !self.roster.is_empty() {
+                if change.is_none() && !self.roster.is_empty() {
                     message.follows(self.epoch)?;
                 }
                 Err(Misbehaviour::UnexpectedMessage.into())
@@ -250,19 +397,21 @@ impl View {
         }
     }
 
-    /// Reads the roster with which a message to a new member begins. It must come from the member
-    /// before the new one, which is the last.
+    /// Reads the roster with which a message to a newcomer begins. It must come from the member before
+    /// it.
     pub(crate) fn read_welcome(
         &self,
         message: &Message<'_>,
         body: &mut Reader<'_>,
     ) -> Result<Roster, Error> {
         let roster = self.read_first_roster(message, body)?;
-        require_sender(message, roster.at(roster.len() - 2))?;
+        let before = roster.place(self.me).and_then(|place| place.checked_sub(1));
+        require_sender(message, roster.at(before.ok_or(Misbehaviour::InvalidRoster)?))?;
         Ok(roster)
     }
 
-    /// Reads the roster with which a message to a new member begins, whoever sent it.
+    /// Reads the roster with which a message to a newcomer begins, whoever sent it: one who joins comes
+    /// last, the guests of a merger follow their hosts.
     pub(crate) fn read_first_roster(
         &self,
         message: &Message<'_>,
@@ -275,18 +424,31 @@ impl View {
                 return Err(Misbehaviour::UnexpectedMessage.into());
             }
         }
-        message.is_later_than(self.epoch)?;
-        let roster = Roster::read(body)?;
-        if roster.last() != Some(self.me) {
-            return Err(Misbehaviour::InvalidRoster.into());
+        let operation = message.header().operation;
+        let Some(merger) = &self.merger else {
+            message.is_later_than(self.epoch)?;
+            let roster = Roster::read(body)?;
+            return match (operation, roster.last() == Some(self.me)) {
+                (Operation::Add, true) => Ok(roster),
+                (Operation::Add, false) => Err(Misbehaviour::InvalidRoster.into()),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            };
+        };
+        self.require_epoch(message, merger.epoch)?;
+        if operation != Operation::Merge {
+            return Err(Misbehaviour::UnexpectedMessage.into());
         }
+        let roster = Roster::read(body)?;
+        merger.require_told(&roster)?;
         Ok(roster)
     }
 
-    /// A new member knows the roster from now on, and expects the messages that lead to `epoch`.
+    /// A newcomer knows the roster from now on, and expects the messages that lead to `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
-        self.epoch = Epoch(epoch.0.saturating_sub(1));
-        self.change = Some(Change { operation: Operation::Add, roster });
+        self.change = Some(match self.merger.take() {
+            Some(merger) => merger.change(roster),
+            None => Change::addition_to(epoch, roster),
+        });
     }
 
     /// The group is now these members, in this epoch; nothing is under way.
@@ -294,7 +456,20 @@ impl View {
         self.epoch = epoch;
         self.roster = roster;
         self.change = None;
+        self.merger = None;
         cx.event(Event::Rekeyed(epoch));
+    }
+
+    /// Refuses a message that does not lead to `awaited`.
+    fn require_epoch(&self, message: &Message<'_>, awaited: Epoch) -> Result<(), Error> {
+        let (got, current) = (message.header().epoch, self.epoch);
+        if got < awaited {
+            Err(Misbehaviour::StaleEpoch { got, current }.into())
+        } else if got > awaited {
+            Err(Misbehaviour::SkippedEpoch { got, current }.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn require_idle(&self) -> Result<(), Error> {

@@ -1,0 +1,45 @@
+//! Messages for this member alone that came before the announcement of the event that they are part
+//! of: they come on another topic, which may be faster.
+
+use alloc::vec::Vec;
+
+use crate::identity::Epoch;
+use crate::schemes::distributed::gdh::MEMBERS;
+use crate::wire::{Header, Message};
+
+#[derive(Debug, Default)]
+pub(super) struct Early(Vec<(Header, Vec<u8>)>);
+
+/// No scheme sends more to one member before that member has said something.
+const PER_SENDER: usize = 2;
+
+impl Early {
+    /// Keeps a message. A sender who sends many gets its older ones forgotten, nobody else's.
+    pub(super) fn keep(&mut self, message: &Message<'_>) {
+        let header = *message.header();
+        let of_sender = |(kept, _): &(Header, Vec<u8>)| kept.sender == header.sender;
+        if self.0.iter().filter(|kept| of_sender(kept)).count() == PER_SENDER
+            && let Some(oldest) = self.0.iter().position(of_sender)
+        {
+            self.0.remove(oldest);
+        }
+        if self.0.len() < PER_SENDER * MEMBERS.1 as usize {
+            self.0.push((header, message.content().to_vec()));
+        }
+    }
+
+    /// Takes out what is part of the event that leads to `epoch`, in the order in which it came, and
+    /// forgets what is older.
+    pub(super) fn take(&mut self, epoch: Epoch) -> Vec<(Header, Vec<u8>)> {
+        let (due, later) =
+            core::mem::take(&mut self.0).into_iter().partition(|(header, _)| header.epoch <= epoch);
+        self.0 = later;
+        let mut due: Vec<_> = due;
+        due.retain(|(header, _)| header.epoch == epoch);
+        due
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}

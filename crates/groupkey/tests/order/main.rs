@@ -1,0 +1,265 @@
+//! Members of every distributed scheme agree although requests come from several of them at once and
+//! in different orders, and although members die at any step of an operation.
+
+mod stage;
+
+use groupkey::catalogue::{Class, SCHEMES, Scheme};
+use groupkey::error::{Error, Misbehaviour, Misuse};
+use groupkey::{Command, MemberId, Party};
+use stage::{Doom, Stage};
+
+fn schemes() -> impl Iterator<Item = &'static Scheme> {
+    SCHEMES.iter().filter(|scheme| scheme.class == Class::Distributed)
+}
+
+#[test]
+fn one_event_after_the_other() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 1);
+        stage.create(&[3, 1, 2]);
+        stage.settle();
+        stage.check();
+        stage.join(7);
+        stage.settle();
+        stage.check();
+        stage.leave(3);
+        stage.settle();
+        stage.check();
+        stage.evict(7, 1);
+        stage.settle();
+        stage.check();
+        stage.refresh();
+        stage.settle();
+        stage.check();
+        stage.join(3);
+        stage.settle();
+        stage.check();
+    }
+}
+
+#[test]
+fn requests_at_once_in_any_order() {
+    for scheme in schemes() {
+        for seed in 0..30 {
+            for scattered in [false, true] {
+                let stage = Stage::new(scheme, seed);
+                let mut stage = if scattered { stage.scattered() } else { stage };
+                stage.create(&[5, 4, 3, 2, 1]);
+                stage.settle();
+                stage.check();
+                let pause = |stage: &mut Stage, turns: u64| {
+                    (0..turns).for_each(|_| _ = stage.advance());
+                };
+                stage.join(9);
+                stage.join(7);
+                pause(&mut stage, seed % 7);
+                stage.leave(5);
+                stage.evict(2, 4);
+                pause(&mut stage, seed % 5 * 4);
+                stage.join(8);
+                stage.refresh();
+                pause(&mut stage, seed % 3 * 9);
+                stage.leave(7);
+                stage.settle();
+                stage.check();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_death_at_any_step_of_any_operation() {
+    for scheme in schemes() {
+        for operation in 0..4 {
+            for victim in [3, 1, 4, 2, 9] {
+                let mut delivery = 0;
+                // Until the operation is over before the death comes.
+                while kills(scheme, operation, victim, &mut delivery) {}
+            }
+        }
+    }
+}
+
+/// Lets a member die at the next delivery, with some of what it sends getting out.
+fn kills(scheme: &'static Scheme, operation: u32, victim: u32, delivery: &mut usize) -> bool {
+    *delivery += 1;
+    let mut met = false;
+    for gets_out in [0, 1, 99] {
+        let seed = *delivery as u64 * 7 + gets_out as u64;
+        let mut stage = Stage::new(scheme, seed);
+        if operation > 0 {
+            stage.create(&[3, 1, 4, 2]);
+            stage.settle();
+            stage.check();
+        }
+        stage.doom(Doom { victim, delivery: *delivery, gets_out });
+        match operation {
+            0 => stage.create(&[3, 1, 4, 2]),
+            1 => stage.join(9),
+            2 => stage.leave(1),
+            _ => stage.refresh(),
+        }
+        if operation != 1 && victim == 9 || operation == 2 && victim == 1 {
+            return false;
+        }
+        stage.settle();
+        met |= stage.is_dead(victim);
+        stage.check();
+        // And it goes on.
+        stage.join(8);
+        stage.settle();
+        stage.check();
+    }
+    met
+}
+
+#[test]
+fn several_deaths_during_an_operation() {
+    for scheme in schemes() {
+        for seed in 0..20 {
+            let mut stage = Stage::new(scheme, seed);
+            stage.create(&[1, 2, 3, 4, 5, 6]);
+            stage.settle();
+            stage.check();
+            stage.join(9);
+            (0..seed % 11).for_each(|_| _ = stage.advance());
+            stage.die(1);
+            (0..seed % 4 * 6).for_each(|_| _ = stage.advance());
+            stage.die(2);
+            stage.die(5);
+            stage.leave(4);
+            stage.settle();
+            stage.check();
+        }
+    }
+}
+
+#[test]
+fn who_was_held_for_dead_comes_back() {
+    for scheme in schemes() {
+        for seed in 0..10 {
+            let mut stage = Stage::new(scheme, seed);
+            stage.create(&[1, 2, 3, 4]);
+            (0..seed * 2).for_each(|_| _ = stage.advance());
+            // The chair itself, who is well.
+            stage.report(1);
+            stage.settle();
+            stage.check();
+        }
+    }
+}
+
+#[test]
+fn who_lost_its_memory_comes_back() {
+    for scheme in schemes() {
+        for member in [1, 2, 4] {
+            let mut stage = Stage::new(scheme, 5);
+            stage.create(&[1, 2, 3, 4]);
+            stage.settle();
+            stage.check();
+            stage.restart(member);
+            stage.settle();
+            stage.check();
+            stage.catch_up(member);
+            stage.settle();
+            stage.check();
+        }
+    }
+}
+
+/// The one who stays waits, and its key is not shared with anybody new before somebody comes.
+#[test]
+fn the_last_of_two_waits_for_another() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 2);
+        stage.create(&[1, 2]);
+        stage.settle();
+        stage.check();
+        stage.die(1);
+        while stage.advance() {}
+        stage.join(3);
+        stage.settle();
+        stage.check();
+        assert!(stage.party(3).members().eq([2, 3].map(MemberId)));
+    }
+}
+
+#[test]
+fn an_event_takes_one_announcement() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        assert!(stage.topic().iter().all(|message| message[4] != stage::ORDER));
+        let before = stage.topic().len();
+        stage.join(4);
+        stage.settle();
+        let ours = stage.topic()[before..].iter().filter(|message| message[4] == stage::ORDER);
+        let kinds: Vec<_> = ours.map(|message| message[5]).collect();
+        assert_eq!(kinds, [0, stage::ANNOUNCE], "a request and an announcement");
+    }
+}
+
+#[test]
+fn only_the_next_in_line_can_announce() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3, 4]);
+        stage.settle();
+        stage.check();
+        let before = stage.topic().len();
+        stage.evict(3, 4);
+        stage.settle();
+        stage.check();
+        let is_announcement = |message: &&Vec<u8>| message[4] == stage::ORDER && message[5] == 3;
+        let genuine = stage.topic()[before..].iter().find(is_announcement).unwrap().clone();
+
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3, 4]);
+        stage.settle();
+        // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
+        assert_eq!(&genuine[1..], [1, 3, 2, 11, 3, 2, 0xf6, genuine[8], 0x83, 1, 2, 3, 0x80]);
+        let mut refused = |place: usize, value: u8, misbehaviour: Misbehaviour| {
+            let mut changed = genuine.clone();
+            changed[place] = value;
+            let refused = stage.inject(3, &changed);
+            assert_eq!(refused, Err(Error::Misbehaved(misbehaviour)), "{place}: {value}");
+        };
+        let [got, current] = [1, 1].map(groupkey::Epoch);
+        refused(3, 1, Misbehaviour::StaleEpoch { got, current });
+        let got = groupkey::Epoch(3);
+        refused(3, 3, Misbehaviour::SkippedEpoch { got, current });
+        refused(5, 7, Misbehaviour::UnexpectedMessage);
+        refused(6, 3, Misbehaviour::UnexpectedSender);
+        refused(8, 2, Misbehaviour::InvalidRoster);
+        refused(8, 9, Misbehaviour::InvalidRoster);
+        refused(10, 2, Misbehaviour::InvalidRoster);
+        refused(10, 9, Misbehaviour::UnexpectedSender);
+        refused(12, 2, Misbehaviour::InvalidRoster);
+        stage.inject(3, &genuine).unwrap();
+        let current = groupkey::Epoch(2);
+        let again = stage.inject(3, &genuine);
+        assert_eq!(again, Err(Misbehaviour::StaleEpoch { got: current, current }.into()));
+    }
+}
+
+#[test]
+fn commands_out_of_place_are_refused() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        let three = MemberId(3);
+        for (command, misuse) in [
+            (Command::Add(three), Misuse::WrongRole),
+            (Command::Add(MemberId(1)), Misuse::AlreadyMember(MemberId(1))),
+            (Command::Create(&[MemberId(1), three]), Misuse::AlreadyCreated),
+            (Command::Partition(&[MemberId(1)]), Misuse::WrongRole),
+            (Command::Remove(MemberId(8)), Misuse::NotMember(MemberId(8))),
+        ] {
+            assert_eq!(stage.command_to(1, command), Err(misuse.into()), "{command:?}");
+        }
+        let key = stage.party(1).group_key().map(|(epoch, key)| (epoch, key.clone()));
+        assert!(key.is_some_and(|(epoch, _)| epoch == groupkey::Epoch(1)));
+    }
+}
