@@ -313,6 +313,22 @@ fn what_is_held_is_what_the_headers_say() {
     }
 }
 
+/// S001 has numbers of 2,048 bits and 4 bytes more at each node, the root included.
+#[test]
+fn the_page_has_the_sizes_of_trees() {
+    let page = include_str!("../../../docs/schemes/tgdh.md");
+    let table = page.lines().skip_while(|line| *line != "<!-- tree -->").skip(3);
+    let rows: Vec<_> = table.take_while(|line| line.starts_with('|')).collect();
+    let computed = [2, 3, 4, 5, 10, 20, 30].map(|n| {
+        let mut rig = rig("tgdh");
+        rig.create(n).unwrap();
+        let depth = Tree::created("tgdh", n).depth(0) as usize;
+        let held = rig.party(MemberId(0).into()).footprint().permanent;
+        format!("| {n} | {} | {} |", (2 * n - 1) * (256 + 4), held - 16 - 32 * depth)
+    });
+    assert_eq!(rows, computed);
+}
+
 #[test]
 fn anybody_can_be_the_sponsor() {
     for id in IDS {
@@ -437,7 +453,8 @@ fn commands_out_of_place_are_refused() {
         refused(Command::Partition(&[MemberId(0)]), Misuse::WrongRole.into());
         refused(Command::Partition(&[MemberId(7)]), Misuse::NotMember(MemberId(7)).into());
         refused(Command::Partition(&[MemberId(1), MemberId(2)]), Misuse::TooFewMembers.into());
-        let merge = |members: &'static [MemberId], epoch| Command::Merge { members, epoch: Epoch(epoch) };
+        let merge =
+            |members: &'static [MemberId], epoch| Command::Merge { members, epoch: Epoch(epoch) };
         refused(merge(&[MemberId(8)], 2), Misuse::TooFewMembers.into());
         refused(merge(&[MemberId(8), MemberId(8)], 2), named_twice(8));
         refused(merge(&[MemberId(8), MemberId(1)], 2), Misuse::AlreadyMember(MemberId(1)).into());

@@ -11,8 +11,8 @@
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
-//! | create, n members | ⌈log_2 n⌉ | 2n - 2 broadcasts | 2n - 2 | d + s each; in all the sum of all d, and 2n - 2 |
-//! | confirm it (`sound`) | 1 | 1 broadcast | 0 | 0 |
+//! | create, n members | ⌈log_2 n⌉ | at most 2n - 2 broadcasts | 2n - 2 | d + s each; in all the sum of all d, and 2n - 2 |
+//! | confirm it (`sound`), if both halves are as high | 1 | 1 broadcast | 0 | 0 |
 //! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
 //! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | rekey | 1 | 1 broadcast | d | as for a removal |
@@ -26,7 +26,7 @@
 //! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
 //! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
 //! many its sender told before. In the `sound` profile, the first member then confirms the key, in a STEP
-//! without elements.
+//! without elements, or with its last one if it has the key by then.
 //!
 //! Keys held: as TGDH. Profiles: as TGDH; in `published`, a creation ends without a confirmation.
 //!

@@ -10,26 +10,28 @@
 //! is at depth n + 1 - i, `M_1` at n - 1. The sponsor of a join is the newest member; that of the leave
 //! of `M_i` is `M_i-1`, or `M_2` for `M_1`: the j-th of the m = n - 1 that stay.
 //!
-//! | operation | messages | elements sent | exponentiations |
-//! |---|---|---|---|
-//! | create, n members | n broadcasts | 3n - 3 | `M_1`: 2n - 2, `M_i`: n + 2 - i; in all (n² + 5n - 6) / 2 |
-//! | add, to n members | 2 broadcasts | 2n + 1 | sponsor 4, all others 2; in all 2n + 4 |
-//! | remove, from n members | 1 broadcast | 2n - 4 | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
-//! | catch up | 1 request, 1 unicast | 2n - 2 | asking member at most its depth |
+//! | operation | rounds | messages | elements sent | exponentiations |
+//! |---|---|---|---|---|
+//! | create, n members | 2 | n broadcasts | 3n - 3 | `M_1`: 2n - 2, `M_i`: n + 2 - i; in all (n² + 5n - 6) / 2 |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 4 | sponsor 4, all others 2; in all 2n + 4 |
+//! | remove, from n members | 1 | 1 broadcast | the sponsor's depth | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
+//! | rekey, partition | 1 | 1 broadcast | the sponsor's depth | as for a removal |
+//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | who tells a tree 3, the sponsor 2m - 1 more |
+//! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member at most its depth |
 //!
 //! Keys held: the group key, the own exponent and those above it, as many as the own depth; beside
-//! them 2n - 2 blinded keys, which are public. Profiles: `sound` confirms the key; in `published`,
-//! elements are not checked to be in the subgroup and nothing is confirmed.
+//! them 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
+//! `published`, elements are not checked to be in the subgroup and nothing is confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`, without a form. In a creation all but the first tell their blinded
-//! keys at once; the first collects them and sends the tree.
+//! keys at once; the first collects them and sends them with its own, as PATH. When groups merge, the
+//! members of the smaller stack up above the larger one, and of that the newest makes the keys between.
 //!
-//! Deviations: the first does not tell its blinded key by itself, but in the tree. The sponsor of a
+//! Deviations: the first does not tell its blinded key by itself, but with all others. The sponsor of a
 //! join always draws a new secret, which the basic form does not: there, the root's secret of before
-//! gives that of after. The newcomer is not sent the tree apart, but hears it as all do, so that a
-//! join takes two rounds instead of one. The secret of a node is a hash of its shared element. The
-//! group key depends on the tree. Confirmation and catching up are ours. Merging and splitting groups
-//! is left out.
+//! gives that of after. The newcomer is sent the tree when it is complete, and not before, so that a
+//! join takes more rounds. The secret of a node is a hash of its shared element. The group key depends
+//! on the tree. Two groups merge at a time. Rekeying, confirmation and catching up are ours.
 
 use alloc::boxed::Box;
 

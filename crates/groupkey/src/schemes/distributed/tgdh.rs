@@ -4,33 +4,42 @@
 //! Source: Kim, Perrig and Tsudik, "Tree-based group key agreement", ACM TISSEC 7(1), 2004; as S001
 //! measures it. Class: distributed. Provenance: specified; messages are ours.
 //!
-//! The exchange, the sponsor, the messages and the catching up are in `dh_tree.rs`; d is the depth of
+//! The exchange, the sponsors, the messages and the catching up are in `dh_tree.rs`; d is the depth of
 //! the member's or the sponsor's leaf in the tree after the change, a that of the lowest node above
-//! both a member and the sponsor:
+//! both a member and the sponsor, h the tree's height, u how many nodes lie above the lower of two
+//! trees that merge, without the root:
 //!
-//! | operation | messages | elements sent | exponentiations |
-//! |---|---|---|---|
-//! | create, n members | 2(n - 1) broadcasts | n² - 1 | each but the first 1; sponsor of each step 2d - 1, of the last 2d; others d |
-//! | add, to n members | 2 broadcasts | 2n + 1 | sponsor 2d, new member 1 + d, others a + 1 |
-//! | remove, from n members | 1 broadcast | 2n - 4 | sponsor 2d, others a + 1 |
-//! | catch up | 1 request, 1 unicast | 2n - 2 | asking member as above, at most d |
+//! | operation | rounds | messages | elements sent | exponentiations |
+//! |---|---|---|---|---|
+//! | create, n members | 2(n - 1) | 2(n - 1) broadcasts | of each step d + 2 | each but the first 1; sponsor of each step 2d - 1, of the last 2d; others at most d |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
+//! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
+//! | rekey | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
+//! | partition, p leave | at most ⌊log_2 p⌋ + 1 | at most p broadcasts | at most 2n - 2 | at most 2h |
+//! | merge, of n and m | 2 | 3 broadcasts | 2(n + m) - 2 + u | who tells a tree 2d + 1, the sponsor 2u + 1 more |
+//! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member as above, at most d |
+//!
+//! Every received element that is used is read and checked first: at most d at each change.
 //!
 //! A new leaf goes beside the shallowest node, of several the rightmost, where the tree does not
 //! become higher, or beside the whole tree if it is full. So d is at most ⌈log_2 n⌉, of the largest n
 //! that the group ever had: the tree is not balanced again when members leave.
 //!
 //! Keys held: the group key, the own exponent and those above it, d in all; beside them 2n - 2 blinded
-//! keys, which are public. Profiles: `sound` confirms the key; in `published`, elements are not
-//! checked to be in the subgroup and nothing is confirmed.
+//! keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in `published`,
+//! elements are not checked to be in the subgroup and nothing is confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`. A group is created as the source does it for two trees of one member,
 //! and S001 measures it: the second member joins the first, then the third, in n - 1 steps of a JOIN
-//! and a TREE. All are of the first epoch; the keys in between are nobody's, and nobody computes them.
+//! and a STEP, whose number is that of the leaves (`dh_tree/chain.rs`). All are of the first epoch; the
+//! keys in between are nobody's, and nobody computes them.
 //!
 //! Deviations: those keys. The secret of a node is a hash of its shared element, where the source
-//! uses the element itself. The root's blinded key is not sent. The group key depends on the tree.
-//! Confirmation and catching up are ours. Merging and splitting groups, and leaves of several members
-//! at once, are left out.
+//! uses the element itself. The root's blinded key is not sent, but when groups merge. A sponsor sends
+//! its path, where the source sends the whole tree; that goes to the newcomer, from another member. A
+//! sponsor of a partition sends once, when it has all; the source's send what they have, round by round.
+//! Two groups merge at a time. The group key depends on the tree. Rekeying, confirmation and catching up
+//! are ours.
 
 use alloc::boxed::Box;
 

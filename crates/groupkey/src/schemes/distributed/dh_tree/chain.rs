@@ -140,8 +140,7 @@ impl Chain {
         self.present += 1;
         tree.insert(newcomer);
         let (epoch, sponsor) = (peer.epoch.next(), self.sponsor(self.present));
-        let change =
-            Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, &[newcomer]);
+        let change = Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, &[newcomer]);
         let mut change = change.keeping(&tree, peer.me, ladder);
         let is_last = self.present == self.members.len();
         change.stage = if is_last { Stage::Last } else { Stage::Inner }(self.present);

@@ -63,8 +63,7 @@ impl Peer {
         }
         self.require_leavable(apart)?;
         self.alter(cx, |tree, peer| {
-            let removals: Vec<_> =
-                apart.iter().filter_map(|&member| tree.remove(member)).collect();
+            let removals: Vec<_> = apart.iter().filter_map(|&member| tree.remove(member)).collect();
             let sponsors = sponsors_of(tree, &removals);
             let (operation, epoch) = (Operation::Partition, peer.epoch.next());
             (Change::of_sponsors(tree, operation, epoch, &sponsors), removals)
@@ -130,7 +129,8 @@ fn sponsors_of(tree: &mut KeyTree, removals: &[Removal]) -> Vec<MemberId> {
     let mut sponsors: Vec<_> = beside
         .map(|node| {
             let sponsor = tree.rightmost(node);
-            let (place, depth) = tree.leaf(sponsor).map_or((0, 0), |leaf| tree.place_and_depth(leaf));
+            let (place, depth) =
+                tree.leaf(sponsor).map_or((0, 0), |leaf| tree.place_and_depth(leaf));
             (place, depth, sponsor)
         })
         .collect();

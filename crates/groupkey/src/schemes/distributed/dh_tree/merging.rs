@@ -143,7 +143,8 @@ impl Peer {
         made: &[u8],
         confirmation: Option<Key>,
     ) -> Result<(), Error> {
-        let told_by = |tree: &KeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
+        let told_by =
+            |tree: &KeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
         let own = self.tree.as_ref().is_some_and(told_by);
         let Some(merger) = self.merger.as_mut().filter(|merger| merger.early.is_none()) else {
             return Err(Misbehaviour::UnexpectedMessage.into());

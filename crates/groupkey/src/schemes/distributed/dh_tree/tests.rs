@@ -142,7 +142,8 @@ impl Table {
 
     /// The tree that a member who asks is told.
     fn present_tree(&mut self) -> KeyTree {
-        for (asking, answering) in [(0, 1), (1, 0)].into_iter().chain((2..9).map(|seat| (0, seat))) {
+        for (asking, answering) in [(0, 1), (1, 0)].into_iter().chain((2..9).map(|seat| (0, seat)))
+        {
             let sender = self.seats[asking].0.into();
             let request = Header {
                 group: GroupId(3),
@@ -263,13 +264,8 @@ fn parse(bytes: &[u8]) -> Message<'_> {
 /// What a message consists of.
 fn parts(bytes: &[u8]) -> Parts {
     let mut reader = parse(bytes).body();
-    let mut parts = Parts {
-        leaves: None,
-        roster: None,
-        form: None,
-        packed: Vec::new(),
-        confirmation: None,
-    };
+    let mut parts =
+        Parts { leaves: None, roster: None, form: None, packed: Vec::new(), confirmation: None };
     let kind = header(bytes).kind;
     if kind == STEP {
         parts.leaves = reader.number().ok();
@@ -331,8 +327,8 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     // A newcomer lets everything pass until it is told the tree, and what led to that.
     let id = table.seats[seat].0;
     let is_told = table.seats[seat].1.group_key().map(|(epoch, _)| epoch) < Some(genuine.epoch);
-    let is_new = !table.epochs.is_empty()
-        && !table.epochs.iter().any(|(members, ..)| members.contains(&id));
+    let is_new =
+        !table.epochs.is_empty() && !table.epochs.iter().any(|(members, ..)| members.contains(&id));
     if genuine.kind != TREE && (is_new || !is_told) {
         return;
     }
@@ -412,8 +408,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             let other = other_element(&parts.packed[range.clone()]);
             parts.packed[range.clone()].copy_from_slice(&other);
         };
-        let rules =
-            [Misbehaviour::Forged, Misbehaviour::InvalidRoster, Misbehaviour::NothingForUs];
+        let rules = [Misbehaviour::Forged, Misbehaviour::InvalidRoster, Misbehaviour::NothingForUs];
         refuse(&replace, &rules, "another element");
     }
     if is_last {

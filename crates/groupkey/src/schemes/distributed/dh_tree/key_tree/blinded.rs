@@ -40,7 +40,10 @@ impl KeyTree {
         for &node in nodes {
             self.nodes[node].known = false;
             let above = core::iter::successors(Some(node), |&node| self.nodes[node].parent);
-            above.collect::<Vec<_>>().into_iter().for_each(|node| self.nodes[node].digested = false);
+            above
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|node| self.nodes[node].digested = false);
         }
     }
 
@@ -62,8 +65,7 @@ impl KeyTree {
             self.member_at(ours) == other.member_at(theirs)
                 && (known.is_none() || known == other.blinded(theirs))
         };
-        self.len() == other.len()
-            && self.preorder().zip(other.preorder()).all(same)
+        self.len() == other.len() && self.preorder().zip(other.preorder()).all(same)
     }
 
     /// A member makes its own secret anew, and with it all that is above.

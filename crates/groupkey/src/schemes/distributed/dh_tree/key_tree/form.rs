@@ -18,7 +18,8 @@ impl KeyTree {
         }
         if self.shape != Shape::Skinny {
             // Whoever reads refuses the form of a tree that is deeper than that.
-            let form = self.depths().into_iter().map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
+            let form =
+                self.depths().into_iter().map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
             draft.bytes(&form.collect::<Vec<_>>());
         }
         let known = self.preorder().filter_map(|node| self.blinded(node));

@@ -84,7 +84,9 @@ fn a_tree_is_known_by_its_leaves() {
             tree.insert(MemberId(99));
             assert_sound(&tree);
             // It grows only when it is full.
-            assert!(shape != Shape::Balanced || tree.height() == height || tree.len() > 1 << height);
+            assert!(
+                shape != Shape::Balanced || tree.height() == height || tree.len() > 1 << height
+            );
         }
     }
 }
