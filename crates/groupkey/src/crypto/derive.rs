@@ -64,11 +64,11 @@ pub(crate) fn digest(suite: Suite, label: &str, parts: &[&[u8]]) -> [u8; 32] {
     match suite {
         Suite::Standard | Suite::Published => {
             let digest = Sha256::new().chain_update(label).chain_update([0]);
-            parts.iter().fold(digest, |digest, part| digest.chain_update(part)).finalize().into()
+            parts.iter().fold(digest, Digest::chain_update).finalize().into()
         }
         Suite::Constrained => {
             let digest = AsconHash256::new().chain_update(label).chain_update([0]);
-            parts.iter().fold(digest, |digest, part| digest.chain_update(part)).finalize().into()
+            parts.iter().fold(digest, Digest::chain_update).finalize().into()
         }
     }
 }

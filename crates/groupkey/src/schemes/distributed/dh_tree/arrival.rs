@@ -22,7 +22,8 @@ impl Peer {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let (Some(joining), None) = (&self.joining, &self.tree) else {
-            return self.expect(message).and(Err(Misbehaviour::UnexpectedMessage.into()));
+            self.expect(message)?;
+            return Err(Misbehaviour::UnexpectedMessage.into());
         };
         message.is_later_than(self.epoch)?;
         let (tree, confirmation) = self.read_tree(cx, message)?;

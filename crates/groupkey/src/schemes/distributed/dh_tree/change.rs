@@ -134,10 +134,10 @@ impl Change {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
 
-    /// How many blinded keys a member has told.
-    pub(crate) fn told_by(&self, sponsor: MemberId) -> usize {
+    /// How many blinded keys a sponsor has told.
+    pub(crate) fn told_by(&self, sponsor: MemberId) -> Option<usize> {
         let segment = self.segments.iter().find(|segment| segment.sponsor == sponsor);
-        segment.map_or(0, |segment| segment.done)
+        segment.map(|segment| segment.done)
     }
 
     /// Whether nothing is missing but what this member makes.

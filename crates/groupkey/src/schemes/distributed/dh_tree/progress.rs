@@ -34,7 +34,10 @@ impl Peer {
             return self.take_leaf(cx, member, blinded);
         }
         // It is for the sponsor.
-        let known = self.tree.as_ref().map_or(self.joining.is_some(), |tree| tree.has(member));
+        let known = match &self.tree {
+            Some(tree) => tree.has(member),
+            None => self.joining.is_some(),
+        };
         if known { Ok(()) } else { Err(Misbehaviour::UnexpectedSender.into()) }
     }
 
@@ -91,8 +94,10 @@ impl Peer {
         let made = body.bytes()?;
         let confirmation = self.read_confirmation(body.bytes()?)?;
         body.finish()?;
-        let expected = |change: &Change| change.is_eager() && change.told_by(sender) as u64 == told;
-        if !self.change.as_ref().is_some_and(expected) {
+        let eager = self.change.as_ref().filter(|change| change.is_eager());
+        let eager = eager.ok_or(Misbehaviour::UnexpectedMessage)?;
+        let told_before = eager.told_by(sender).ok_or(Misbehaviour::UnexpectedSender)?;
+        if told_before as u64 != told {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         self.take_path(cx, sender, made, confirmation)
@@ -175,7 +180,7 @@ impl Peer {
         if !made.is_empty() || proof.is_some() {
             let step = match change.stage {
                 Stage::Inner(leaves) | Stage::Last(leaves) => Some(leaves),
-                Stage::Only => change.is_eager().then_some(told),
+                Stage::Only => told.filter(|_| change.is_eager()),
             };
             let kind = if step.is_some() { STEP } else { PATH };
             let mut draft = cx.draft(Recipient::Group, change.epoch, change.operation, kind);

@@ -5,6 +5,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
