@@ -303,6 +303,14 @@ impl<'a> Context<'a> {
         Element::generator_power(self.setting.suite, exponent)
     }
 
+    /// Appends the generator raised to each of these exponents, encoded.
+    pub fn encode_generator_powers(&mut self, exponents: &[Exponent], out: &mut Vec<u8>) {
+        for _ in exponents {
+            self.probe.record(Primitive::ExponentiateGenerator, 1);
+        }
+        Element::encode_generator_powers(self.setting.suite, exponents, out);
+    }
+
     /// An element raised to an exponent.
     pub fn power(&mut self, element: &Element, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::Exponentiate, 1);

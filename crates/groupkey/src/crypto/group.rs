@@ -125,6 +125,27 @@ impl Element {
         })
     }
 
+    /// Appends the encodings of the generator's powers. In ristretto255 many are encoded at the cost of
+    /// one inversion, as twice the powers of half the exponents.
+    pub(crate) fn encode_generator_powers(suite: Suite, exponents: &[Exponent], out: &mut Vec<u8>) {
+        let halved = exponents.iter().map_while(|exponent| match &exponent.0 {
+            ExponentKind::Ristretto(scalar) => {
+                let mut half = scalar.div_by_2();
+                let point = RistrettoPoint::mul_base(&half);
+                half.zeroize();
+                Some(point)
+            }
+            ExponentKind::Modp(_) => None,
+        });
+        let halved: Vec<_> = halved.collect();
+        for encoded in RistrettoPoint::double_and_compress_batch(&halved) {
+            out.extend_from_slice(encoded.as_bytes());
+        }
+        for exponent in &exponents[halved.len()..] {
+            Self::generator_power(suite, exponent).encode(out);
+        }
+    }
+
     pub(crate) fn power(&self, exponent: &Exponent) -> Self {
         Self(match (&self.0, &exponent.0) {
             (ElementKind::Ristretto(point), ExponentKind::Ristretto(scalar)) => {
@@ -304,6 +325,19 @@ mod tests {
             assert!(ab == Element::generator_power(suite, &b).power(&a));
             assert!(ab == Element::generator_power(suite, &a.times(&b)));
             assert!(ab.power(&b.inverse()) == Element::generator_power(suite, &a));
+        }
+    }
+
+    #[test]
+    fn many_powers_are_encoded_as_each_is() {
+        for suite in Suite::ALL {
+            let exponents = exponents(suite);
+            let (mut together, mut apart) = (Vec::new(), Vec::new());
+            Element::encode_generator_powers(suite, &exponents, &mut together);
+            for exponent in &exponents {
+                Element::generator_power(suite, exponent).encode(&mut apart);
+            }
+            assert_eq!(together, apart);
         }
     }
 

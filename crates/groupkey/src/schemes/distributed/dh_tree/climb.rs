@@ -1,6 +1,7 @@
 //! The way of a member from its leaf up to the root: secrets, blinded keys, the group key.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use zeroize::Zeroize;
 
@@ -57,12 +58,13 @@ impl Ladder {
         }
     }
 
-    /// Appends the blinded key of the node at a height.
-    pub(crate) fn blind(&mut self, cx: &mut Context<'_>, height: usize, out: &mut Vec<u8>) {
+    /// Appends the blinded keys of the nodes at these heights.
+    pub(crate) fn blind(&mut self, cx: &mut Context<'_>, heights: Range<usize>, out: &mut Vec<u8>) {
         let start = out.len();
-        cx.generator_power(&self.secrets[height]).encode(out);
-        if height == 0 {
-            self.leaf = out[start..].to_vec();
+        let from_leaf = heights.start == 0;
+        cx.encode_generator_powers(&self.secrets[heights], out);
+        if from_leaf {
+            self.leaf = out[start..][..Element::length(cx.suite())].to_vec();
         }
     }
 

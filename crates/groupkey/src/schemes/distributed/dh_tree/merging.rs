@@ -78,9 +78,7 @@ impl Peer {
         change.ladder.draw(cx);
         change.ladder.climb(cx, &beside);
         let mut made = Vec::new();
-        for height in 0..path.len() {
-            change.ladder.blind(cx, height, &mut made);
-        }
+        change.ladder.blind(cx, 0..path.len(), &mut made);
         tree.fill(&path, &made);
         let mut draft = cx.draft(Recipient::Group, change.epoch, Operation::Merge, BRANCH);
         tree.write(&mut draft);

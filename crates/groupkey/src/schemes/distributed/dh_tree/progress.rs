@@ -225,16 +225,16 @@ impl Peer {
         let beside = climb::beside(cx, tree, beside, self.check)?;
         change.ladder.draw(cx);
         change.ladder.climb(cx, &beside);
-        let mut count = 0;
-        for &node in &left {
-            match path.iter().position(|&other| other == node) {
-                Some(place) if place < height => change.ladder.blind(cx, place, &mut made),
-                Some(_) => break,
-                // Its member told it.
-                None => made.extend_from_slice(tree.blinded(node).unwrap_or(&[])),
-            }
-            count += 1;
+        // What others told comes first, then the own nodes from the lowest one up.
+        let told = left.iter().take_while(|&node| !path.contains(node)).count();
+        for &node in &left[..told] {
+            made.extend_from_slice(tree.blinded(node).unwrap_or(&[]));
         }
+        let lowest = path.iter().position(|node| left.get(told) == Some(node)).unwrap_or(height);
+        if lowest < height {
+            change.ladder.blind(cx, lowest..height, &mut made);
+        }
+        let count = told + height.saturating_sub(lowest);
         tree.fill(&left[..count], &made);
         change.proceed(self.me, count);
         Ok(made)
