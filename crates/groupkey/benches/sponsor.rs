@@ -63,8 +63,8 @@ fn prices() -> [f64; 3] {
     let point = RistrettoPoint::mul_base(&scalar);
     let encoded = point.compress();
     [
-        time(|| drop(black_box(RistrettoPoint::mul_base(black_box(&scalar))))),
-        time(|| drop(black_box(black_box(&point) * black_box(&scalar)))),
+        time(|| _ = black_box(RistrettoPoint::mul_base(black_box(&scalar)))),
+        time(|| _ = black_box(black_box(&point) * black_box(&scalar))),
         time(|| {
             let read = CompressedRistretto::from_slice(black_box(encoded.as_bytes()));
             black_box(read.ok().and_then(|encoded| encoded.decompress()));
