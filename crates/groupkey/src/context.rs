@@ -237,6 +237,13 @@ impl<'a> Context<'a> {
         self.hash_with(key, label, self.moment(epoch).as_flattened())
     }
 
+    /// The hash of public data, of which each part but the last has a fixed length; `label` says of what.
+    pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.probe.record(Primitive::Derive, label.len() + length);
+        derive::digest(self.setting.suite, label, parts)
+    }
+
     /// Two keys, bit by bit: masks one with the other, or takes the mask off.
     pub fn xor(&mut self, key: &Key, mask: &Key) -> Key {
         let mut result = key.clone();
@@ -320,6 +327,14 @@ impl<'a> Context<'a> {
     pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::ExponentiateGenerator, 1);
         Element::generator_power(exponent)
+    }
+
+    /// Appends the generator raised to each of these exponents, encoded.
+    pub fn encode_generator_powers(&mut self, exponents: &[Exponent], out: &mut Vec<u8>) {
+        for _ in exponents {
+            self.probe.record(Primitive::ExponentiateGenerator, 1);
+        }
+        Element::encode_generator_powers(exponents, out);
     }
 
     /// An element raised to an exponent.

@@ -1,15 +1,17 @@
-//! TGDH and STR cost exactly what their headers say, in computation and on the wire, and their sponsors
-//! are those of the papers.
+//! TGDH, STR and DH-LKH cost exactly what their headers say, in computation and on the wire, and their
+//! sponsors are those of the papers.
+
+use std::collections::BTreeSet;
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::rig::{Report, Rig, RigError, SUITES, Settings};
-use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
+use groupkey::{Command, Epoch, MemberId, PartyId, Recipient, Suite};
 use minicbor::Decoder;
 use minicbor::data::Type;
 
-const IDS: [&str; 2] = ["tgdh", "str"];
+const IDS: [&str; 3] = ["tgdh", "str", "dh-lkh"];
 const SIZES: [u32; 11] = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30];
 
 #[test]
@@ -18,20 +20,30 @@ fn creation_costs_what_the_headers_say() {
         let report = rig("tgdh").create(n).unwrap();
         let mut expected: Vec<_> = (0..n).map(|member| u64::from(member > 0)).collect();
         let mut tree = Tree::Leaf(0);
+        // How many secrets a member has, from its leaf up.
+        let mut known = vec![1; n as usize];
+        let mut elements = 0;
         for member in 1..n {
             let sponsor = tree.join("tgdh", member);
-            expected[sponsor as usize] += 2 * tree.depth(sponsor) - 1;
+            let depth = tree.depth(sponsor);
+            expected[sponsor as usize] += 2 * depth - 1;
+            elements += depth + 2;
+            for other in 0..member {
+                let below = tree.depth(other) - tree.meeting(other, sponsor);
+                let known = &mut known[other as usize];
+                *known = if other == sponsor { depth } else { below.min(*known) };
+            }
             if member == n - 1 {
-                expected[sponsor as usize] += 1;
-                let others = (0..n).filter(|&member| member != sponsor);
-                others.for_each(|member| expected[member as usize] += tree.depth(member));
+                for member in 0..n {
+                    expected[member as usize] += tree.depth(member) + 1 - known[member as usize];
+                }
             }
         }
         let costs: Vec<_> = (0..n).map(|member| cost(&report, member)).collect();
         assert_eq!(costs, expected, "tgdh, n = {n}");
         let n = u64::from(n);
         assert_eq!(messages(&report), (0, 2 * (n - 1)), "tgdh, n = {n}");
-        assert_eq!(elements_sent(&report), n * n - 1, "tgdh, n = {n}");
+        assert_eq!(elements_sent(&report), elements, "tgdh, n = {n}");
 
         let report = rig("str").create(n as u32).unwrap();
         assert_eq!(cost(&report, 0), 2 * n - 2, "str, n = {n}");
@@ -41,6 +53,31 @@ fn creation_costs_what_the_headers_say() {
         assert_eq!(report.total().exponentiations(), (n * n + 5 * n - 6) / 2, "str, n = {n}");
         assert_eq!(messages(&report), (0, n), "str, n = {n}");
         assert_eq!(elements_sent(&report), 3 * n - 3, "str, n = {n}");
+    }
+}
+
+#[test]
+fn parallel_creation_costs_what_the_header_says() {
+    for n in SIZES {
+        for profile in Profile::ALL {
+            let settings = Settings { profile, latency: 0, ..Settings::default() };
+            let report = Rig::new(scheme("dh-lkh"), settings).create(n).unwrap();
+            let tree = Tree::left_balanced(0, n);
+            for member in 0..n {
+                let expected = tree.depth(member) + tree.leftmost_of(member);
+                assert_eq!(cost(&report, member), expected, "{member} of {n}");
+            }
+            let n = u64::from(n);
+            let confirmed = u64::from(profile == Profile::Sound);
+            let (unicasts, broadcasts) = messages(&report);
+            // With the same latency for all, nobody hears a key late, but who goes up beside a lower half.
+            assert_eq!(unicasts, 0);
+            assert!((n..=2 * n - 2 + confirmed).contains(&broadcasts), "n = {n}: {broadcasts}");
+            if n.is_power_of_two() {
+                assert_eq!(broadcasts, 2 * n - 2 + confirmed, "n = {n}");
+            }
+            assert_eq!(elements_sent(&report), 2 * n - 2, "n = {n}");
+        }
     }
 }
 
@@ -67,8 +104,9 @@ fn a_join_costs_what_the_headers_say() {
                     assert_eq!(expected, if member == sponsor { 4 } else { 2 }, "n = {n}");
                 }
             }
-            assert_eq!(messages(&report), (0, 2), "{id}, n = {n}");
-            assert_eq!(elements_sent(&report), u64::from(2 * n + 1), "{id}, n = {n}");
+            assert_eq!(messages(&report), (1, 2), "{id}, n = {n}");
+            let elements = u64::from(2 * n) + tree.depth(sponsor) + 2;
+            assert_eq!(elements_sent(&report), elements, "{id}, n = {n}");
         }
     }
 }
@@ -84,16 +122,8 @@ fn an_eviction_costs_what_the_headers_say() {
                 let mut tree = Tree::created(id, *n);
                 let sponsor = tree.leave(leaver);
                 let context = format!("{id}, {n} without {leaver}");
-                assert_eq!(report.messages[0].from, MemberId(sponsor).into(), "{context}");
                 let stayers: Vec<_> = (0..*n).filter(|&member| member != leaver).collect();
-                for &member in &stayers {
-                    let expected = if member == sponsor {
-                        2 * tree.depth(member)
-                    } else {
-                        tree.meeting(member, sponsor) + 1
-                    };
-                    assert_eq!(cost(&report, member), expected, "{context}: {member}");
-                }
+                assert_path_made_anew(&report, &tree, sponsor, &context);
                 if id == "str" {
                     let place = |member| stayers.iter().position(|&other| other == member);
                     let m = stayers.len();
@@ -109,10 +139,126 @@ fn an_eviction_costs_what_the_headers_say() {
                         assert_eq!(cost(&report, member), expected as u64, "{context}: {member}");
                     }
                 }
-                assert_eq!(messages(&report), (0, 1), "{context}");
-                assert_eq!(elements_sent(&report), u64::from(2 * n - 4), "{context}");
+                // One that goes alone costs the same if it was cut off.
+                let mut rig = Rig::new(scheme(id), Settings::default());
+                rig.create(*n).unwrap();
+                if *n > 3 {
+                    let other = (leaver + 1) % n;
+                    let report = rig.partition(&[leaver, other]).unwrap();
+                    rig.agreed_key().unwrap();
+                    assert!(messages(&report).1 >= 2, "{context}: each part has a sponsor");
+                }
             }
         }
+    }
+}
+
+/// All secrets are new after as many changes as there are members, whoever they are.
+#[test]
+fn a_new_period_costs_what_the_headers_say() {
+    for id in IDS {
+        for n in SIZES {
+            let mut rig = rig(id);
+            rig.create(n).unwrap();
+            let tree = Tree::created(id, n);
+            let leaves = tree.leaves();
+            let mut acted = BTreeSet::new();
+            for _ in 0..n {
+                let (epoch, _) = rig.key_of(MemberId(0).into()).unwrap();
+                let sponsor = leaves[(epoch.0 % u64::from(n)) as usize];
+                let report = rig.rekey().unwrap();
+                assert_path_made_anew(&report, &tree, sponsor, &format!("{id}, n = {n}"));
+                acted.insert(sponsor);
+            }
+            assert_eq!(acted.len(), n as usize, "{id}, n = {n}");
+        }
+    }
+}
+
+/// Whoever splits and comes together again, in whatever proportion.
+#[test]
+fn splitting_and_merging_cost_what_the_headers_say() {
+    for id in IDS {
+        for n in [4, 5, 7, 8, 9, 16, 17, 30] {
+            for apart in 2..=(n - 2).min(9) {
+                for step in [1, 2, 3] {
+                    let apart: BTreeSet<_> = (0..apart).map(|i| i * step % n).collect();
+                    let rest = n - apart.len() as u32;
+                    if apart.len() < 2 || rest < 2 {
+                        continue;
+                    }
+                    let context = format!("{id}, {n} without {apart:?}");
+                    let mut rig = rig(id);
+                    rig.create(n).unwrap();
+                    let tree = Tree::created(id, n);
+                    let report = rig.partition(&Vec::from_iter(apart.clone())).unwrap();
+                    rig.agreed_key().unwrap();
+                    let parts = [tree.without(&apart), tree.only(&apart)];
+                    for (part, leavers) in [(&parts[0], apart.len()), (&parts[1], rest as usize)] {
+                        let members = part.leaves();
+                        let ours = |from: PartyId| {
+                            members.iter().any(|&member| from == MemberId(member).into())
+                        };
+                        let sent = report.messages.iter().filter(|sent| ours(sent.from)).count();
+                        let most = if id == "str" { 1 } else { leavers.min(members.len()) };
+                        assert!((1..=most).contains(&sent), "{context}: {sent} messages");
+                        let height = part.height();
+                        for &member in &members {
+                            let cost = cost(&report, member);
+                            assert!(cost <= 2 * height.max(1), "{context}, {member}: {cost}");
+                        }
+                    }
+                    let report = rig.merge().unwrap();
+                    rig.agreed_key().unwrap();
+                    assert_merged(id, &report, &parts, &context);
+                }
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn assert_merged(id: &str, report: &Report, parts: &[Tree; 2], context: &str) {
+    let [larger, smaller] = match id {
+        "str" if parts[0].size() < parts[1].size() => [&parts[1], &parts[0]],
+        _ => [&parts[0], &parts[1]],
+    };
+    let equal = parts[0].height() == parts[1].height();
+    // What is above the lower tree is missing, but for the root; nothing if both are as high.
+    assert_eq!(messages(report), (0, 3), "{context}");
+    let branches = 2 * (larger.size() + smaller.size()) - 2;
+    let missing = elements_sent(report) - branches;
+    let refreshers: Vec<_> = parts.iter().map(|part| (part.rightmost(), part)).collect();
+    let PartyId::Member(MemberId(sponsor)) = report.messages[2].from else { unreachable!() };
+    if id == "str" {
+        assert_eq!(missing, smaller.size() - 1, "{context}");
+    } else if equal {
+        assert_eq!(missing, 0, "{context}");
+    }
+    for (refresher, part) in refreshers {
+        let first = 2 * part.depth(refresher) + 1;
+        let cost = cost(report, refresher);
+        if refresher == sponsor {
+            assert_eq!(cost, first + 2 * missing + 1, "{context}: sponsor");
+        } else {
+            assert!(cost > first, "{context}");
+        }
+    }
+}
+
+/// One broadcast, from a sponsor that makes its path anew; everybody computes what that takes.
+#[track_caller]
+fn assert_path_made_anew(report: &Report, tree: &Tree, sponsor: u32, context: &str) {
+    assert_eq!(messages(report), (0, 1), "{context}");
+    assert_eq!(report.messages[0].from, MemberId(sponsor).into(), "{context}");
+    assert_eq!(elements_sent(report), tree.depth(sponsor), "{context}");
+    for member in tree.leaves() {
+        let expected = if member == sponsor {
+            2 * tree.depth(member)
+        } else {
+            tree.meeting(member, sponsor) + 1
+        };
+        assert_eq!(cost(report, member), expected, "{context}: {member}");
     }
 }
 
@@ -142,20 +288,45 @@ fn what_is_held_is_what_the_headers_say() {
             let mut rig = Rig::new(scheme(id), settings);
             rig.create(6).unwrap();
             rig.add(6).unwrap();
-            let mut tree = Tree::created(id, 6);
+            let before = Tree::created(id, 6);
+            let mut tree = before.clone();
             let sponsor = tree.join(id, 6);
             for member in 0..7 {
                 let footprint = rig.party(MemberId(member).into()).footprint();
                 let secrets = tree.depth(member) as usize * exponent;
                 let blinded = 12 * element;
                 assert_eq!(footprint.permanent, 16 + secrets + blinded, "{id}, member {member}");
-                // The new member did not know which tree would come.
-                let awaited = if member == 6 { 0 } else { 11 - tree.depth(sponsor) as usize };
-                let temporary = secrets + blinded + (1 + awaited) * element;
+                // The new member gets a whole tree, the others a path and a leaf. Before that, a creation
+                // takes a tree, or its last step the path of member 4 and the leaf of member 5.
+                let join = tree.depth(sponsor) as usize + 1;
+                let created = if id == "tgdh" { before.depth(4) as usize + 1 } else { 10 };
+                let held = |fresh: usize, secrets: usize| (1 + fresh) * element + secrets;
+                let temporary = if member == 6 {
+                    held(12, secrets)
+                } else {
+                    let before = before.depth(member) as usize * exponent;
+                    held(join, secrets).max(held(created, before))
+                };
                 assert_eq!(footprint.temporary, temporary, "{id}, member {member}");
             }
         }
     }
+}
+
+/// S001 has numbers of 2,048 bits and 4 bytes more at each node, the root included.
+#[test]
+fn the_page_has_the_sizes_of_trees() {
+    let page = include_str!("../../../docs/schemes/tgdh.md");
+    let table = page.lines().skip_while(|line| *line != "<!-- tree -->").skip(3);
+    let rows: Vec<_> = table.take_while(|line| line.starts_with('|')).collect();
+    let computed = [2, 3, 4, 5, 10, 20, 30].map(|n| {
+        let mut rig = rig("tgdh");
+        rig.create(n).unwrap();
+        let depth = Tree::created("tgdh", n).depth(0) as usize;
+        let held = rig.party(MemberId(0).into()).footprint().permanent;
+        format!("| {n} | {} | {} |", (2 * n - 1) * (256 + 4), held - 16 - 32 * depth)
+    });
+    assert_eq!(rows, computed);
 }
 
 #[test]
@@ -197,7 +368,10 @@ fn who_slept_catches_up() {
                 for leaver in (0..n).filter(|&leaver| leaver != sleeper) {
                     let mut tree = Tree::created(id, n);
                     let sponsors = [tree.leave(leaver), tree.join(id, n)];
-                    if sponsors.contains(&sleeper) {
+                    // The leftmost but the sponsor sends the newcomer the tree.
+                    let leaves = tree.leaves();
+                    let host = leaves.iter().find(|member| ![n, sponsors[1]].contains(member));
+                    if sponsors.contains(&sleeper) || host == Some(&sleeper) {
                         continue;
                     }
                     let mut rig = rig(id);
@@ -273,7 +447,18 @@ fn commands_out_of_place_are_refused() {
         refused(Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
         refused(Command::Remove(MemberId(0)), Misuse::WrongRole.into());
         refused(Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
-        refused(Command::Rekey, Unsupported::Operation.into());
+        refused(Command::Send, Unsupported::Operation.into());
+        refused(Command::Partition(&[]), Misuse::EmptyBatch.into());
+        refused(Command::Partition(&[MemberId(1), MemberId(1)]), named_twice(1));
+        refused(Command::Partition(&[MemberId(0)]), Misuse::WrongRole.into());
+        refused(Command::Partition(&[MemberId(7)]), Misuse::NotMember(MemberId(7)).into());
+        refused(Command::Partition(&[MemberId(1), MemberId(2)]), Misuse::TooFewMembers.into());
+        let merge =
+            |members: &'static [MemberId], epoch| Command::Merge { members, epoch: Epoch(epoch) };
+        refused(merge(&[MemberId(8)], 2), Misuse::TooFewMembers.into());
+        refused(merge(&[MemberId(8), MemberId(8)], 2), named_twice(8));
+        refused(merge(&[MemberId(8), MemberId(1)], 2), Misuse::AlreadyMember(MemberId(1)).into());
+        refused(merge(&[MemberId(8), MemberId(9)], 1), Misuse::EpochOver(Epoch(1)).into());
         // One after the other: the first has no messages yet and holds up the second.
         rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
         assert_eq!(
@@ -282,8 +467,9 @@ fn commands_out_of_place_are_refused() {
             "{id}"
         );
         let mut fresh = Rig::new(scheme(id), Settings::default());
-        let many = fresh.create(1001).map(drop);
-        let limit = Unsupported::TooManyMembers { limit: 1000 };
+        let limit = scheme(id).members.1;
+        let many = fresh.create(limit + 1).map(drop);
+        let limit = Unsupported::TooManyMembers { limit };
         assert_eq!(many, Err(RigError::Command(limit.into())), "{id}");
     }
 }
@@ -306,6 +492,10 @@ fn both_profiles_and_all_suites_cost_the_same() {
     }
 }
 
+fn named_twice(member: u32) -> Error {
+    Misuse::NamedTwice(MemberId(member)).into()
+}
+
 /// A second implementation of the tree, from the papers' words.
 #[derive(Clone, Debug)]
 enum Tree {
@@ -316,23 +506,39 @@ enum Tree {
 impl Tree {
     /// The tree of a new group.
     fn created(id: &str, n: u32) -> Self {
+        if id == "dh-lkh" {
+            return Self::left_balanced(0, n);
+        }
         let mut tree = Self::Leaf(0);
         (1..n).for_each(|member| _ = tree.join(id, member));
         tree
+    }
+
+    fn left_balanced(first: u32, leaves: u32) -> Self {
+        if leaves == 1 {
+            return Self::Leaf(first);
+        }
+        let left = leaves.next_power_of_two() / 2;
+        let right = Self::left_balanced(first + left, leaves - left);
+        Self::Node(Box::new(Self::left_balanced(first, left)), Box::new(right))
     }
 
     /// Takes a member in; returns the sponsor.
     fn join(&mut self, id: &str, member: u32) -> u32 {
         let height = self.height();
         let full = (1 << height) == self.size();
-        if id == "str" || full {
+        if id == "str" || full && id == "tgdh" {
             return self.grow(member);
         }
+        let is_place = |tree: &Self, depth| match id {
+            "dh-lkh" => tree.height() == 0,
+            _ => depth + tree.height() < height,
+        };
         let mut depth = 0;
         let mut level = vec![self];
         loop {
-            // Of those where the tree does not become higher, the rightmost.
-            let place = level.iter().rposition(|tree| depth + tree.height() < height);
+            // Of those where the tree does not become higher, or of the leaves, the rightmost.
+            let place = level.iter().rposition(|tree| is_place(tree, depth));
             if let Some(place) = place {
                 return level.swap_remove(place).grow(member);
             }
@@ -366,6 +572,38 @@ impl Tree {
         match self {
             Self::Leaf(_) => Vec::new(),
             Self::Node(left, right) => vec![left, right],
+        }
+    }
+
+    /// From left to right.
+    fn leaves(&self) -> Vec<u32> {
+        match self {
+            Self::Leaf(member) => vec![*member],
+            Self::Node(left, right) => [left.leaves(), right.leaves()].concat(),
+        }
+    }
+
+    /// Without these members, however they went.
+    fn without(&self, leavers: &BTreeSet<u32>) -> Self {
+        let mut tree = self.clone();
+        leavers.iter().for_each(|&leaver| _ = tree.leave(leaver));
+        tree
+    }
+
+    /// With these members only.
+    fn only(&self, members: &BTreeSet<u32>) -> Self {
+        let others = self.leaves().into_iter().filter(|member| !members.contains(member));
+        self.without(&others.collect())
+    }
+
+    /// Of how many nodes below the root a member is the leftmost leaf.
+    fn leftmost_of(&self, member: u32) -> u64 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Node(left, right) => {
+                let half = if left.has(member) { left } else { right };
+                u64::from(half.leaves()[0] == member) + half.leftmost_of(member)
+            }
         }
     }
 

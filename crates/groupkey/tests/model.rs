@@ -269,6 +269,8 @@ struct History {
     members: BTreeSet<u32>,
     /// Those who go on by themselves.
     apart: BTreeSet<u32>,
+    /// Whether two parts came together again.
+    was_merged: bool,
     asleep: BTreeSet<u32>,
     subgroups: u32,
     subgroups_asleep: BTreeSet<u32>,
@@ -291,6 +293,7 @@ impl History {
             scheme,
             members: (0..size).collect(),
             apart: BTreeSet::new(),
+            was_merged: false,
             asleep: BTreeSet::new(),
             next_id: size,
             keys: HashSet::new(),
@@ -400,6 +403,7 @@ impl History {
         }
         let report = self.rig.merge().map_err(|error| error.to_string())?;
         self.members.append(&mut self.apart);
+        self.was_merged = true;
         self.listen(&report);
         self.check_new_key()
     }
@@ -452,15 +456,18 @@ impl History {
 
     /// Without a controller, a member sleeps through one operation only: who is asleep when it is
     /// its turn to act would hold up the group, which is another test's matter. A join of GDH.3
-    /// needs every member, one of TGDH, D-LKH or D-OFT may need any.
+    /// needs every member, one of a tree may need any, as one of STR when groups came together.
     fn sleep(&mut self, place: u16) -> Result<(), String> {
         if self.scheme.recovery == Recovery::Rejoin {
             return Ok(());
         }
         if self.scheme.class == Class::Distributed {
-            if ["d-lkh", "d-oft", "gdh3", "tgdh"].contains(&self.scheme.id)
-                || self.members.len() < 3
-            {
+            let any_may_act = match self.scheme.id {
+                "d-lkh" | "d-oft" | "dh-lkh" | "gdh3" | "tgdh" => true,
+                "str" => self.was_merged,
+                _ => false,
+            };
+            if any_may_act || self.members.len() < 3 {
                 return Ok(());
             }
             // The one who acts is the oldest member or the newest.

@@ -61,6 +61,20 @@ pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8], wid
     }
 }
 
+/// The hash of public data: SHA-256 or Ascon-Hash256 over `label`, a zero byte and the parts.
+pub(crate) fn digest(suite: Suite, label: &str, parts: &[&[u8]]) -> [u8; 32] {
+    match suite.hashing() {
+        Hashing::Sha2 => {
+            let digest = Sha256::new().chain_update(label).chain_update([0]);
+            parts.iter().fold(digest, Digest::chain_update).finalize().into()
+        }
+        Hashing::Ascon => {
+            let digest = AsconHash256::new().chain_update(label).chain_update([0]);
+            parts.iter().fold(digest, Digest::chain_update).finalize().into()
+        }
+    }
+}
+
 /// A key that follows from a uniform one: SHA-256 over `label`, a zero byte, the key and `context`,
 /// truncated to 16 bytes, or Ascon-Hash256 over the same. A uniform key needs no extraction, and what
 /// is truncated nobody can go on from. With `label` and `context` of up to 38 bytes together this is a
@@ -150,6 +164,10 @@ mod tests {
             for (part, other) in [(0, 32), (0, 64), (32, 64), (64, 128)] {
                 assert_ne!(base[part..][..32], base[other..][..32]);
             }
+            let base = digest(suite, "label", &[b"one", b"other"]);
+            assert_ne!(base, digest(suite, "labex", &[b"one", b"other"]));
+            assert_ne!(base, digest(suite, "label", &[b"ane", b"other"]));
+            assert_ne!(base, digest(suite, "label", &[b"one", b"othex"]));
             let key = Key::from_bytes([7; 16]);
             let base = hash(suite, &key, "label", b"context");
             assert_ne!(base, hash(suite, &Key::default(), "label", b"context"));

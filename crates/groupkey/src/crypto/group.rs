@@ -230,6 +230,27 @@ impl Element {
         })
     }
 
+    /// Appends the encodings of the generator's powers. In ristretto255 many are encoded at the cost of
+    /// one inversion, as twice the powers of half the exponents.
+    pub(crate) fn encode_generator_powers(exponents: &[Exponent], out: &mut Vec<u8>) {
+        let halved = exponents.iter().map_while(|exponent| match &exponent.0 {
+            ExponentKind::Ristretto(scalar) => {
+                let mut half = scalar.div_by_2();
+                let point = RistrettoPoint::mul_base(&half);
+                half.zeroize();
+                Some(point)
+            }
+            ExponentKind::Modp(..) => None,
+        });
+        let halved: Vec<_> = halved.collect();
+        for encoded in RistrettoPoint::double_and_compress_batch(&halved) {
+            out.extend_from_slice(encoded.as_bytes());
+        }
+        for exponent in &exponents[halved.len()..] {
+            Self::generator_power(exponent).encode(out);
+        }
+    }
+
     pub(crate) fn power(&self, exponent: &Exponent) -> Self {
         Self(match (&self.0, &exponent.0) {
             (ElementKind::Ristretto(point), ExponentKind::Ristretto(scalar)) => {

@@ -10,7 +10,9 @@ use crate::party::{Operation, Party};
 use crate::schemes::centralized::{
     boneh, cfkm, gkmp, lkh, lkh_plus, nishat, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
-use crate::schemes::distributed::{bd, cka, ckd, d_lkh, d_oft, gdh1, gdh2, gdh3, skinny, tgdh};
+use crate::schemes::distributed::{
+    bd, cka, ckd, d_lkh, d_oft, dh_lkh, gdh1, gdh2, gdh3, skinny, tgdh,
+};
 use crate::schemes::hybrid::{
     alohali_r, dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh,
 };
@@ -49,6 +51,7 @@ pub static SCHEMES: &[Scheme] = &[
     gdh3::SCHEME,
     tgdh::SCHEME,
     skinny::SCHEME,
+    dh_lkh::SCHEME,
     bd::SCHEME,
     cka::SCHEME,
     ckd::SCHEME,

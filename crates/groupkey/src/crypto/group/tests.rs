@@ -114,3 +114,16 @@ fn bad_encodings_of_ristretto_are_refused() {
         }
     }
 }
+
+#[test]
+fn many_powers_are_encoded_as_each_is() {
+    for suite in Suite::ALL {
+        let exponents = exponents(suite);
+        let (mut together, mut apart) = (Vec::new(), Vec::new());
+        Element::encode_generator_powers(&exponents, &mut together);
+        for exponent in &exponents {
+            Element::generator_power(exponent).encode(&mut apart);
+        }
+        assert_eq!(together, apart);
+    }
+}

@@ -1,393 +1,229 @@
-//! What TGDH and STR share: a binary tree with the members at its leaves and a Diffie-Hellman
-//! exchange at every node, and the sponsor who makes a part of it anew when somebody comes or goes.
+//! What TGDH, STR and DH-LKH share: a binary tree with the members at its leaves and a Diffie-Hellman
+//! exchange at every node, and sponsors who make a part of it anew when somebody comes or goes.
 //!
 //! Each node has a secret exponent `k` and a blinded key `b = g^k`, which everybody knows. A leaf's
 //! secret is its member's own. A node above two others has the shared element `b_left^k_right =
 //! b_right^k_left`, and its secret is the hash of that, reduced modulo the order. So a member gets
 //! from its own secret, with the blinded keys beside its path, up to the root's element, of which
-//! the group key is derived. The two schemes differ in where a new leaf goes and in how they create.
+//! the group key is derived. The schemes differ in where a new leaf goes and in how they create.
 //!
 //! ```text
 //! JOIN,    new member to all:              its blinded key
-//! TREE,    sponsor to all:                 [id, ..], form, b_1 .. b_2n-2 (one byte string), confirmation
-//! REQUEST, from a member to all, ANSWER, to the member:  as TREE
+//! PATH,    sponsor to all:                 its blinded keys, from the leaf up (one byte string), confirmation
+//! STEP,    sponsor to all, in a creation:  a number, then as PATH
+//! TREE,    to a newcomer or who asked:     [id, ..], form, b_1 .. b_2n-2 (one byte string), confirmation
+//! REQUEST, from a member to all:           asks for the present tree
+//! BRANCH,  when two groups merge, to all:  [id, ..], form, b_0 .. b_2n-2 (one byte string)
 //! ```
 //!
-//! The sponsor is the rightmost leaf beside the one that comes or goes. It draws a new secret and
-//! computes every key above it. The blinded keys stand in the order of the tree's array; the root's
-//! is not among them. The form is in TGDH the depth of each leaf, a byte each; STR needs none. Old
-//! members know the tree that must come, but for what is new; in the `sound` profile, the
-//! confirmation (a key derived from the group key, 16 bytes) shows that the sponsor has the same key
-//! before anybody takes it, and the group key depends on the whole tree. In `published` it is empty.
+//! **Every change goes the same way** (`change.rs`). An event of membership tells everybody, without a
+//! message, how the tree looks from now on, which blinded keys are missing and who makes which of
+//! them. A sponsor tells its own all at once, when nothing is missing that it needs. When all are there,
+//! everybody has the key. A member keeps the secrets below what has changed, so it raises to a power
+//! once for each node from the lowest changed one up: a + 1 times, if that is at depth a.
 //!
-//! A member keeps the secrets on its path: those below the lowest node that it shares with the
-//! sponsor stay, as their blinded keys tell. So it raises to a power once for each node from that one
-//! up: a + 1 times, if that is at depth a.
+//! - **Join:** the sponsor is the rightmost leaf beside the newcomer. It draws a new secret and makes its
+//!   path anew; PATH has the newcomer's blinded key, too, before its own. When the leftmost of the
+//!   others has the key, it sends the newcomer the whole TREE.
+//! - **Leave:** the rightmost leaf beside the old one draws a new secret and makes its path anew.
+//! - **Rekey:** the same for the member whose turn it is: leaves from left to right, by the epoch. So all
+//!   secrets are new after n of them.
+//! - **Partition:** every leaf that goes leaves a sponsor behind. Of them the shallowest, of several the
+//!   rightmost, draws a new secret; each makes what of its path no other one further right makes. In a
+//!   skinny tree the lowest one makes everything.
+//! - **Merge** (`merging.rs`): in each group the rightmost draws a new secret, makes its path anew and
+//!   tells the whole tree, as BRANCH. Then the trees are put together, and a sponsor makes what is
+//!   missing above the lower one.
 //!
-//! A member that was asleep asks all; of the others, the rightmost answers with what is public. That
+//! In the order of the tree, each node stands before those below it, the left half before the right;
+//! the root's blinded key is told in BRANCH only. The form is the depth of each leaf, a byte each; STR
+//! needs none. In the `sound` profile the confirmation (a key derived from the group key, 16 bytes) shows
+//! that the sender has the same key before anybody takes it; of several sponsors, the rightmost sends it.
+//! In `published` it is empty. The group key depends on the hash of the whole tree, each node's over
+//! those of its halves (`key_tree/blinded.rs`), so that who computed it knows that all see the same tree.
+//!
+//! Blinded keys are kept as they came, and read, with all checks, by whoever uses them: at each change a
+//! member uses those beside its path, which are few.
+//!
+//! A member that was asleep asks all; of the others, the leftmost answers with what is public. That
 //! is enough, because a member's own secret changes only when it acts itself. Who was asleep when it
 //! was the sponsor must join anew (the operation cannot complete without it).
 
+mod arrival;
+mod chain;
+mod change;
 mod climb;
-mod expectation;
+mod events;
 mod key_tree;
+mod merging;
+mod progress;
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use self::climb::{incomplete, stored_bytes};
-pub(crate) use self::expectation::{Awaited, Received};
+pub(crate) use self::chain::Chain;
+pub(crate) use self::change::{Change, Pace, Stage};
+pub(crate) use self::climb::Ladder;
 pub(crate) use self::key_tree::{KeyTree, Shape};
-use crate::context::{Context, Draft};
-use crate::crypto::group::{Check, Element, Exponent};
-use crate::error::{Error, Misbehaviour, Misuse};
+use self::merging::Merger;
+use crate::context::Context;
+use crate::crypto::group::{Check, Element};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::outbox::Recipient;
-use crate::party::{Footprint, Operation};
+use crate::outbox::{Event, Recipient};
+use crate::party::{Command, Footprint, Input, Operation};
 use crate::schemes::catalogue::{Configuration, Profile};
-use crate::schemes::distributed::gdh::{Change, View, require_sender};
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
+use crate::wire::Message;
 
-/// The tree after a change, from the sponsor.
-pub(crate) const TREE: u8 = 0;
+/// What a sponsor has made, after a change.
+pub(crate) const PATH: u8 = 0;
 /// Asks for the present tree.
 pub(crate) const REQUEST: u8 = 1;
 /// The present tree.
-pub(crate) const ANSWER: u8 = 2;
+pub(crate) const TREE: u8 = 2;
 /// The blinded key of somebody who joins.
 pub(crate) const JOIN: u8 = 3;
+/// What a sponsor has made, in a creation: one of its parts, or one of the changes that it takes.
+pub(crate) const STEP: u8 = 4;
+/// The tree of a group that merges with another one.
+pub(crate) const BRANCH: u8 = 5;
+
+/// What a group can do once it is there.
+pub(crate) const OPERATIONS: &[Operation] = &[
+    Operation::Create,
+    Operation::Add,
+    Operation::Remove,
+    Operation::Rekey,
+    Operation::Merge,
+    Operation::Partition,
+];
+
+/// The smallest and the largest group of a tree whose paths are short.
+pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 16);
 
 /// What a member holds.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    view: View,
+    me: MemberId,
     shape: Shape,
     profile: Profile,
     check: Check,
+    /// The largest group.
+    most: u32,
+    epoch: Epoch,
+    /// As it is after the change under way.
+    tree: Option<KeyTree>,
     share: Option<Share>,
-    /// The own leaf of one that has no group key yet.
-    fresh: Option<Leaf>,
-    awaited: Option<Awaited>,
+    change: Option<Change>,
+    merger: Option<Merger>,
+    /// Of one that has told its blinded key but is in no group yet.
+    joining: Option<Ladder>,
     asked: bool,
+    /// Whether the present tree came whole, so that what led to it may still come.
+    came_whole: bool,
     temporary: usize,
 }
 
 #[derive(Debug)]
 struct Share {
-    tree: KeyTree,
-    /// From the own leaf up to below the root.
-    secrets: Vec<Exponent>,
+    ladder: Ladder,
     group_key: Key,
-}
-
-#[derive(Debug)]
-struct Leaf {
-    secret: Exponent,
-    blinded: Element,
 }
 
 impl Peer {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId, shape: Shape) -> Self {
         Self {
-            view: View::new(configuration, me),
+            me,
             shape,
             profile: configuration.profile(),
             check: configuration.check(),
+            most: configuration.scheme().members.1,
+            epoch: configuration.epoch_before(),
+            tree: None,
             share: None,
-            fresh: None,
-            awaited: None,
+            change: None,
+            merger: None,
+            joining: None,
             asked: false,
+            came_whole: false,
             temporary: 0,
         }
     }
 
-    pub(crate) const fn view(&self) -> &View {
-        &self.view
+    pub(crate) const fn me(&self) -> MemberId {
+        self.me
     }
 
-    pub(crate) const fn awaited(&self) -> Option<&Awaited> {
-        self.awaited.as_ref()
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
-    /// The event's messages are expected from now on.
-    pub(crate) fn begin(&mut self, change: Change, awaited: Option<Awaited>) {
-        self.view.begin(change);
-        if let Some(awaited) = awaited {
-            self.expect_tree(awaited);
+    /// Takes every input but those of a creation.
+    pub(crate) fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => self.partition(cx, apart),
+            Input::Command(Command::Rekey) => self.rekey(cx),
+            Input::Command(Command::Remove(member)) => self.remove(cx, member),
+            Input::Command(Command::Create(_) | Command::Enroll(_)) => {
+                Err(Misuse::WrongRole.into())
+            }
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create | Operation::Add, JOIN) => self.receive_join(cx, &message),
+                (Operation::Add, TREE) => self.receive_first_tree(cx, &message),
+                (Operation::CatchUp, REQUEST) => self.answer(cx, &message),
+                (Operation::CatchUp, TREE) => self.catch_up(cx, &message),
+                (Operation::Merge, BRANCH) => self.receive_branch(cx, &message),
+                (Operation::Create, STEP) => self.receive_step(cx, &message),
+                (_, PATH) => self.receive_path(cx, &message),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
         }
     }
 
-    /// This tree must come next. If the own leaf was told, it must be in it as it is.
-    pub(crate) fn expect_tree(&mut self, mut awaited: Awaited) {
-        if let Some(leaf) = self.fresh.as_ref().filter(|_| awaited.sponsor != self.view.me()) {
-            awaited.tree = awaited.with(self.view.me(), leaf.blinded.clone());
+    /// Refuses a creation that cannot be.
+    pub(crate) fn require_creatable(&self, members: &[MemberId]) -> Result<(), Error> {
+        if self.share.is_some() {
+            return Err(Misuse::AlreadyCreated.into());
         }
-        self.awaited = Some(awaited);
+        self.require_idle()?;
+        if members.len() < 2 {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        self.require_room(members.len())?;
+        if let Some(member) = repetition(members) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if !members.contains(&self.me) {
+            return Err(Misuse::NotMember(self.me).into());
+        }
+        Ok(())
+    }
+
+    /// Begins a change that leads to this tree, and does the own part in it.
+    pub(crate) fn begin(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut tree: KeyTree,
+        mut change: Change,
+    ) -> Result<(), Error> {
+        let key = self.advance(cx, &mut tree, &mut change)?;
+        self.commit(cx, tree, change, key);
+        Ok(())
     }
 
     /// Draws a secret and tells all its blinded key.
-    pub(crate) fn join(&mut self, cx: &mut Context<'_>, operation: Operation) {
-        let secret = cx.random_exponent();
-        let blinded = cx.generator_power(&secret);
+    pub(crate) fn tell_leaf(&self, cx: &mut Context<'_>, operation: Operation) -> Ladder {
+        let (ladder, blinded) = Ladder::drawn(cx);
         // Somebody who joins a running group cannot know its epoch, unless it was told.
-        let told = operation == Operation::Create || self.view.epoch() != Epoch::default();
-        let epoch = if told { self.view.epoch().next() } else { self.view.epoch() };
+        let told = operation == Operation::Create || self.epoch != Epoch::default();
+        let epoch = if told { self.epoch.next() } else { self.epoch };
         cx.draft(Recipient::Group, epoch, operation, JOIN).element(&blinded).send();
-        self.fresh = Some(Leaf { secret, blinded });
-    }
-
-    /// Whether the own leaf was told, or made anew as the sponsor.
-    pub(crate) const fn has_joined(&self) -> bool {
-        self.fresh.is_some()
-    }
-
-    /// Takes the command `Add`: the new member tells its blinded key, the others wait for it.
-    pub(crate) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.view.addition(member)?;
-        let awaited = match &self.share {
-            Some(share) => Some(Awaited::joining(share.tree.clone(), member)?),
-            None => {
-                self.join(cx, Operation::Add);
-                None
-            }
-        };
-        self.begin(change, awaited);
-        Ok(())
-    }
-
-    /// Takes the command `Remove`: the sponsor changes the key at once.
-    pub(crate) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.view.removal(member)?;
-        let share = self.share.as_ref().ok_or_else(not_created)?;
-        let awaited = Awaited::leaving(share.tree.clone(), member)?;
-        if awaited.sponsor == self.view.me() {
-            return self.lead(cx, Operation::Remove, awaited.tree);
-        }
-        self.begin(change, Some(awaited));
-        Ok(())
-    }
-
-    /// Everybody hears who joins; the sponsor takes it in.
-    pub(crate) fn receive_join(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        let member = message.from_member()?;
-        let awaited = self.awaited.as_ref().filter(|_| !self.view.is_creating());
-        match awaited.filter(|awaited| awaited.sponsor == self.view.me() && awaited.lacks(member)) {
-            Some(awaited) => {
-                let tree = awaited.with(member, self.read_blinded(cx, message)?);
-                self.lead(cx, Operation::Add, tree)
-            }
-            None => self.overhear(member),
-        }
-    }
-
-    /// A blinded key that is for the sponsor, from a member who is or comes here.
-    pub(crate) fn overhear(&self, member: MemberId) -> Result<(), Error> {
-        let concerned = [Some(self.view.roster()), self.view.under_way()];
-        if concerned.into_iter().flatten().any(|roster| roster.place(member).is_some()) {
-            Ok(())
-        } else {
-            Err(Misbehaviour::UnexpectedSender.into())
-        }
-    }
-
-    pub(crate) fn read_blinded(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<Element, Error> {
-        let mut body = message.body();
-        let bytes = body.bytes()?;
-        body.finish()?;
-        cx.element(bytes, self.check)
-    }
-
-    /// As the sponsor, makes the own path anew, tells all, and has the group key.
-    pub(crate) fn lead(
-        &mut self,
-        cx: &mut Context<'_>,
-        operation: Operation,
-        mut tree: KeyTree,
-    ) -> Result<(), Error> {
-        let mut secrets = climb::renew_path(cx, &mut tree, self.view.me())?;
-        let packed = tree.packed().ok_or_else(incomplete)?;
-        let epoch = self.view.epoch().next();
-        let me = self.view.me();
-        let group_key = climb::complete(cx, epoch, &tree, &packed, me, &mut secrets)?;
-        let confirmation = self.confirmation(cx, &group_key);
-        let draft = cx.draft(Recipient::Group, epoch, operation, TREE);
-        send(draft, &tree, &packed, confirmation.as_ref());
-        self.install(cx, epoch, tree, secrets, group_key);
-        Ok(())
-    }
-
-    /// As the sponsor of a tree that will grow before there is a key, makes the own path anew and
-    /// tells all. Returns the tree.
-    pub(crate) fn lead_on(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut tree: KeyTree,
-    ) -> Result<KeyTree, Error> {
-        let secrets = climb::renew_path(cx, &mut tree, self.view.me())?;
-        let packed = tree.packed().ok_or_else(incomplete)?;
-        let leaf = tree.leaf(self.view.me()).and_then(|leaf| tree.blinded(leaf));
-        let blinded = leaf.ok_or_else(incomplete)?.clone();
-        let secret = secrets.into_iter().next().ok_or_else(incomplete)?;
-        let epoch = self.view.epoch().next();
-        send(cx.draft(Recipient::Group, epoch, Operation::Create, TREE), &tree, &packed, None);
-        self.fresh = Some(Leaf { secret, blinded });
-        Ok(tree)
-    }
-
-    /// Takes the tree that completes the operation under way.
-    pub(crate) fn receive_tree(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        if self.view.is_joining() {
-            return self.receive_first_tree(cx, message);
-        }
-        self.view.expect(message)?;
-        let awaited = self.awaited.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
-        require_sender(message, awaited.sponsor)?;
-        let received = self.read_tree(cx, message.body())?;
-        received.must_be(awaited, message)?;
-        self.adopt(cx, message.header().epoch, received)
-    }
-
-    /// A new member learns from the tree who is in the group.
-    fn receive_first_tree(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        let header = message.header();
-        if header.operation != Operation::Add {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        message.is_later_than(self.view.epoch())?;
-        let received = self.read_tree(cx, message.body())?;
-        let sponsor = received.tree.sponsor_beside(self.view.me());
-        require_sender(message, sponsor.ok_or(Misbehaviour::NothingForUs)?)?;
-        self.adopt(cx, header.epoch, received)
-    }
-
-    /// Reads a tree from a message.
-    pub(crate) fn read_tree<'m>(
-        &self,
-        cx: &mut Context<'_>,
-        mut body: Reader<'m>,
-    ) -> Result<Received<'m>, Error> {
-        let mut tree = KeyTree::read(self.shape, &mut body)?;
-        let packed = body.bytes()?;
-        let confirmation = body.bytes()?;
-        body.finish()?;
-        tree.unpack(cx, packed, self.check)?;
-        Ok(Received { tree, packed, confirmation })
-    }
-
-    /// Computes the key of a tree and completes the operation, if the sender has the same key.
-    pub(crate) fn adopt(
-        &mut self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        received: Received<'_>,
-    ) -> Result<(), Error> {
-        let Received { tree, packed, confirmation } = received;
-        let mut secrets = self.known_secrets(&tree);
-        let me = self.view.me();
-        let group_key = climb::complete(cx, epoch, &tree, packed, me, &mut secrets)?;
-        match self.confirmation(cx, &group_key) {
-            Some(expected) => {
-                let confirmation = confirmation.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                if expected != Key::from_bytes(confirmation) {
-                    return Err(Misbehaviour::Forged.into());
-                }
-            }
-            None if !confirmation.is_empty() => return Err(Misbehaviour::Malformed.into()),
-            None => {}
-        }
-        self.install(cx, epoch, tree, secrets, group_key);
-        Ok(())
-    }
-
-    /// Asks for what was missed.
-    pub(crate) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        if self.share.is_none() && !self.has_joined() {
-            return Err(not_created());
-        }
-        cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
-        self.asked = true;
-        Ok(())
-    }
-
-    /// Everybody hears a request; the rightmost of the others answers it.
-    pub(crate) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        message.body().finish()?;
-        let Some(share) = self.share.as_ref() else { return Ok(()) };
-        if share.tree.leaf(member).is_none() || member == self.view.me() {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
-        if responder(&share.tree, member) == Some(self.view.me()) {
-            let packed = share.tree.packed().ok_or_else(incomplete)?;
-            let confirmation = self.confirmation(cx, &share.group_key);
-            let to = Recipient::Member(member);
-            let draft = cx.draft(to, self.view.epoch(), Operation::CatchUp, ANSWER);
-            send(draft, &share.tree, &packed, confirmation.as_ref());
-        }
-        Ok(())
-    }
-
-    /// Takes the answer to an own request.
-    pub(crate) fn catch_up(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        if !self.asked {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        message.is_later_than(self.view.epoch())?;
-        let received = self.read_tree(cx, message.body())?;
-        let sender = responder(&received.tree, self.view.me());
-        require_sender(message, sender.ok_or(Misbehaviour::NothingForUs)?)?;
-        self.adopt(cx, message.header().epoch, received)
-    }
-
-    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
-    }
-
-    /// Permanent: the own secret and those above it, the group key, and the blinded keys, which are
-    /// public but must be kept. Temporary: the tree that must come, that which comes, the secrets in
-    /// it, and the shared element.
-    pub(crate) fn footprint(&self) -> Footprint {
-        let permanent = self.share.as_ref().map_or(0, |share| {
-            stored_bytes(&share.secrets) + Key::BYTES + share.tree.stored_bytes()
-        });
-        Footprint { permanent, temporary: self.temporary }
-    }
-
-    /// The own secrets that are in this tree, too, as their blinded keys tell.
-    fn known_secrets(&self, tree: &KeyTree) -> Vec<Exponent> {
-        let me = self.view.me();
-        let path = tree.path(me);
-        if let Some(leaf) = &self.fresh {
-            let told = path.first().and_then(|step| tree.blinded(step.node));
-            return told
-                .filter(|&told| *told == leaf.blinded)
-                .map_or_else(Vec::new, |_| vec![leaf.secret.clone()]);
-        }
-        self.share
-            .as_ref()
-            .map_or_else(Vec::new, |share| climb::kept(&share.tree, tree, me, &share.secrets))
+        ladder
     }
 
     /// What shows that one has the group key, in the `sound` profile.
@@ -396,35 +232,152 @@ impl Peer {
         sound.then(|| cx.derive(group_key, "groupkey dh tree confirmation", &[]))
     }
 
+    pub(crate) fn read_confirmation(&self, bytes: &[u8]) -> Result<Option<Key>, Error> {
+        match (bytes.is_empty(), self.profile) {
+            (true, _) => Ok(None),
+            (false, Profile::Published) => Err(Misbehaviour::Malformed.into()),
+            (false, Profile::Sound) => {
+                let key = bytes.try_into().map_err(|_| Misbehaviour::Malformed)?;
+                Ok(Some(Key::from_bytes(key)))
+            }
+        }
+    }
+
+    /// Reads the blinded key of somebody who joins; returns it as it came.
+    pub(crate) fn read_blinded<'m>(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'m>,
+    ) -> Result<&'m [u8], Error> {
+        let mut body = message.body();
+        let bytes = body.bytes()?;
+        body.finish()?;
+        cx.element(bytes, self.check)?;
+        Ok(bytes)
+    }
+
+    /// Refuses a message that is not of the change under way.
+    pub(crate) fn expect(&self, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let is_of =
+            |change: &Change| (change.epoch, change.operation) == (header.epoch, header.operation);
+        if self.change.as_ref().is_some_and(is_of) {
+            return Ok(());
+        }
+        // Whoever is in the group must learn that it has missed something.
+        if self.share.is_some() {
+            message.follows(self.epoch)?;
+        }
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// Whether a message led to the tree that came whole, or will.
+    fn is_late(&self, message: &Message<'_>, sender: MemberId) -> bool {
+        let known = self.tree.as_ref().is_some_and(|tree| tree.has(sender));
+        self.joining.is_some() && self.tree.is_none()
+            || self.came_whole && known && message.header().epoch == self.epoch
+    }
+
+    /// Takes out the change under way and its tree, which must be put back.
+    fn take_change(&mut self) -> Option<(KeyTree, Change)> {
+        self.tree.take_if(|_| self.change.is_some()).zip(self.change.take())
+    }
+
+    /// Puts tree and change back, as they are after what was taken or refused.
+    fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        tree: KeyTree,
+        change: Change,
+        taken: Result<Option<Key>, Error>,
+    ) -> Result<(), Error> {
+        let (key, result) = match taken {
+            Ok(key) => (key, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.commit(cx, tree, change, key);
+        result
+    }
+
+    /// The tree is this one now; with a key, the change is over.
+    fn commit(&mut self, cx: &mut Context<'_>, tree: KeyTree, change: Change, key: Option<Key>) {
+        let Some(group_key) = key else {
+            (self.tree, self.change) = (Some(tree), Some(change));
+            return;
+        };
+        if let Some(newcomer) = change.newcomer
+            && tree.leftmost_but(&[newcomer, change.closer]) == Some(self.me)
+        {
+            let to = (newcomer, change.epoch, Operation::Add);
+            self.send_tree(cx, to, &tree, &group_key);
+        }
+        let all_is_new = change.operation == Operation::Merge;
+        let fresh = if all_is_new { 2 * tree.len() - 2 } else { change.len() };
+        self.install(cx, change.epoch, tree, change.ladder, group_key, fresh);
+    }
+
+    /// The group has this key now; so many blinded keys were new.
     fn install(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         tree: KeyTree,
-        secrets: Vec<Exponent>,
+        ladder: Ladder,
         group_key: Key,
+        fresh: usize,
     ) {
-        let awaited = self.awaited.take().map_or(0, |awaited| awaited.tree.stored_bytes());
-        let element = Element::length(cx.suite());
-        let held = awaited + tree.stored_bytes() + stored_bytes(&secrets) + element;
+        let held = ladder.stored_bytes() + (fresh + 1) * Element::length(cx.suite());
         self.temporary = self.temporary.max(held);
-        let roster = tree.roster();
-        self.share = Some(Share { tree, secrets, group_key });
-        self.fresh = None;
+        self.came_whole = false;
+        self.epoch = epoch;
+        self.tree = Some(tree);
+        self.share = Some(Share { ladder, group_key });
+        self.change = None;
+        self.merger = None;
+        self.joining = None;
         self.asked = false;
-        self.view.settle(cx, epoch, roster);
+        cx.event(Event::Rekeyed(epoch));
+    }
+
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.share.as_ref().map(|share| (self.epoch, &share.group_key))
+    }
+
+    /// Permanent: the own secret and those above it, the group key, and the blinded keys, which are
+    /// public but must be kept. Temporary: the secrets and blinded keys that replace others, and the
+    /// shared element.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let permanent = self.share.as_ref().map_or(0, |share| {
+            let tree = self.tree.as_ref().map_or(0, KeyTree::stored_bytes);
+            share.ladder.stored_bytes() + Key::BYTES + tree
+        });
+        Footprint { permanent, temporary: self.temporary }
+    }
+
+    fn require_idle(&self) -> Result<(), Error> {
+        if self.change.is_some() || self.joining.is_some() {
+            return Err(Misuse::OperationUnderWay.into());
+        }
+        Ok(())
+    }
+
+    fn require_room(&self, members: usize) -> Result<(), Error> {
+        if members > self.most as usize {
+            return Err(Unsupported::TooManyMembers { limit: self.most }.into());
+        }
+        Ok(())
     }
 }
 
-/// Who answers a member that catches up.
-fn responder(tree: &KeyTree, asking: MemberId) -> Option<MemberId> {
-    tree.members().filter(|&member| member != asking).last()
+/// A member that is named twice.
+fn repetition(members: &[MemberId]) -> Option<MemberId> {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
-/// Completes a message that carries a tree.
-fn send(mut draft: Draft<'_, '_>, tree: &KeyTree, packed: &[u8], confirmation: Option<&Key>) {
-    tree.write(&mut draft);
-    draft.bytes(packed).bytes(confirmation.map_or(&[], |key| key.as_bytes().as_slice())).send();
+fn stranger() -> Result<(), Error> {
+    Err(Misbehaviour::UnexpectedSender.into())
 }
 
 fn not_created() -> Error {

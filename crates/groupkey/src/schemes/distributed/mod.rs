@@ -5,6 +5,7 @@ pub mod cka;
 pub mod ckd;
 pub mod d_lkh;
 pub mod d_oft;
+pub mod dh_lkh;
 pub(crate) mod dh_tree;
 pub(crate) mod gdh;
 pub mod gdh1;

@@ -1,111 +1,124 @@
 //! The way of a member from its leaf up to the root: secrets, blinded keys, the group key.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use zeroize::Zeroize;
 
 use super::KeyTree;
 use crate::context::Context;
-use crate::crypto::group::{Element, Exponent};
+use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::Epoch;
 use crate::secret::Key;
 
-/// Draws a new own secret and computes what is above it, up to below the root.
-pub(crate) fn renew_path(
-    cx: &mut Context<'_>,
-    tree: &mut KeyTree,
-    me: MemberId,
-) -> Result<Vec<Exponent>, Error> {
-    let path = tree.path(me);
-    let (top, below) = path.split_last().ok_or(Misbehaviour::NothingForUs)?;
-    let mut secret = cx.random_exponent();
-    let mut secrets = Vec::with_capacity(path.len());
-    for step in below {
-        tree.set_blinded(step.node, cx.generator_power(&secret));
-        let beside = tree.blinded(step.sibling).ok_or_else(incomplete)?;
-        let above = secret_above(cx, beside, &secret);
-        secrets.push(core::mem::replace(&mut secret, above));
-    }
-    tree.set_blinded(top.node, cx.generator_power(&secret));
-    secrets.push(secret);
-    Ok(secrets)
+/// The secrets of a member: its own and those above it, as far up as it went. None yet if it has to
+/// draw its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ladder {
+    secrets: Vec<Exponent>,
+    /// The own blinded key, encoded, once it was told.
+    pub(crate) leaf: Vec<u8>,
 }
 
-/// The secrets in an old tree that are in a new one, too, as their blinded keys tell.
-pub(crate) fn kept(
-    old_tree: &KeyTree,
-    tree: &KeyTree,
-    me: MemberId,
-    secrets: &[Exponent],
-) -> Vec<Exponent> {
-    let (old, new) = (old_tree.path(me), tree.path(me));
-    let pairs = old.iter().zip(&new).zip(secrets);
-    pairs
-        .take_while(|((old, new), _)| old_tree.blinded(old.node) == tree.blinded(new.node))
-        .map(|(_, secret)| secret.clone())
-        .collect()
+impl Ladder {
+    /// Draws a new own secret. Returns the blinded key, too.
+    pub(crate) fn drawn(cx: &mut Context<'_>) -> (Self, Element) {
+        let mut ladder = Self::default();
+        ladder.draw(cx);
+        let blinded = cx.generator_power(&ladder.secrets[0]);
+        ladder.leaf = encoded(&blinded);
+        (ladder, blinded)
+    }
+
+    /// Draws a new own secret, where there is none.
+    pub(crate) fn draw(&mut self, cx: &mut Context<'_>) {
+        if self.secrets.is_empty() {
+            self.secrets.push(cx.random_exponent());
+        }
+    }
+
+    /// How many nodes up the secrets go.
+    pub(crate) fn height(&self) -> usize {
+        self.secrets.len()
+    }
+
+    /// The part of it up to a height.
+    pub(crate) fn up_to(&self, height: usize) -> Self {
+        let secrets = self.secrets[..height.min(self.height())].to_vec();
+        let leaf = if secrets.is_empty() { Vec::new() } else { self.leaf.clone() };
+        Self { secrets, leaf }
+    }
+
+    /// Goes on up, past these blinded keys that are beside the path.
+    pub(crate) fn climb(&mut self, cx: &mut Context<'_>, beside: &[Element]) {
+        for beside in beside {
+            let above = secret_above(cx, beside, &self.secrets[self.height() - 1]);
+            self.secrets.push(above);
+        }
+    }
+
+    /// Appends the blinded keys of the nodes at these heights.
+    pub(crate) fn blind(&mut self, cx: &mut Context<'_>, heights: Range<usize>, out: &mut Vec<u8>) {
+        let start = out.len();
+        let from_leaf = heights.start == 0;
+        cx.encode_generator_powers(&self.secrets[heights], out);
+        if from_leaf {
+            self.leaf = out[start..][..Element::length(cx.suite())].to_vec();
+        }
+    }
+
+    /// The root's element, past the last blinded key beside the path.
+    pub(crate) fn reach(&self, cx: &mut Context<'_>, beside: &Element) -> Element {
+        cx.power(beside, &self.secrets[self.height() - 1])
+    }
+
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.secrets.iter().map(Exponent::stored_bytes).sum()
+    }
 }
 
-/// Completes the own secrets, of which the first are there, and derives the group key.
-pub(crate) fn complete(
+/// Reads the blinded keys beside these nodes, which are known: none was looked at before it is used.
+pub(crate) fn beside(
     cx: &mut Context<'_>,
-    epoch: Epoch,
     tree: &KeyTree,
-    packed: &[u8],
-    me: MemberId,
-    secrets: &mut Vec<Exponent>,
-) -> Result<Key, Error> {
-    let path = tree.path(me);
-    let (top, below) = path.split_last().ok_or(Misbehaviour::NothingForUs)?;
-    let mut secret = secrets.pop().ok_or(Misbehaviour::NothingForUs)?;
-    for step in &below[secrets.len()..] {
-        let beside = tree.blinded(step.sibling).ok_or_else(incomplete)?;
-        let above = secret_above(cx, beside, &secret);
-        secrets.push(core::mem::replace(&mut secret, above));
-    }
-    let shared = cx.power(tree.blinded(top.sibling).ok_or_else(incomplete)?, &secret);
-    secrets.push(secret);
-    Ok(group_key(cx, shared, epoch, tree, packed))
+    nodes: &[usize],
+    check: Check,
+) -> Result<Vec<Element>, Error> {
+    let mut read = |&node: &usize| {
+        let blinded = tree.sibling(node).and_then(|sibling| tree.blinded(sibling));
+        cx.element(blinded.ok_or(Misbehaviour::NothingForUs)?, check)
+    };
+    nodes.iter().map(&mut read).collect()
 }
 
 /// The group key: never the root's element itself, but derived from it for this group, this epoch and
 /// this tree. The element is wiped.
-pub(super) fn group_key(
+pub(crate) fn group_key(
     cx: &mut Context<'_>,
     mut shared: Element,
     epoch: Epoch,
-    tree: &KeyTree,
-    packed: &[u8],
+    digest: &[u8; 32],
 ) -> Key {
-    let mut context = Vec::with_capacity(20 + 6 * tree.len() + packed.len());
-    context.extend_from_slice(&cx.group().0.to_be_bytes());
-    context.extend_from_slice(&epoch.0.to_be_bytes());
-    context.extend_from_slice(&(tree.len() as u32).to_be_bytes());
-    for (member, depth) in tree.members().zip(tree.depths()) {
-        context.extend_from_slice(&member.0.to_be_bytes());
-        context.extend_from_slice(&(depth as u16).to_be_bytes());
-    }
-    context.extend_from_slice(packed);
+    let mut context = [0; 48];
+    context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
+    context[8..16].copy_from_slice(&epoch.0.to_be_bytes());
+    context[16..].copy_from_slice(digest);
     let key = cx.derive_from_element(&shared, "groupkey dh tree", &context);
     shared.zeroize();
     key
 }
 
 /// The secret of the node above two others.
-pub(super) fn secret_above(cx: &mut Context<'_>, blinded: &Element, secret: &Exponent) -> Exponent {
+pub(crate) fn secret_above(cx: &mut Context<'_>, blinded: &Element, secret: &Exponent) -> Exponent {
     let mut shared = cx.power(blinded, secret);
     let above = cx.exponent_from_element(&shared, "groupkey dh tree node");
     shared.zeroize();
     above
 }
 
-/// Bytes of the secrets.
-pub(crate) fn stored_bytes(secrets: &[Exponent]) -> usize {
-    secrets.iter().map(Exponent::stored_bytes).sum()
-}
-
-/// A tree lacks what must be there.
-pub(crate) fn incomplete() -> Error {
-    Misbehaviour::UnexpectedMessage.into()
+fn encoded(element: &Element) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    element.encode(&mut bytes);
+    bytes
 }

@@ -1,18 +1,19 @@
-//! The binary tree of blinded keys: who is at which leaf, where a new leaf goes, who acts.
+//! The binary tree of blinded keys: who is at which leaf, where a new leaf goes, who is how far right.
 //!
-//! Its nodes lie in one array, each before those below it, the left half before the right one. So
-//! the nodes below a node follow it, and the last of them is its rightmost leaf.
+//! Nodes lie in one array and keep their numbers as long as they exist, so that a change touches the
+//! nodes between its place and the root and no others: what a member does for a join does not grow
+//! with the group, but with its height. Each node knows of the part below it how many leaves there
+//! are, how high it is, and how far down the next leaf goes.
 
+mod blinded;
+mod form;
+mod merger;
+
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
-use crate::context::{Context, Draft};
-use crate::crypto::group::{Check, Element};
-use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
-use crate::schemes::distributed::gdh::Roster;
-use crate::wire::Reader;
 
 /// Where a tree takes a new leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Shape {
     /// At the shallowest node, of several the rightmost, where the tree does not become higher; above
     /// the root if there is none.
     Balanced,
+    /// At the shallowest leaf, of several the rightmost.
+    Leafwise,
     /// Above the root, always.
     Skinny,
 }
@@ -28,337 +31,319 @@ pub(crate) enum Shape {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyTree {
     shape: Shape,
+    root: usize,
     nodes: Vec<Node>,
+    /// Numbers of nodes that are no more.
+    free: Vec<usize>,
+    leaves: BTreeMap<MemberId, usize>,
+    /// Bytes of an encoded blinded key.
+    width: usize,
+    /// The blinded keys by the nodes' numbers, encoded.
+    blinded: Vec<u8>,
+    /// Of each node, the hash of all that is below it.
+    digests: Vec<[u8; 32]>,
 }
 
-/// A node on the way from a leaf to the root, which is not on it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(crate) node: usize,
+struct Node {
+    parent: Option<usize>,
+    content: Content,
+    /// Leaves from here down.
+    leaves: usize,
+    height: u16,
+    /// How many levels down a new leaf goes, or [`FULL`].
+    room: u16,
+    /// Whether the blinded key is there.
+    known: bool,
+    /// Whether the digest is that of what is below now.
+    digested: bool,
+}
+
+/// A member that was taken out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removal {
+    member: MemberId,
+    leaf: usize,
+    parent: usize,
+    /// What was beside it, and is where their parent was.
     pub(crate) sibling: usize,
 }
 
-#[derive(Clone, Debug)]
-struct Node {
-    /// Number of nodes from this one down, itself included.
-    size: usize,
-    /// Of a leaf.
-    member: Option<MemberId>,
-    blinded: Option<Element>,
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Halves([usize; 2]),
+    Leaf(MemberId),
 }
 
+/// The room where a new leaf would make the tree higher.
+const FULL: u16 = u16::MAX;
+
 impl KeyTree {
-    /// A tree of one member.
-    pub(crate) fn of_one(shape: Shape, member: MemberId) -> Self {
-        Self { shape, nodes: vec![Node::leaf(member)] }
+    /// A tree of one member, for blinded keys of so many bytes.
+    pub(crate) fn of_one(shape: Shape, width: usize, member: MemberId) -> Self {
+        let mut tree = Self {
+            shape,
+            root: 0,
+            nodes: Vec::new(),
+            free: Vec::new(),
+            leaves: BTreeMap::new(),
+            width,
+            blinded: Vec::new(),
+            digests: Vec::new(),
+        };
+        tree.plant(Content::Leaf(member));
+        tree
     }
 
-    /// The tree that these members make when they join one after the other.
-    pub(crate) fn of_all(shape: Shape, roster: &Roster) -> Self {
-        let mut tree = Self::of_one(shape, roster.at(0));
-        for member in roster.iter().skip(1) {
+    /// The tree that these members, at least one, make when they join one after the other.
+    pub(crate) fn of_all(shape: Shape, width: usize, members: &[MemberId]) -> Self {
+        let mut tree = Self::of_one(shape, width, members[0]);
+        for &member in &members[1..] {
             tree.insert(member);
         }
         tree
     }
 
     /// Number of leaves.
-    pub(crate) const fn len(&self) -> usize {
-        self.nodes.len().div_ceil(2)
+    pub(crate) fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
+    pub(crate) const fn root(&self) -> usize {
+        self.root
+    }
+
+    pub(crate) const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) fn height(&self) -> usize {
+        self.nodes[self.root].height.into()
+    }
+
+    pub(crate) fn has(&self, member: MemberId) -> bool {
+        self.leaves.contains_key(&member)
+    }
+
+    pub(crate) fn leaf(&self, member: MemberId) -> Option<usize> {
+        self.leaves.get(&member).copied()
     }
 
     /// The members, from left to right.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberId> {
-        self.nodes.iter().filter_map(|node| node.member)
+        self.preorder().filter_map(|node| self.member_at(node))
     }
 
-    /// The members, from left to right, as a roster.
-    pub(crate) fn roster(&self) -> Roster {
-        Roster::of(&self.members().collect::<Vec<_>>())
-    }
-
-    /// Takes a member in. Returns the sponsor: of the leaves beside the new one, the rightmost.
-    pub(crate) fn insert(&mut self, member: MemberId) -> Option<MemberId> {
-        let at = match self.shape {
-            Shape::Balanced => self.insertion_point(),
-            Shape::Skinny => 0,
-        };
-        for above in self.down_to(at) {
-            self.nodes[above].size += 2;
+    /// The member at a leaf.
+    pub(crate) fn member_at(&self, node: usize) -> Option<MemberId> {
+        match self.nodes[node].content {
+            Content::Halves(_) => None,
+            Content::Leaf(member) => Some(member),
         }
-        // That was one of them itself, and its new parent takes over what it has now.
-        let size = self.nodes[at].size;
-        self.nodes[at].size -= 2;
-        let sponsor = self.nodes[at + size - 3].member;
-        self.nodes.insert(at + size - 2, Node::leaf(member));
-        self.nodes.insert(at, Node { size, member: None, blinded: None });
-        sponsor
     }
 
-    /// Takes a member out, whose sibling moves up to where their parent was. Returns the sponsor: of
-    /// the leaves beside the old one, the rightmost.
-    pub(crate) fn remove(&mut self, member: MemberId) -> Option<MemberId> {
-        let sponsor = self.sponsor_beside(member);
-        let leaf = self.leaf(member)?;
-        let above = self.down_to(leaf);
-        let [above @ .., parent, _] = &above[..] else { return None };
-        for &node in above {
-            self.nodes[node].size -= 2;
+    /// The nodes, each before those below it, the left half before the right one.
+    pub(crate) fn preorder(&self) -> impl Iterator<Item = usize> + Clone {
+        let mut waiting = vec![self.root];
+        core::iter::from_fn(move || {
+            let node = waiting.pop()?;
+            if let Content::Halves([left, right]) = self.nodes[node].content {
+                waiting.extend([right, left]);
+            }
+            Some(node)
+        })
+    }
+
+    /// From a member's leaf up to the root, both included.
+    pub(crate) fn path(&self, member: MemberId) -> Vec<usize> {
+        let leaf = self.leaf(member);
+        core::iter::successors(leaf, |&node| self.nodes[node].parent).collect()
+    }
+
+    /// The other half of what is above a node.
+    pub(crate) fn sibling(&self, node: usize) -> Option<usize> {
+        match self.nodes[self.nodes[node].parent?].content {
+            Content::Halves([left, right]) => Some(if node == left { right } else { left }),
+            Content::Leaf(_) => None,
         }
-        self.nodes.remove(leaf);
-        self.nodes.remove(*parent);
-        // Whoever is the root now may have had a blinded key below the old one.
-        self.nodes[0].blinded = None;
-        sponsor
     }
 
-    /// The rightmost of the leaves under a member's sibling.
+    /// The member at the rightmost leaf under a node.
+    pub(crate) fn rightmost(&self, node: usize) -> MemberId {
+        self.outermost(node, 1)
+    }
+
+    /// The leftmost member that is none of these.
+    pub(crate) fn leftmost_but(&self, others: &[MemberId]) -> Option<MemberId> {
+        self.members().find(|member| !others.contains(member))
+    }
+
+    /// The rightmost of the leaves under a member's sibling: it acts when the member comes or goes.
     pub(crate) fn sponsor_beside(&self, member: MemberId) -> Option<MemberId> {
-        let sibling = self.path(member).first()?.sibling;
-        self.nodes[sibling + self.nodes[sibling].size - 1].member
+        self.leaf(member).and_then(|leaf| self.sibling(leaf)).map(|node| self.rightmost(node))
     }
 
-    /// From a member's leaf up to below the root.
-    pub(crate) fn path(&self, member: MemberId) -> Vec<Step> {
-        let Some(leaf) = self.leaf(member) else { return Vec::new() };
-        let down = self.down_to(leaf);
-        let steps = down.windows(2).rev().map(|pair| {
-            let (left, right) = self.halves(pair[0]);
-            Step { node: pair[1], sibling: if pair[1] == left { right } else { left } }
-        });
-        steps.collect()
-    }
-
-    pub(crate) fn leaf(&self, member: MemberId) -> Option<usize> {
-        self.nodes.iter().position(|node| node.member == Some(member))
-    }
-
-    /// The blinded key of a node.
-    pub(crate) fn blinded(&self, node: usize) -> Option<&Element> {
-        self.nodes[node].blinded.as_ref()
-    }
-
-    pub(crate) fn set_blinded(&mut self, node: usize, blinded: Element) {
-        self.nodes[node].blinded = Some(blinded);
-    }
-
-    /// Forgets the blinded keys from a member's leaf up.
-    pub(crate) fn forget_path(&mut self, member: MemberId) {
-        for step in self.path(member) {
-            self.nodes[step.node].blinded = None;
-        }
-    }
-
-    /// Whether the other tree has the same form and members, and every blinded key that this one has.
-    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
-        self.nodes.len() == other.nodes.len()
-            && self.nodes.iter().zip(&other.nodes).all(|(node, other)| {
-                let same = node.blinded.is_none() || node.blinded == other.blinded;
-                same && node.size == other.size && node.member == other.member
-            })
-    }
-
-    /// All blinded keys but the root's, which nobody needs, one after the other; `None` if one is
-    /// missing.
-    pub(crate) fn packed(&self) -> Option<Vec<u8>> {
-        let mut packed = Vec::new();
-        for node in &self.nodes[1..] {
-            node.blinded.as_ref()?.encode(&mut packed);
-        }
-        Some(packed)
-    }
-
-    /// Appends members and form to a message.
-    pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
-        self.roster().write(draft);
-        if self.shape == Shape::Balanced {
-            draft.bytes(&self.depths().iter().map(|&depth| depth as u8).collect::<Vec<_>>());
-        }
-    }
-
-    /// Reads what [`Self::write`] appends.
-    pub(crate) fn read(shape: Shape, body: &mut Reader<'_>) -> Result<Self, Error> {
-        let roster = Roster::read(body)?;
-        let depths: Vec<usize> = match shape {
-            Shape::Balanced => body.bytes()?.iter().copied().map(usize::from).collect(),
-            Shape::Skinny => {
-                let last = roster.len() - 1;
-                (0..=last).map(|place| (last + 1 - place).min(last)).collect()
+    /// The member at a place, counted from 0, from left to right.
+    pub(crate) fn member_in_place(&self, mut place: usize) -> MemberId {
+        let mut node = self.root;
+        loop {
+            match self.nodes[node].content {
+                Content::Leaf(member) => return member,
+                Content::Halves([left, right]) => {
+                    let on_the_left = self.nodes[left].leaves;
+                    let goes_left = place < on_the_left;
+                    node = if goes_left { left } else { right };
+                    place -= if goes_left { 0 } else { on_the_left };
+                }
             }
+        }
+    }
+
+    /// How many leaves are to the left of a node, and how far it is from the root.
+    pub(crate) fn place_and_depth(&self, mut node: usize) -> (usize, usize) {
+        let (mut place, mut depth) = (0, 0);
+        while let Some(parent) = self.nodes[node].parent {
+            if let Content::Halves([left, right]) = self.nodes[parent].content
+                && node == right
+            {
+                place += self.nodes[left].leaves;
+            }
+            (node, depth) = (parent, depth + 1);
+        }
+        (place, depth)
+    }
+
+    /// Takes a member in. Returns the node that it is beside now; what is above both is unknown.
+    pub(crate) fn insert(&mut self, member: MemberId) -> usize {
+        let beside = self.insertion_point();
+        let leaf = self.plant(Content::Leaf(member));
+        self.join(beside, leaf);
+        beside
+    }
+
+    /// Takes a member out, whose sibling moves up to where their parent was; what is above is unknown.
+    /// `None` where there is no such member or no other.
+    pub(crate) fn remove(&mut self, member: MemberId) -> Option<Removal> {
+        let leaf = self.leaf(member)?;
+        let sibling = self.sibling(leaf)?;
+        let parent = self.nodes[leaf].parent?;
+        let above = self.nodes[parent].parent;
+        self.leaves.remove(&member);
+        self.free.extend([leaf, parent]);
+        self.hang(sibling, parent, above);
+        // A root has no blinded key, whatever it had below another one.
+        self.forget_up(above.unwrap_or(sibling));
+        Some(Removal { member, leaf, parent, sibling })
+    }
+
+    /// Undoes what was done to a tree in which nothing was missing: these were taken out, in this
+    /// order, and blinded keys were forgotten.
+    pub(crate) fn restore(&mut self, removals: &[Removal]) {
+        for &Removal { member, leaf, parent, sibling } in removals.iter().rev() {
+            self.free.truncate(self.free.len() - 2);
+            self.leaves.insert(member, leaf);
+            self.hang(parent, sibling, self.nodes[sibling].parent);
+            self.nodes[sibling].parent = Some(parent);
+            self.forget_up(parent);
+        }
+        self.nodes.iter_mut().for_each(|node| node.known = true);
+        self.nodes[self.root].known = false;
+    }
+
+    /// Whether a node is still there, of one that was when members began to be taken out.
+    pub(crate) fn is_left(&self, node: usize) -> bool {
+        !self.free.contains(&node)
+    }
+
+    /// Puts a part beside a node, under a new one.
+    fn join(&mut self, beside: usize, part: usize) {
+        let above = self.nodes[beside].parent;
+        let node = self.plant(Content::Halves([beside, part]));
+        self.hang(node, beside, above);
+        self.nodes[beside].parent = Some(node);
+        self.nodes[part].parent = Some(node);
+        self.forget_up(node);
+    }
+
+    /// Puts a node where another one was.
+    fn hang(&mut self, node: usize, instead_of: usize, above: Option<usize>) {
+        self.nodes[node].parent = above;
+        match above {
+            None => self.root = node,
+            Some(above) => {
+                if let Content::Halves(halves) = &mut self.nodes[above].content {
+                    halves[usize::from(halves[1] == instead_of)] = node;
+                }
+            }
+        }
+    }
+
+    /// A new node that is nowhere yet.
+    fn plant(&mut self, content: Content) -> usize {
+        let number = self.free.pop().unwrap_or(self.nodes.len());
+        let room = if self.shape == Shape::Leafwise { 0 } else { FULL };
+        let node = Node {
+            parent: None,
+            content,
+            leaves: 1,
+            height: 0,
+            room,
+            known: false,
+            digested: false,
         };
-        Self::of(shape, &roster, &depths).ok_or_else(|| Misbehaviour::InvalidRoster.into())
-    }
-
-    /// Takes the blinded keys as [`Self::packed`] has them.
-    pub(crate) fn unpack(
-        &mut self,
-        cx: &mut Context<'_>,
-        packed: &[u8],
-        check: Check,
-    ) -> Result<(), Error> {
-        let elements = cx.elements(packed, self.nodes.len() - 1, check)?;
-        for (node, element) in self.nodes[1..].iter_mut().zip(elements) {
-            node.blinded = Some(element);
+        if number == self.nodes.len() {
+            self.nodes.push(node);
+            self.blinded.resize(self.nodes.len() * self.width, 0);
+            self.digests.push([0; 32]);
+        } else {
+            self.nodes[number] = node;
         }
-        Ok(())
-    }
-
-    /// How far the leaves are from the root, from left to right.
-    pub(crate) fn depths(&self) -> Vec<usize> {
-        let depths = self.node_depths();
-        let leaves = self.nodes.iter().zip(&depths).filter(|(node, _)| node.member.is_some());
-        leaves.map(|(_, &depth)| depth).collect()
-    }
-
-    /// Bytes of the blinded keys.
-    pub(crate) fn stored_bytes(&self) -> usize {
-        self.nodes.iter().filter_map(|node| node.blinded.as_ref()).map(Element::stored_bytes).sum()
-    }
-
-    /// The tree with these leaves at these depths, if there is one.
-    fn of(shape: Shape, roster: &Roster, depths: &[usize]) -> Option<Self> {
-        let most = 2 * roster.len() - 1;
-        let mut nodes: Vec<Node> = Vec::new();
-        // The nodes that are not complete yet, and whether their left halves are.
-        let mut open: Vec<(usize, bool)> = Vec::new();
-        if depths.len() != roster.len() {
-            return None;
+        if let Content::Leaf(member) = content {
+            self.leaves.insert(member, number);
         }
-        for (member, &depth) in roster.iter().zip(depths) {
-            if depth < open.len() || (open.is_empty() && !nodes.is_empty()) {
-                return None;
-            }
-            while open.len() < depth {
-                if nodes.len() == most {
-                    return None;
-                }
-                open.push((nodes.len(), false));
-                nodes.push(Node { size: 0, member: None, blinded: None });
-            }
-            nodes.push(Node::leaf(member));
-            while let Some((node, left_done)) = open.pop() {
-                if !left_done {
-                    open.push((node, true));
-                    break;
-                }
-                nodes[node].size = nodes.len() - node;
-            }
-        }
-        open.is_empty().then_some(Self { shape, nodes })
+        number
     }
 
     fn insertion_point(&self) -> usize {
-        let depths = self.node_depths();
-        let mut heights = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).rev().filter(|&node| self.nodes[node].member.is_none()) {
-            let (left, right) = self.halves(node);
-            heights[node] = 1 + heights[left].max(heights[right]);
+        let mut at = self.root;
+        if self.shape == Shape::Skinny || self.nodes[at].room == FULL {
+            return at;
         }
-        let joinable =
-            (0..self.nodes.len()).filter(|&node| depths[node] + heights[node] < heights[0]);
-        joinable.min_by_key(|&node| (depths[node], Reverse(node))).unwrap_or(0)
-    }
-
-    fn node_depths(&self) -> Vec<usize> {
-        let mut depths = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).filter(|&node| self.nodes[node].member.is_none()) {
-            let (left, right) = self.halves(node);
-            depths[left] = depths[node] + 1;
-            depths[right] = depths[node] + 1;
+        while let Content::Halves(halves) = self.nodes[at].content {
+            let [left, right] = halves.map(|half| self.room_in(at, half));
+            at = halves[usize::from(right <= left)];
+            if right.min(left) == 0 {
+                break;
+            }
         }
-        depths
+        at
     }
 
-    /// The nodes from the root to this one, both included.
-    fn down_to(&self, node: usize) -> Vec<usize> {
-        let mut path = vec![0];
-        let mut at = 0;
-        while at < node {
-            let (left, right) = self.halves(at);
-            at = if node < right { left } else { right };
-            path.push(at);
+    /// How many levels below a half of a node a new leaf goes if it goes there.
+    fn room_in(&self, node: usize, half: usize) -> u16 {
+        let lower = self.nodes[half].height + 1 < self.nodes[node].height;
+        if self.shape == Shape::Balanced && lower { 0 } else { self.nodes[half].room }
+    }
+
+    /// Works out anew what a node knows of the part below it.
+    fn survey(&mut self, node: usize) {
+        let Content::Halves(halves) = self.nodes[node].content else { return };
+        let [left, right] = halves.map(|half| self.nodes[half]);
+        self.nodes[node].leaves = left.leaves + right.leaves;
+        self.nodes[node].height = 1 + left.height.max(right.height);
+        let [left, right] = halves.map(|half| self.room_in(node, half));
+        self.nodes[node].room = left.min(right).saturating_add(1);
+    }
+
+    fn outermost(&self, mut node: usize, side: usize) -> MemberId {
+        loop {
+            match self.nodes[node].content {
+                Content::Halves(halves) => node = halves[side],
+                Content::Leaf(member) => return member,
+            }
         }
-        path
-    }
-
-    /// The children of a node that is not a leaf.
-    fn halves(&self, node: usize) -> (usize, usize) {
-        (node + 1, node + 1 + self.nodes[node + 1].size)
-    }
-}
-
-impl Node {
-    const fn leaf(member: MemberId) -> Self {
-        Self { size: 1, member: Some(member), blinded: None }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tree(shape: Shape, members: u32) -> KeyTree {
-        KeyTree::of_all(shape, &Roster::of(&(1..=members).map(MemberId).collect::<Vec<_>>()))
-    }
-
-    fn same(one: &KeyTree, other: &KeyTree) -> bool {
-        one.agrees_with(other) && other.agrees_with(one)
-    }
-
-    #[test]
-    fn a_balanced_tree_is_as_high_as_it_must_be() {
-        for n in 2..=130_u32 {
-            let highest = tree(Shape::Balanced, n).depths().into_iter().max();
-            assert_eq!(highest, Some(n.next_power_of_two().ilog2() as usize), "{n} members");
-        }
-    }
-
-    #[test]
-    fn sponsors_are_those_of_the_paper() {
-        let mut tree = KeyTree::of_one(Shape::Balanced, MemberId(1));
-        let sponsors: Vec<_> =
-            (2..=30).filter_map(|member| tree.insert(MemberId(member))).map(|id| id.0).collect();
-        assert_eq!(sponsors[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(sponsors.last(), Some(&23));
-    }
-
-    #[test]
-    fn a_tree_is_known_by_its_leaves() {
-        for shape in [Shape::Balanced, Shape::Skinny] {
-            for n in 2..=40 {
-                let mut tree = tree(shape, n);
-                for leaver in [1, n / 2, n - 1] {
-                    let again = KeyTree::of(shape, &tree.roster(), &tree.depths()).unwrap();
-                    assert!(same(&tree, &again), "{shape:?}, {n} members");
-                    if tree.len() > 2 {
-                        let sponsor = tree.sponsor_beside(MemberId(leaver));
-                        assert_eq!(tree.remove(MemberId(leaver)), sponsor);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn depths_that_make_no_tree_are_refused() {
-        let members = [1, 2, 3].map(MemberId);
-        for depths in [&[1, 2, 2][..], &[2, 2, 1]] {
-            assert!(KeyTree::of(Shape::Balanced, &Roster::of(&members), depths).is_some());
-        }
-        for depths in [
-            &[1, 1, 1][..],
-            &[1, 1],
-            &[2, 2, 2],
-            &[2, 1, 2],
-            &[0, 1, 1],
-            &[0, 0, 0],
-            &[1, 2, 3],
-            &[255, 255, 254],
-            &[1, 2, 2, 1],
-            &[],
-        ] {
-            let tree = KeyTree::of(Shape::Balanced, &Roster::of(&members), depths);
-            assert!(tree.is_none(), "{depths:?}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,132 @@
+//! One member of a large group with a Diffie-Hellman tree, without the others: it comes as a newcomer,
+//! is told a tree, and is the sponsor of the next join.
+//!
+//! The tree has each leaf as deep as the tree is high, but for some that are one level higher, the
+//! rightmost leaf among them: the next member goes beside that, which is ours. So the sponsor's new
+//! leaf is as deep as any. The blinded keys of the others are keys of a few members, again and again:
+//! nobody looks at most of them.
+
+#![allow(dead_code)] // Nobody who uses this module uses all of it.
+
+use groupkey::catalogue::{self, Configuration, Profile};
+use groupkey::crypto::meter::Meter;
+use groupkey::protection::Protection;
+use groupkey::{
+    Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting, Suite,
+};
+use minicbor::Encoder;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// A member that is the sponsor when the next one joins.
+pub(crate) struct Sponsor {
+    party: Box<dyn Party>,
+    me: MemberId,
+    /// What the next one tells.
+    join: Vec<u8>,
+    newcomer: MemberId,
+    rng: ChaCha20Rng,
+    /// What it sent in its last step.
+    pub(crate) outbox: Outbox,
+    /// What it did in its last step.
+    pub(crate) meter: Meter,
+}
+
+impl Sponsor {
+    /// A member of a group of so many.
+    ///
+    /// # Panics
+    ///
+    /// If the number is below three quarters of a power of two.
+    pub(crate) fn among(members: u32) -> Self {
+        // Nobody can confirm the key of a tree that nobody made.
+        let configuration = catalogue::scheme("tgdh").unwrap().configuration(Profile::Published);
+        let me = MemberId(members - 1);
+        let newcomer = MemberId(members);
+        let mut sponsor = Self::new(&configuration, me, newcomer);
+        let joins: Vec<_> = (0..8).map(|seed| join_of(&configuration, MemberId(9), seed)).collect();
+        let elements: Vec<_> = joins.iter().map(|join| &join[join.len() - 32..]).collect();
+        sponsor.command(Command::Add(me));
+        let own = sponsor.outbox.messages().next().expect("it tells its blinded key").bytes;
+        let own = own[own.len() - 32..].to_vec();
+        let others = (0..2 * members as usize - 3).flat_map(|i| elements[i % 8]).copied();
+        let packed: Vec<u8> = others.chain(own).collect();
+        sponsor.deliver(&tree(members, &packed));
+        sponsor.join = join_of(&configuration, newcomer, 99);
+        // Until here nobody needs to have acted.
+        sponsor.command(Command::Add(newcomer));
+        sponsor
+    }
+
+    /// The step that counts: it hears the newcomer, makes its path anew, and has the key.
+    pub(crate) fn sponsor(&mut self) {
+        let join = std::mem::take(&mut self.join);
+        self.deliver(&join);
+    }
+
+    fn new(configuration: &Configuration, me: MemberId, newcomer: MemberId) -> Self {
+        Self {
+            party: configuration.member(me),
+            me,
+            join: Vec::new(),
+            newcomer,
+            rng: ChaCha20Rng::seed_from_u64(1),
+            outbox: Outbox::new(),
+            meter: Meter::new(),
+        }
+    }
+
+    fn command(&mut self, command: Command<'_>) {
+        self.step(|cx, party| cx.command(party, command));
+    }
+
+    fn deliver(&mut self, bytes: &[u8]) {
+        self.step(|cx, party| cx.deliver(party, Channel::Open, bytes));
+    }
+
+    fn step(
+        &mut self,
+        step: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), groupkey::error::Error>,
+    ) {
+        let Self { party, me, rng, outbox, meter, .. } = self;
+        outbox.clear();
+        *meter = Meter::new();
+        let me = PartyId::Member(*me);
+        let mut cx = Context::new(SETTING, me, Protection::None, rng, 0, outbox, meter);
+        step(&mut cx, &mut **party).expect("the step is in order");
+    }
+}
+
+const SETTING: Setting = Setting { group: GroupId(7), suite: Suite::Standard };
+
+/// What somebody who joins tells.
+fn join_of(configuration: &Configuration, member: MemberId, seed: u64) -> Vec<u8> {
+    let mut newcomer = Sponsor::new(configuration, member, member);
+    newcomer.rng = ChaCha20Rng::seed_from_u64(seed);
+    newcomer.command(Command::Add(member));
+    let join = newcomer.outbox.messages().next().expect("it tells its blinded key");
+    join.bytes.to_vec()
+}
+
+/// The tree that the first member sends the last one.
+fn tree(members: u32, packed: &[u8]) -> Vec<u8> {
+    let height = members.next_power_of_two().ilog2();
+    // Of the nodes two levels above the deepest, some have four leaves, the others, on the right, three.
+    let nodes = members.next_power_of_two() / 4;
+    assert!(members >= 3 * nodes && members < 4 * nodes, "no such tree");
+    let full = members - 3 * nodes;
+    let deep = height as u8;
+    let mut depths = vec![deep; 4 * full as usize];
+    depths.extend((full..nodes).flat_map(|_| [deep, deep, deep - 1]));
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes);
+    let header = [1, 7, 5, 2, 2, 1, u64::from(members)];
+    let result = encoder.array(7).and_then(|encoder| {
+        header.iter().try_for_each(|&number| encoder.u64(number).map(drop))?;
+        encoder.array(members.into())?;
+        (0..members).try_for_each(|member| encoder.u32(member).map(drop))?;
+        encoder.bytes(&depths)?.bytes(packed)?.bytes(&[])
+    });
+    assert!(result.is_ok(), "a vector takes everything");
+    bytes
+}

@@ -1,0 +1,122 @@
+//! DH-LKH: the tree of LKH, with a Diffie-Hellman exchange at every node. It is made from all leaves at
+//! once, level by level.
+//!
+//! Source: Perrig, "Efficient collaborative key management protocols for secure autonomous group
+//! communication", CrypTEC 1999; the name is that of Rafaeli and Hutchison 2003. Class: distributed.
+//! Provenance: reconstructed: the exchange and the parallel creation are known from what cites it.
+//!
+//! The exchange, the sponsors and the messages are in `dh_tree.rs`; d is the depth of a member's or
+//! sponsor's leaf after the change, a that of the lowest node above both, s of how many nodes below the
+//! root a member is the leftmost leaf, the leaf itself included:
+//!
+//! | operation | rounds | messages | elements sent | exponentiations |
+//! |---|---|---|---|---|
+//! | create, n members | ⌈log_2 n⌉ | at most 2n - 2 broadcasts | 2n - 2 | d + s each; in all the sum of all d, and 2n - 2 |
+//! | confirm it (`sound`), if both halves are as high | 1 | 1 broadcast | 0 | 0 |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
+//! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
+//! | rekey | 1 | 1 broadcast | d | as for a removal |
+//! | merge, partition, catch up | as TGDH | | | |
+//!
+//! A tree of n leaves is left-balanced: as many as can be, of a number that is a power of two, are on
+//! the left. The members stand in it by ascending id. A new leaf goes to the shallowest leaf, of several
+//! the rightmost, which becomes the parent of both. The group is not balanced again when members leave.
+//!
+//! **Creation:** of each node, the leftmost leaf below is the representative. It tells the blinded key as
+//! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
+//! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
+//! many its sender told before. In the `sound` profile, the first member then confirms the key, in a STEP
+//! without elements, or with its last one if it has the key by then.
+//!
+//! Keys held: as TGDH. Profiles: as TGDH; in `published`, a creation ends without a confirmation.
+//!
+//! Reconstructed by us: all details of the messages; where a leaf goes, who acts, the order of the
+//! leaves; merge, partition and rekey, which are those of TGDH in this tree. Deviations: as TGDH.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::crypto::group::Element;
+use crate::error::{Error, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::dh_tree::{
+    Change, KeyTree, MEMBERS, OPERATIONS, Pace, Peer, Shape,
+};
+use crate::schemes::distributed::gdh;
+use crate::secret::Key;
+
+/// The scheme in the catalogue.
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: OPERATIONS,
+    members: MEMBERS,
+    ..gdh::entry(
+        "dh-lkh",
+        "DH-LKH, Diffie-Hellman in a key tree made level by level",
+        Provenance::Reconstructed,
+        "Perrig 1999",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
+
+/// A member.
+#[derive(Debug)]
+pub struct Member(Peer);
+
+impl Member {
+    /// A member that is in no group yet.
+    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self(Peer::new(configuration, me, Shape::Leafwise))
+    }
+
+    /// All members begin at once.
+    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        self.0.require_creatable(members)?;
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        let depths: Vec<_> =
+            (0..members.len()).map(|place| left_balanced_depth(place, members.len())).collect();
+        let width = Element::length(cx.suite());
+        let tree = KeyTree::of(Shape::Leafwise, width, &members, &depths);
+        // These depths do make a tree.
+        let tree = tree.ok_or(Misuse::TooFewMembers)?;
+        let epoch = self.0.epoch().next();
+        let change = Change::of_sponsors(&tree, Operation::Create, epoch, &members);
+        self.0.begin(cx, tree, change.at(Pace::Eager))
+    }
+}
+
+impl Party for Member {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Create(members)) => self.create(cx, members),
+            _ => self.0.step(cx, input),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.0.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.0.footprint()
+    }
+}
+
+/// How deep the leaf at a place is in a left-balanced tree of so many.
+fn left_balanced_depth(mut place: usize, mut leaves: usize) -> usize {
+    let mut depth = 0;
+    while leaves > 1 {
+        let left = leaves.next_power_of_two() / 2;
+        if place < left {
+            leaves = left;
+        } else {
+            (place, leaves) = (place - left, leaves - left);
+        }
+        depth += 1;
+    }
+    depth
+}

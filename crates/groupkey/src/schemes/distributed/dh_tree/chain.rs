@@ -1,0 +1,163 @@
+//! A creation as a chain of joins: the second member joins the first, then the third, and so on.
+//!
+//! Everybody knows the members in their order, and so from the beginning which leaf is sponsor of which
+//! step and how much it sends. Messages of different members may overtake each other; what comes before
+//! its time is kept. All steps are of the first epoch; there is a key after the last one only.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::climb::Ladder;
+use super::{Change, KeyTree, Peer, Shape, Stage};
+use crate::context::Context;
+use crate::crypto::group::Element;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::MemberId;
+use crate::party::Operation;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A creation under way. Steps have the number of leaves that they lead to.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    members: Vec<MemberId>,
+    /// From the step with two leaves on: the sponsor, and how many blinded keys it tells.
+    schedule: Vec<(MemberId, usize)>,
+    /// The step under way.
+    present: usize,
+    /// What sponsors of later steps made.
+    early: BTreeMap<usize, (Vec<u8>, Option<Key>)>,
+    /// The blinded keys of who joins in later steps in which we are sponsor.
+    told: BTreeMap<usize, Vec<u8>>,
+}
+
+impl Chain {
+    /// Begins the creation.
+    pub(crate) fn begin(
+        peer: &mut Peer,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+    ) -> Result<Self, Error> {
+        peer.require_creatable(members)?;
+        let tree = KeyTree::of_one(Shape::Balanced, Element::length(cx.suite()), members[0]);
+        let mut rehearsal = tree.clone();
+        let mut rehearse = |&member: &MemberId| {
+            let beside = rehearsal.insert(member);
+            let sponsor = rehearsal.rightmost(beside);
+            // The path but for the root, and the new leaf.
+            (sponsor, rehearsal.path(sponsor).len())
+        };
+        let schedule = members[1..].iter().map(&mut rehearse).collect();
+        let (early, told) = (BTreeMap::new(), BTreeMap::new());
+        let mut chain = Self { members: members.to_vec(), schedule, present: 1, early, told };
+        chain.go_on(peer, cx, tree, &Ladder::default())?;
+        Ok(chain)
+    }
+
+    /// Everybody hears who joins; the sponsor of its step takes it in, then or later.
+    pub(crate) fn receive_join(
+        &mut self,
+        peer: &mut Peer,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let member = message.from_member()?;
+        let place = self.members.iter().position(|&other| other == member);
+        let step = place.ok_or(Misbehaviour::UnexpectedSender)? + 1;
+        if step < 2 || self.sponsor(step) != peer.me || step < self.present {
+            return Ok(());
+        }
+        if self.told.contains_key(&step) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let blinded = peer.read_blinded(cx, message)?;
+        self.told.insert(step, blinded.to_vec());
+        let led = self.lead(peer, cx);
+        if led.is_err() {
+            self.told.remove(&step);
+        }
+        led?;
+        self.catch_up(peer, cx);
+        Ok(())
+    }
+
+    /// Takes what the sponsor of a step made.
+    pub(crate) fn receive_step(
+        &mut self,
+        peer: &mut Peer,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        peer.expect(message)?;
+        let mut body = message.body();
+        let step = body.number32()? as usize;
+        let made = body.bytes()?;
+        let confirmation = peer.read_confirmation(body.bytes()?)?;
+        body.finish()?;
+        if step < self.present || step > self.members.len() || self.early.contains_key(&step) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let (sponsor, count) = self.schedule[step - 2];
+        message.must_come_from(sponsor.into())?;
+        // They are all looked at, so that no later step of ours can fail.
+        cx.elements(made, count, peer.check)?;
+        if step > self.present {
+            self.early.insert(step, (made.to_vec(), confirmation));
+            return Ok(());
+        }
+        peer.take_path(cx, sponsor, made, confirmation)?;
+        self.catch_up(peer, cx);
+        Ok(())
+    }
+
+    /// Goes on from step to step as far as what came before its time allows.
+    fn catch_up(&mut self, peer: &mut Peer, cx: &mut Context<'_>) {
+        while let Some((tree, change)) = peer.take_change() {
+            let is_over = change.has_all() && self.present < self.members.len();
+            let gone_on = if is_over {
+                self.go_on(peer, cx, tree, &change.ladder)
+            } else {
+                (peer.tree, peer.change) = (Some(tree), Some(change));
+                let Some((made, confirmation)) = self.early.remove(&self.present) else { return };
+                peer.take_path(cx, self.sponsor(self.present), &made, confirmation)
+            };
+            // A last step that is not right is as if it had been refused when it came.
+            if gone_on.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Begins the next step, with the tree of the one before.
+    fn go_on(
+        &mut self,
+        peer: &mut Peer,
+        cx: &mut Context<'_>,
+        mut tree: KeyTree,
+        ladder: &Ladder,
+    ) -> Result<(), Error> {
+        let newcomer = self.members[self.present];
+        self.present += 1;
+        tree.insert(newcomer);
+        let (epoch, sponsor) = (peer.epoch.next(), self.sponsor(self.present));
+        let change = Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, &[newcomer]);
+        let mut change = change.keeping(&tree, peer.me, ladder);
+        let is_last = self.present == self.members.len();
+        change.stage = if is_last { Stage::Last } else { Stage::Inner }(self.present);
+        if newcomer == peer.me {
+            change.ladder = peer.tell_leaf(cx, Operation::Create);
+        }
+        (peer.tree, peer.change) = (Some(tree), Some(change));
+        self.lead(peer, cx)
+    }
+
+    /// As the sponsor of the step under way, makes it, if the newcomer has told its blinded key.
+    fn lead(&self, peer: &mut Peer, cx: &mut Context<'_>) -> Result<(), Error> {
+        let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
+        peer.take_leaf(cx, self.members[self.present - 1], blinded)
+    }
+
+    fn sponsor(&self, step: usize) -> MemberId {
+        self.schedule[step - 2].0
+    }
+}

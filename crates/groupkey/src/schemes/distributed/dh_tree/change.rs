@@ -1,0 +1,219 @@
+//! A change of the tree under way: which blinded keys are missing, who makes them, what has come.
+
+use alloc::collections::BTreeSet;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::KeyTree;
+use super::climb::Ladder;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::party::Operation;
+use crate::secret::Key;
+
+/// What must come before there is a key again.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) operation: Operation,
+    /// The epoch that it leads to.
+    pub(crate) epoch: Epoch,
+    pace: Pace,
+    pub(crate) stage: Stage,
+    segments: Vec<Segment>,
+    /// Who makes what is uppermost; it confirms the key.
+    pub(crate) closer: MemberId,
+    /// Who must be told the tree when it is complete.
+    pub(crate) newcomer: Option<MemberId>,
+    pub(crate) confirmation: Option<Key>,
+    /// The own secrets in the tree that is to be, as far as they are known.
+    pub(crate) ladder: Ladder,
+}
+
+/// When a sponsor tells what it has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Each blinded key at once: fewer rounds, more messages.
+    Eager,
+    /// All of its own together, once there is nothing that it waits for.
+    Patient,
+}
+
+/// A creation may take several changes, each named by the number of leaves that it leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Another one follows: nobody needs a key.
+    Inner(usize),
+    Last(usize),
+    Only,
+}
+
+/// What one sponsor makes.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) sponsor: MemberId,
+    /// The nodes, in the order in which they are sent.
+    pub(crate) nodes: Vec<usize>,
+    /// How many of them have come.
+    pub(crate) done: usize,
+}
+
+/// What a message brought, to be taken back if the key is not the right one.
+pub(crate) struct Mark {
+    done: Vec<(usize, usize)>,
+    confirmation: Option<Key>,
+    ladder: Ladder,
+}
+
+impl Change {
+    /// What these sponsors have to make: each the unknown nodes of its path, but for what those before
+    /// it make.
+    pub(crate) fn of_sponsors(
+        tree: &KeyTree,
+        operation: Operation,
+        epoch: Epoch,
+        sponsors: &[MemberId],
+    ) -> Self {
+        let mut taken = BTreeSet::from([tree.root()]);
+        let mut make = |&sponsor: &MemberId| {
+            let mut nodes = tree.path(sponsor);
+            nodes.retain(|&node| !tree.is_known(node) && taken.insert(node));
+            Segment { sponsor, nodes, done: 0 }
+        };
+        let mut segments: Vec<_> = sponsors.iter().map(&mut make).collect();
+        segments.retain(|segment| !segment.nodes.is_empty());
+        // The first goes up to the root. Where nothing is missing, only a confirmation is.
+        let closer = segments.first().map_or(sponsors[0], |segment| segment.sponsor);
+        Self {
+            operation,
+            epoch,
+            pace: Pace::Patient,
+            stage: Stage::Only,
+            segments,
+            closer,
+            newcomer: None,
+            confirmation: None,
+            ladder: Ladder::default(),
+        }
+    }
+
+    /// What follows when these members have come and one draws a new secret, makes its path anew, and
+    /// tells their blinded keys with its own.
+    pub(crate) fn of_sponsor(
+        tree: &mut KeyTree,
+        operation: Operation,
+        epoch: Epoch,
+        sponsor: MemberId,
+        told_by: &[MemberId],
+    ) -> Self {
+        tree.renew(sponsor);
+        let mut change = Self::of_sponsors(tree, operation, epoch, &[sponsor]);
+        let leaves = told_by.iter().filter_map(|&member| tree.leaf(member));
+        let Some(segment) = change.segments.first_mut() else { return change };
+        segment.nodes.splice(..0, leaves);
+        change
+    }
+
+    /// The same, at another pace.
+    pub(crate) fn at(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// The same, for a member with these secrets in the old tree: some of them are in the new one.
+    pub(crate) fn keeping(mut self, tree: &KeyTree, me: MemberId, ladder: &Ladder) -> Self {
+        let unchanged = tree.path(me).iter().take_while(|&&node| tree.is_known(node)).count();
+        self.ladder = ladder.up_to(unchanged);
+        self
+    }
+
+    pub(crate) fn is_eager(&self) -> bool {
+        self.pace == Pace::Eager
+    }
+
+    /// What a member has still to make.
+    pub(crate) fn segment_of(&self, sponsor: MemberId) -> Option<&Segment> {
+        self.place_of(sponsor).map(|place| &self.segments[place])
+    }
+
+    /// How many blinded keys a sponsor has told.
+    pub(crate) fn told_by(&self, sponsor: MemberId) -> Option<usize> {
+        let segment = self.segments.iter().find(|segment| segment.sponsor == sponsor);
+        segment.map(|segment| segment.done)
+    }
+
+    /// Whether nothing is missing but what this member makes.
+    pub(crate) fn waits_only_for(&self, sponsor: MemberId) -> bool {
+        self.segments.iter().all(|segment| segment.sponsor == sponsor || segment.left().is_empty())
+    }
+
+    /// How many blinded keys it brings.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.nodes.len()).sum()
+    }
+
+    /// Whether all blinded keys are there.
+    pub(crate) fn has_all(&self) -> bool {
+        self.segments.iter().all(|segment| segment.left().is_empty())
+    }
+
+    /// The next nodes of a sponsor that so many bytes are for.
+    pub(crate) fn expect(
+        &self,
+        sponsor: MemberId,
+        bytes: usize,
+        width: usize,
+    ) -> Result<Vec<usize>, Error> {
+        let Some(segment) = self.segment_of(sponsor) else {
+            // All that is left for it is to confirm the key.
+            let confirms = bytes == 0 && sponsor == self.closer;
+            return if confirms { Ok(vec![]) } else { Err(Misbehaviour::UnexpectedSender.into()) };
+        };
+        let count = bytes / width;
+        let most = segment.left().len();
+        let fits = if self.is_eager() { (1..=most).contains(&count) } else { count == most };
+        if fits && bytes.is_multiple_of(width) {
+            Ok(segment.left()[..count].to_vec())
+        } else {
+            Err(Misbehaviour::InvalidRoster.into())
+        }
+    }
+
+    /// So many nodes of a sponsor have come.
+    pub(crate) fn proceed(&mut self, sponsor: MemberId, count: usize) {
+        if let Some(place) = self.place_of(sponsor) {
+            self.segments[place].done += count;
+        }
+    }
+
+    /// Where things stand, before a message from one sponsor lets another one act.
+    pub(crate) fn mark(&self, sponsors: [MemberId; 2]) -> Mark {
+        let places = sponsors.into_iter().filter_map(|sponsor| self.place_of(sponsor));
+        Mark {
+            done: places.map(|place| (place, self.segments[place].done)).collect(),
+            confirmation: self.confirmation.clone(),
+            ladder: self.ladder.clone(),
+        }
+    }
+
+    /// Takes back everything since the mark, also from the tree.
+    pub(crate) fn roll_back(&mut self, mark: Mark, tree: &mut KeyTree) {
+        for (place, done) in mark.done {
+            let segment = &mut self.segments[place];
+            tree.empty(&segment.nodes[done..segment.done.max(done)]);
+            segment.done = done;
+        }
+        self.confirmation = mark.confirmation;
+        self.ladder = mark.ladder;
+    }
+
+    fn place_of(&self, sponsor: MemberId) -> Option<usize> {
+        let left = |segment: &Segment| segment.sponsor == sponsor && !segment.left().is_empty();
+        self.segments.iter().position(left)
+    }
+}
+
+impl Segment {
+    /// The nodes that have not come yet.
+    pub(crate) fn left(&self) -> &[usize] {
+        &self.nodes[self.done..]
+    }
+}

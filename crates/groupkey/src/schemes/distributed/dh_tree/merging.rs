@@ -1,0 +1,175 @@
+//! Two groups come together: each tells the other its tree, then somebody makes what is missing.
+//!
+//! The rightmost member of each group draws a new secret first, so that nobody gets a key of before.
+//! It tells the blinded key of its root, too, which is not the root for long.
+
+use alloc::vec::Vec;
+
+use super::change::Change;
+use super::{BRANCH, KeyTree, Peer, climb, not_created, repetition};
+use crate::context::Context;
+use crate::crypto::group::Element;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// Two trees that are not one yet.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    /// Of the other group, sorted.
+    members: Vec<MemberId>,
+    /// Its tree, once it came.
+    other: Option<KeyTree>,
+    /// What the sponsor of the merged tree made, if we have not got both trees yet.
+    early: Option<(MemberId, Vec<u8>, Option<Key>)>,
+}
+
+impl Peer {
+    /// Takes the command `Merge`.
+    pub(super) fn merge(
+        &mut self,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        let present = self.tree.as_ref().zip(self.share.as_ref());
+        let (tree, share) = present.ok_or_else(not_created)?;
+        if members.len() < 2 {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        if let Some(member) = repetition(members) {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(&member) = members.iter().find(|&&member| tree.has(member)) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        self.require_idle()?;
+        self.require_room(tree.len() + members.len())?;
+        if epoch <= self.epoch {
+            return Err(Misuse::EpochOver(epoch).into());
+        }
+        // A merger copies whole trees, which are sent whole, too.
+        let mut tree = tree.clone();
+        let sponsor = tree.rightmost(tree.root());
+        let change = Change::of_sponsor(&mut tree, Operation::Merge, epoch, sponsor, &[]);
+        let mut change = change.keeping(&tree, self.me, &share.ladder);
+        if sponsor == self.me {
+            self.tell_branch(cx, &mut tree, &mut change)?;
+        }
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        self.merger = Some(Merger { members, other: None, early: None });
+        (self.tree, self.change) = (Some(tree), Some(change));
+        Ok(())
+    }
+
+    /// Makes the own path anew, with the root, and tells the whole tree.
+    fn tell_branch(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        change: &mut Change,
+    ) -> Result<(), Error> {
+        let path = tree.path(self.me);
+        let beside = climb::beside(cx, tree, &path[..path.len() - 1], self.check)?;
+        change.ladder.draw(cx);
+        change.ladder.climb(cx, &beside);
+        let mut made = Vec::new();
+        change.ladder.blind(cx, 0..path.len(), &mut made);
+        tree.fill(&path, &made);
+        let mut draft = cx.draft(Recipient::Group, change.epoch, Operation::Merge, BRANCH);
+        tree.write(&mut draft);
+        draft.send();
+        Ok(())
+    }
+
+    /// Takes the tree of the own group, or of the other one.
+    pub(super) fn receive_branch(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        self.expect(message)?;
+        let (Some(merger), Some(own)) = (&self.merger, &self.tree) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let mut body = message.body();
+        let width = Element::length(cx.suite());
+        let branch = KeyTree::read(self.shape, width, self.most, true, &mut body)?;
+        body.finish()?;
+        message.must_come_from(branch.rightmost(branch.root()).into())?;
+        let is_own = branch.has(self.me);
+        let (known, expected) = if is_own {
+            (own.is_known(own.root()), own.agrees_with(&branch))
+        } else {
+            let mut members: Vec<_> = branch.members().collect();
+            members.sort_unstable();
+            (merger.other.is_some(), members == merger.members)
+        };
+        if !expected {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        if known {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let (one, other) = match (is_own, &merger.other) {
+            (true, Some(other)) => (&branch, other),
+            (false, _) if own.is_known(own.root()) => (own, &branch),
+            _ => {
+                *(if is_own { &mut self.tree } else { self.other_branch() }) = Some(branch);
+                return Ok(());
+            }
+        };
+        let (mut tree, mut change) = self.merged(one, other)?;
+        let key = self.advance(cx, &mut tree, &mut change)?;
+        let merger = self.merger.take();
+        self.commit(cx, tree, change, key);
+        if let Some((sponsor, made, confirmation)) = merger.and_then(|merger| merger.early) {
+            // If it is not right, it is as if it had been refused when it came.
+            let _ = self.take_path(cx, sponsor, &made, confirmation);
+        }
+        Ok(())
+    }
+
+    /// Keeps what the sponsor of the merged tree made until that is there.
+    pub(super) fn keep_early(
+        &mut self,
+        sender: MemberId,
+        made: &[u8],
+        confirmation: Option<Key>,
+    ) -> Result<(), Error> {
+        let told_by =
+            |tree: &KeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
+        let own = self.tree.as_ref().is_some_and(told_by);
+        let Some(merger) = self.merger.as_mut().filter(|merger| merger.early.is_none()) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        if !own && !merger.other.as_ref().is_some_and(told_by) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        merger.early = Some((sender, made.to_vec(), confirmation));
+        Ok(())
+    }
+
+    /// The two trees in one, and what is missing in it.
+    fn merged(&self, one: &KeyTree, other: &KeyTree) -> Result<(KeyTree, Change), Error> {
+        let under_way = self.change.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let (tree, sponsor) = KeyTree::merged(one, other);
+        let change = Change::of_sponsors(&tree, Operation::Merge, under_way.epoch, &[sponsor]);
+        let change = change.keeping(&tree, self.me, &under_way.ladder);
+        Ok((tree, change))
+    }
+
+    fn other_branch(&mut self) -> &mut Option<KeyTree> {
+        &mut self.merger.get_or_insert_with(Merger::none).other
+    }
+}
+
+impl Merger {
+    const fn none() -> Self {
+        Self { members: Vec::new(), other: None, early: None }
+    }
+}
