@@ -29,7 +29,7 @@
 //!
 //! let mut rig = Rig::new(catalogue::scheme("tgdh").unwrap(), Default::default());
 //! rig.create(4).unwrap();
-//! let mut [alice, bob] = [0, 3].map(|id| {
+//! let [mut alice, mut bob] = [0, 3].map(|id| {
 //!     rig.at(MemberId(id), |cx, party| {
 //!         let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
 //!         messenger.follow(cx, party);

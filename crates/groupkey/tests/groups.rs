@@ -1,12 +1,11 @@
 //! Every group under every scheme that computes in one: members agree, and messages carry elements
 //! as long as the group's.
 
-use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, SCHEMES};
 use groupkey::crypto::group::Element;
 use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Rig, SUITES, Settings};
-use groupkey::{MemberId, Operation};
+use groupkey::{Operation, Suite};
 
 #[test]
 fn members_agree_in_every_group() {
@@ -21,9 +20,13 @@ fn members_agree_in_every_group() {
             if report.total().exponentiations() == 0 {
                 continue;
             }
+            // Their elements are long-term keys, which nobody sends.
+            if ["d-lkh", "d-oft"].contains(&scheme.id) {
+                continue;
+            }
             let longest = report.messages.iter().map(|message| message.body_bytes).max();
             assert!(longest.unwrap() > Element::length(suite), "{}, {}", scheme.id, suite.name());
-            assert!(report.meter(MemberId(0).into()).tally(Primitive::CheckElement).calls > 0);
+            assert!(report.total().tally(Primitive::CheckElement).calls > 0);
             if scheme.operations.contains(&Operation::Remove) {
                 rig.remove(1).unwrap();
                 rig.agreed_key().unwrap();

@@ -25,6 +25,9 @@ const MEMBERS: u32 = 55_000;
 /// What a controller without individual keys holds of each member, at most (bytes).
 const KNOWN_OF_EACH: usize = 16;
 
+/// What does not grow with the members: nothing beside 55,000 of them, but something beside a hundred.
+const FIXED: usize = 4096;
+
 #[test]
 fn controllers_hold_little_but_keys() {
     for scheme in SCHEMES {
@@ -56,7 +59,7 @@ fn controllers_hold_little_but_keys() {
                 );
                 println!("{told}");
                 let floor = KNOWN_OF_EACH * members as usize;
-                assert!(held <= (2 * keys).max(floor), "{told}");
+                assert!(held <= (2 * keys).max(floor) + FIXED, "{told}");
             }
         }
     }

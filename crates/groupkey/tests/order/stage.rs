@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::catalogue::{Profile, Scheme};
+use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::protection::Protection;
+use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, GroupId, Key, MemberId, Ordered, Outbox, Party, PartyId,
     Recipient, Setting, Suite,
@@ -350,7 +351,10 @@ impl Stage {
         let seat = self.seats.get_mut(&member).expect("the member is on the stage");
         let me = PartyId::Member(MemberId(member));
         let (rng, mut probe) = (&mut seat.rng, ());
-        let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
+        let credentials = Credentials::new(Guard::None, 1);
+        let peer_keys = credentials.peer_keys(me, setting.suite);
+        let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe)
+            .with_peer_keys(&peer_keys);
         let result = act(&mut cx, &mut seat.party);
         assert!(result.is_ok() || outbox.is_empty());
         result.map(|()| outbox)

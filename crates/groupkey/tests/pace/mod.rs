@@ -16,9 +16,15 @@ pub(crate) fn largest(scheme: &Scheme, usual: u32) -> u32 {
     if is_slow(scheme) { usual.min(9) } else { usual }
 }
 
-/// A fleet: what a member's enrolment takes counts there.
+/// A fleet: what a member's enrolment and creation take counts there. Published, Boneh+ takes the square
+/// of the members.
 pub(crate) fn fleet(scheme: &Scheme, usual: u32) -> u32 {
-    if is_slow(scheme) { usual.min(20_000) } else { usual }
+    match scheme.id {
+        "boneh-fat" => usual.min(100),
+        "boneh-thin" => usual.min(500),
+        "nishat" => usual.min(20_000),
+        _ => usual,
+    }
 }
 
 /// Both ends of a parameter's range. A fat client of Boneh+ checks twice its capacity of elements.

@@ -93,6 +93,8 @@ pub struct Member {
     pairs: Pairs,
     share: Option<Share>,
     run: Run,
+    /// A confirmation that came to a newcomer before its welcome: of whom, for which epoch.
+    early: Option<(MemberId, Epoch, Key)>,
     asked: bool,
     temporary: usize,
 }
@@ -139,6 +141,7 @@ impl Member {
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
+            early: None,
             asked: false,
             temporary: 0,
         }
@@ -194,7 +197,6 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
         if !self.sound {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -202,6 +204,12 @@ impl Member {
         let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
         body.finish()?;
         let epoch = message.header().epoch;
+        if self.view.is_joining() && epoch > self.view.epoch() {
+            // What goes to all may overtake what goes to the newcomer alone.
+            self.early = Some((message.from_member()?, epoch, Key::from_bytes(bytes)));
+            return Ok(());
+        }
+        self.view.expect(message)?;
         let outcome = match &mut self.run {
             Run::Change(change) => change.outcome_mut(),
             Run::Creation(creation) => creation.outcome_mut(),
@@ -242,6 +250,7 @@ impl Member {
         self.temporary = self.temporary.max(keys.len() * Key::BYTES);
         self.share = Some(Share { tree, keys });
         self.run = Run::None;
+        self.early = None;
         self.asked = false;
         self.view.settle(cx, epoch, roster);
     }

@@ -308,8 +308,11 @@ impl Ordered {
         if got > current && self.is_member() {
             return Err(Misbehaviour::SkippedEpoch { got, current }.into());
         }
+        let is_member = self.is_member();
         match &mut self.party {
             Some(party) if got == current => cx.message(&mut **party, message)?,
+            // Who has said that it cannot follow lets pass what the others do meanwhile.
+            None if got == current && is_member => return Ok(()),
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
         self.go_on(cx);

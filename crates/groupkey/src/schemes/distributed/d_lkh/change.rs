@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread};
+use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread, verify};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::MemberId;
@@ -250,10 +250,18 @@ impl Member {
         let pair = self.pairs.with(cx, sponsor)?;
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
+        let confirmation = match &self.early {
+            Some((sender, early, confirmation)) if (*sender, *early) == (sponsor, epoch) => {
+                verify(cx, epoch, &tree, &keys, confirmation)?;
+                Some(confirmation.clone())
+            }
+            _ => None,
+        };
         self.pairs.keep(pair);
         self.view.welcome(epoch, tree.roster());
         let half = lowest.child;
-        let outcome = Outcome { keys: Some(keys), ..Outcome::awaited(tree, sponsor) };
+        let awaited = Outcome::awaited(tree, sponsor);
+        let outcome = Outcome { keys: Some(keys), confirmation, ..awaited };
         self.run = Run::Change(Change { outcome, half, from: sponsor, by_hand: true });
         self.settle_if_complete(cx, epoch);
         Ok(())

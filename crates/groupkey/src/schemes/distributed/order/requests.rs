@@ -56,6 +56,7 @@ impl Requests {
     pub(super) fn served(&mut self, before: &Roster, announcement: &Announcement, epoch: Epoch) {
         let gone = before.without(|member| announcement.roster.place(member).is_some());
         for member in gone.iter() {
+            self.joins.remove(&member);
             self.leaving.remove(&member);
             self.dead.remove(&member);
             self.arrivals.remove(&member);
@@ -97,7 +98,9 @@ impl Requests {
         };
         let nobody = Roster::default();
 
-        let stuck = !settled && present.iter().any(|member| self.dead.contains(&member));
+        // Who cannot follow and is to go has no part in what comes, but holds up what is under way.
+        let absent = |member| self.dead.contains(&member) || self.joins.contains(&member);
+        let stuck = !settled && present.iter().any(absent);
         let needs_company = rest.len() < least && (stuck || settled);
         if present.iter().any(lost) || needs_company {
             return announce(Operation::Create, &rest, &newcomers);
