@@ -63,10 +63,10 @@ impl Prices {
         let table = cx.g1_table(&g1);
         let scalars: Vec<_> = (0..256).map(|_| cx.random_scalar()).collect();
         Self {
-            table: least(|| drop(black_box(cx.g1_table(&g1)))),
-            fixed: least(|| drop(black_box(cx.g1_powers(&table, &scalars)))) / 256.0,
-            g1: least(|| drop(black_box(cx.g1_power(&g1, &scalars[0])))),
-            g2: least(|| drop(black_box(cx.g2_power(&g2, &scalars[0])))),
+            table: least(|| _ = black_box(cx.g1_table(&g1))),
+            fixed: least(|| _ = black_box(cx.g1_powers(&table, &scalars))) / 256.0,
+            g1: least(|| _ = black_box(cx.g1_power(&g1, &scalars[0]))),
+            g2: least(|| _ = black_box(cx.g2_power(&g2, &scalars[0]))),
         }
     }
 

@@ -38,12 +38,12 @@ pub(crate) struct GroupArguments {
     )]
     operation: Vec<Operation>,
 
-    /// Members with which the group is created (2 to 100000, or the scheme's own limit).
+    /// Members with which the group is created (2 to 100000, or the scheme's own limit) [default: 50;
+    /// 2,10,20,30 without a controller]
     #[arg(
         long,
         value_name = "N",
         value_delimiter = ',',
-        default_value = "50",
         allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS),
     )]
@@ -116,9 +116,10 @@ const MOST_RUNS: u64 = 1_000_000;
 impl GroupArguments {
     /// A plan for each combination; its operations are measured in the same runs.
     pub(crate) fn plans(&self, network: &NetworkArguments) -> Result<Vec<Plan>, Failure> {
-        let (schemes, members) = (self.schemes(), distinct(&self.members));
+        let schemes = self.schemes();
         let networks = network.combinations()?;
-        let combinations = schemes.len() as u64 * members.len() as u64 * networks.len() as u64;
+        let groups: usize = schemes.iter().map(|scheme| self.members_of(scheme).len()).sum();
+        let combinations = groups as u64 * networks.len() as u64;
         self.refuse_a_slip(combinations)?;
 
         let (device, controller_device) =
@@ -127,7 +128,7 @@ impl GroupArguments {
         let subgroup_device = subgroup_device.unwrap_or_else(|| Arc::clone(&controller_device));
         let mut plans = Vec::new();
         for scheme in schemes {
-            for &&members in &members {
+            for members in self.members_of(scheme) {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
                     plan.steps = Plan::history(scheme, &self.operation);
@@ -151,6 +152,15 @@ impl GroupArguments {
             }
         }
         Ok(plans)
+    }
+
+    /// As asked for, or what is usual for a scheme.
+    fn members_of(&self, scheme: &Scheme) -> Vec<u32> {
+        match (&self.members[..], scheme.has_controller()) {
+            ([], true) => vec![50],
+            ([], false) => vec![2, 10, 20, 30],
+            (chosen, _) => distinct(chosen).into_iter().copied().collect(),
+        }
     }
 
     fn schemes(&self) -> Vec<&'static Scheme> {

@@ -37,7 +37,7 @@ pub(super) fn final_exponentiation(value: &Accumulated) -> Target {
 }
 
 pub(super) fn target_power(element: &Target, scalar: &BlsScalar) -> Target {
-    element * &converted(scalar)
+    element * converted(scalar)
 }
 
 /// Appends the twelve coefficients, lowest first, each most significant byte first.

@@ -315,7 +315,7 @@ impl Gt {
         })
     }
 
-    /// Whether [`Self::decode`] can read elements: the libraries for BLS12-381 cannot.
+    /// Whether elements can be read: the libraries for BLS12-381 cannot.
     pub const fn is_readable(suite: Suite) -> bool {
         matches!(suite, Suite::Published)
     }
