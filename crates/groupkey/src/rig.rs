@@ -8,6 +8,10 @@
 //! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
 //! by a replay; a party that takes one of them fails the run.
 
+mod history;
+mod hostility;
+mod report;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::rc::Rc;
@@ -31,6 +35,8 @@ use crate::protection::{Protection, PublicIdentity};
 use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
 use crate::secret::Key;
 
+pub use self::history::Move;
+pub use self::report::{Report, RigError, Sent};
 pub use crate::protection::Guard;
 
 /// What can be chosen for a rig.
@@ -69,47 +75,6 @@ pub struct Rig {
     apart: BTreeSet<MemberId>,
     report: Report,
     deployment: Vec<Sent>,
-}
-
-/// What an operation took.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// The messages, in the order in which they were sent.
-    pub messages: Vec<Sent>,
-    /// The messages of the deployment phase before it, which are not part of its cost.
-    pub deployment: Vec<Sent>,
-    /// Primitive operations by party.
-    pub meters: BTreeMap<PartyId, Meter>,
-}
-
-/// A message that was sent.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// By whom.
-    pub from: PartyId,
-    /// To whom.
-    pub to: Recipient,
-    /// What it needed of the channel.
-    pub channel: Channel,
-    /// The whole message.
-    pub bytes: Rc<[u8]>,
-    /// Bytes of the scheme's own body.
-    pub body_bytes: usize,
-}
-
-/// Why a run failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RigError {
-    /// A party took a message that it should have refused.
-    AcceptedForgery(PartyId),
-    /// A party refused a command.
-    Command(Error),
-    /// A party holds another key than the rest, or none, or of another epoch.
-    Disagreement(PartyId),
-    /// A party refused a genuine message.
-    Refused(PartyId, Error),
-    /// The group still sends messages after very many of them.
-    Unsettled,
 }
 
 /// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
@@ -575,39 +540,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Offers changed copies of a message, each of which must be refused.
-    fn tamper(&mut self, delivery: &Delivery) -> Result<(), RigError> {
-        let bytes = &delivery.bytes;
-        let mut copies = vec![bytes[..bytes.len() - 1].to_vec(), [bytes, &[0][..]].concat()];
-        for _ in 0..4 {
-            let mut copy = bytes.to_vec();
-            let bit = self.rng.next_u32() as usize % (copy.len() * 8);
-            copy[bit / 8] ^= 1 << (bit % 8);
-            copies.push(copy);
-        }
-        for copy in copies {
-            if self.step(delivery.to, Given::Bytes(delivery.channel, &copy)).is_ok() {
-                return Err(RigError::AcceptedForgery(delivery.to));
-            }
-        }
-        Ok(())
-    }
-
-    /// Offers a message again: the key must not change, and nothing that is sent in return counts.
-    fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
-        let key = |rig: &Self| {
-            let party = &rig.seats[&delivery.to].party;
-            let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
-            (group_key, party.message_key().cloned())
-        };
-        let before = key(self);
-        let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
-        if before != key(self) {
-            return Err(RigError::AcceptedForgery(delivery.to));
-        }
-        Ok(())
-    }
-
     fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
@@ -698,25 +630,6 @@ impl Rig {
     }
 }
 
-impl Report {
-    /// Messages over open channels.
-    pub fn open_messages(&self) -> impl Iterator<Item = &Sent> {
-        self.messages.iter().filter(|message| message.channel == Channel::Open)
-    }
-
-    /// What one party did.
-    pub fn meter(&self, party: PartyId) -> Meter {
-        self.meters.get(&party).copied().unwrap_or_default()
-    }
-
-    /// What all parties did together.
-    pub fn total(&self) -> Meter {
-        let mut total = Meter::new();
-        self.meters.values().for_each(|meter| total.add(meter));
-        total
-    }
-}
-
 impl fmt::Debug for Rig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rig")
@@ -726,20 +639,6 @@ impl fmt::Debug for Rig {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for RigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AcceptedForgery(party) => write!(f, "{party} took a forged or replayed message"),
-            Self::Command(error) => write!(f, "a command was refused: {error}"),
-            Self::Disagreement(party) => write!(f, "{party} holds another key than the rest"),
-            Self::Refused(party, error) => write!(f, "{party} refused a genuine message: {error}"),
-            Self::Unsettled => write!(f, "the group does not settle"),
-        }
-    }
-}
-
-impl core::error::Error for RigError {}
 
 const GROUP: GroupId = GroupId(7);
 
@@ -787,28 +686,4 @@ struct Delivery {
     to: PartyId,
     channel: Channel,
     bytes: Rc<[u8]>,
-}
-
-/// Operations of a random history, for model-based tests and fuzzing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// A new member joins.
-    Add,
-    /// So many new members join and so many at a place leave, in one change, if the scheme can.
-    Batch(u8, u8, u16),
-    /// The two parts of the group come together, if it was split.
-    Merge,
-    /// So many members from this place on go on by themselves, if the scheme can and the group is whole.
-    Partition(u8, u16),
-    /// A new period begins, if the scheme has periods.
-    Rekey,
-    /// The current member at this place (modulo their number) leaves.
-    Remove(u16),
-    /// The current member at this place sleeps through what follows.
-    Sleep(u16),
-    /// The controller of the subgroup with this number (modulo how many there are) sleeps, if the
-    /// scheme has subgroups.
-    SleepSubgroup(u16),
-    /// All sleepers catch up.
-    Wake,
 }

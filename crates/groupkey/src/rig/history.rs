@@ -1,0 +1,25 @@
+//! Histories of a group, for model-based tests and fuzzing.
+
+/// Operations of a random history, for model-based tests and fuzzing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A new member joins.
+    Add,
+    /// So many new members join and so many at a place leave, in one change, if the scheme can.
+    Batch(u8, u8, u16),
+    /// The two parts of the group come together, if it was split.
+    Merge,
+    /// So many members from this place on go on by themselves, if the scheme can and the group is whole.
+    Partition(u8, u16),
+    /// A new period begins, if the scheme has periods.
+    Rekey,
+    /// The current member at this place (modulo their number) leaves.
+    Remove(u16),
+    /// The current member at this place sleeps through what follows.
+    Sleep(u16),
+    /// The controller of the subgroup with this number (modulo how many there are) sleeps, if the
+    /// scheme has subgroups.
+    SleepSubgroup(u16),
+    /// All sleepers catch up.
+    Wake,
+}

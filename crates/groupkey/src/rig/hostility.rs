@@ -1,0 +1,42 @@
+//! Forgeries and replays, which accompany every message where the rig is hostile.
+
+use alloc::vec;
+
+use rand_core::Rng;
+
+use super::{Delivery, Given, Rig, RigError};
+
+impl Rig {
+    /// Offers changed copies of a message, each of which must be refused.
+    pub(super) fn tamper(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let bytes = &delivery.bytes;
+        let mut copies = vec![bytes[..bytes.len() - 1].to_vec(), [bytes, &[0][..]].concat()];
+        for _ in 0..4 {
+            let mut copy = bytes.to_vec();
+            let bit = self.rng.next_u32() as usize % (copy.len() * 8);
+            copy[bit / 8] ^= 1 << (bit % 8);
+            copies.push(copy);
+        }
+        for copy in copies {
+            if self.step(delivery.to, Given::Bytes(delivery.channel, &copy)).is_ok() {
+                return Err(RigError::AcceptedForgery(delivery.to));
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers a message again: the key must not change, and nothing that is sent in return counts.
+    pub(super) fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let key = |rig: &Self| {
+            let party = &rig.seats[&delivery.to].party;
+            let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            (group_key, party.message_key().cloned())
+        };
+        let before = key(self);
+        let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
+        if before != key(self) {
+            return Err(RigError::AcceptedForgery(delivery.to));
+        }
+        Ok(())
+    }
+}
