@@ -456,7 +456,7 @@ impl History {
 
     /// Without a controller, a member sleeps through one operation only: who is asleep when it is
     /// its turn to act would hold up the group, which is another test's matter. A join of GDH.3
-    /// needs every member, one of a tree may need any, as one of STR when groups came together.
+    /// needs every member, one of a tree may need any, and any change may once groups came together.
     fn sleep(&mut self, place: u16) -> Result<(), String> {
         if self.scheme.recovery == Recovery::Rejoin {
             return Ok(());
@@ -464,8 +464,8 @@ impl History {
         if self.scheme.class == Class::Distributed {
             let any_may_act = match self.scheme.id {
                 "d-lkh" | "d-oft" | "dh-lkh" | "gdh3" | "tgdh" => true,
-                "str" => self.was_merged,
-                _ => false,
+                // Then members stand no longer in the order of their ids.
+                _ => self.was_merged,
             };
             if any_may_act || self.members.len() < 3 {
                 return Ok(());
