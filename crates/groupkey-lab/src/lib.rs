@@ -4,6 +4,8 @@
 //! simulated network with the times of a [`device`]; [`results`] keeps the rows and [`statistics`]
 //! compares them; [`reproduce`] sets them beside a published study, and [`report`] shows it all.
 
+pub mod audit;
+pub mod bench;
 pub mod campaign;
 pub mod conditions;
 pub mod device;

@@ -1,0 +1,51 @@
+//! What was found about one claim of one scheme.
+
+use serde::{Deserialize, Serialize};
+
+/// A claim of a scheme in a profile, and what attacking it found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// Scheme, by its id in the catalogue.
+    pub scheme: String,
+    /// Profile: `published` or `sound`.
+    pub profile: String,
+    /// `specified`, `reconstructed` or `stand-in`.
+    pub provenance: String,
+    /// What is claimed, for example `forward-secrecy`, or the id of the attack that was tried.
+    pub claim: String,
+    /// Whether the scheme claims it; absent where it says nothing about it.
+    pub claimed: Option<bool>,
+    /// What came out.
+    pub found: Found,
+    /// How it was sought.
+    pub method: Method,
+    /// Where the attack was published, or `own analysis`; absent for a search.
+    pub reference: Option<String>,
+    /// The shortest history that breaks it, one event each; empty where it holds.
+    pub history: Vec<String>,
+    /// How the adversary gets to the key in that history, one step each; empty where it holds.
+    pub derivation: Vec<String>,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// A history and a derivation break it.
+    Broken,
+    /// Nothing was found that breaks it, in what was searched.
+    Holds,
+    /// It makes no sense for this scheme.
+    NotApplicable,
+}
+
+/// How it was sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// By everything that follows from what an adversary knows.
+    Closure,
+    /// By an attack that was written down.
+    Script,
+}

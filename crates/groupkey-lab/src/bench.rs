@@ -1,0 +1,5 @@
+//! The benchmark: what each role of a scheme computes, keeps and sends, by operation and group size.
+
+mod row;
+
+pub use self::row::{BenchRow, Count, Deviation, Traffic};

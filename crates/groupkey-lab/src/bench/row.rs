@@ -1,0 +1,126 @@
+//! One line of a benchmark's results.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What one role does in one operation of one scheme, at one group size.
+///
+/// Times without further name were measured on the machine that ran the benchmark. What the counted
+/// primitives would take elsewhere stands in fields of its own, with the device's name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchRow {
+    /// Scheme, by its id in the catalogue.
+    pub scheme: String,
+    /// Profile: `published` or `sound`.
+    pub profile: String,
+    /// Suite of algorithms.
+    pub suite: String,
+    /// Security level of the suite for this scheme (bits).
+    pub security_bits: u32,
+    /// `centralized`, `hybrid` or `distributed`.
+    pub class: String,
+    /// `specified`, `reconstructed` or `stand-in`.
+    pub provenance: String,
+    /// Protection of messages: `none`, `mac` or `signature`.
+    pub protection: String,
+    /// The workload that asked for this row, for example `smart-city`.
+    pub workload: String,
+    /// `create`, `add`, `remove`, or another of the scheme's operations; `encrypt` and `decrypt` are
+    /// those of a message to the group.
+    pub operation: String,
+    /// `controller`, `subgroup-controller`, `member`, `new-member` or `sponsor`.
+    pub role: String,
+    /// `deployment` (once, over a confidential channel) or `operational`.
+    pub phase: String,
+    /// Members of the group when the operation begins; for `create`, when it has ended.
+    pub members: u32,
+    /// Subgroups that they are divided into; 0 if there are none.
+    pub subgroups: u32,
+    /// Measured repetitions.
+    pub repetitions: u32,
+    /// Seed of the run: the inputs follow from it.
+    pub seed: u64,
+    /// Mean computation time of the role (ns).
+    pub mean_ns: f64,
+    /// Half width of the mean's 95 % confidence interval (ns).
+    pub ci95_ns: f64,
+    /// Standard deviation (ns).
+    pub sd_ns: f64,
+    /// Median (ns).
+    pub p50_ns: f64,
+    /// 90th percentile (ns).
+    pub p90_ns: f64,
+    /// 99th percentile (ns).
+    pub p99_ns: f64,
+    /// What the counted primitives cost by themselves on the same machine in the same run (ns, mean of
+    /// one repetition).
+    pub counted_ns: f64,
+    /// Measured over counted cost: what is not the scheme's mathematics is ours. The best of the
+    /// repetitions over the counted cost; absent where nothing was counted.
+    pub measured_over_counted: Option<f64>,
+    /// Counted primitives, by the meter's names, mean of one repetition.
+    pub primitives: BTreeMap<String, Count>,
+    /// Key material kept between operations (bytes).
+    pub permanent_bytes: u64,
+    /// Key material held in addition during the operation, at most (bytes).
+    pub temporary_bytes: u64,
+    /// Messages that the role sent, of all kinds.
+    pub messages: u64,
+    /// Bytes of the scheme's own bodies in them.
+    pub payload_bytes: u64,
+    /// Bytes of the whole messages: header, body and protection.
+    pub wire_bytes: u64,
+    /// Those to one party.
+    pub unicast: Traffic,
+    /// Those to a subset.
+    pub multicast: Traffic,
+    /// Those to the whole group.
+    pub broadcast: Traffic,
+    /// Device profile that the next fields are told for, if one was chosen.
+    pub device: Option<String>,
+    /// What the counted primitives cost on that device (ns): modelled, never measured here.
+    pub device_ns: Option<f64>,
+    /// The energy that they cost there, with its error (J): modelled.
+    pub device_joule: Option<Deviation>,
+    /// The samples (ns), in the order in which they were taken; left out where only the statistics
+    /// are wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_ns: Vec<u64>,
+    /// What makes the row's times doubtful, in words for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How often a primitive was used, and on how much; what a unit is, the meter's documentation tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// Calls.
+    pub calls: f64,
+    /// Sum of the amounts.
+    pub amount: f64,
+}
+
+/// Messages of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    /// How many.
+    pub messages: u64,
+    /// Bytes of the scheme's own bodies.
+    pub payload_bytes: u64,
+    /// Bytes of the whole messages.
+    pub wire_bytes: u64,
+}
+
+/// A value and its error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deviation {
+    /// The value.
+    pub value: f64,
+    /// Half width of its interval.
+    pub error: f64,
+}
