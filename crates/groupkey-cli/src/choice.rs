@@ -1,16 +1,17 @@
 //! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::Device;
+use groupkey_lab::registry;
 use groupkey_sim::HandOver;
 
 /// A scheme, by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
-    named(SCHEMES.iter().map(|scheme| (scheme.id, scheme, scheme.name)))
+    named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
 
 /// An operation that changes the group key.

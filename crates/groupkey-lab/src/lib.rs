@@ -11,6 +11,7 @@ pub mod conditions;
 pub mod device;
 pub mod plan;
 pub mod published;
+pub mod registry;
 pub mod report;
 pub mod reproduce;
 pub mod results;

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use groupkey::schemes::catalogue::{Claims, Parameter, SCHEMES, Scheme};
+use groupkey_lab::registry;
 use serde_json::{Value, json};
 
 use crate::choice;
@@ -36,7 +37,7 @@ pub(crate) struct SchemesArguments {
 pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = &arguments.schemes;
     if arguments.json {
-        let listed = SCHEMES.iter().filter(|scheme| {
+        let listed = registry::schemes().filter(|scheme| {
             chosen.is_empty() || chosen.iter().any(|chosen| chosen.id == scheme.id)
         });
         let objects: Value = listed.map(object).collect();
@@ -61,7 +62,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("parameters"),
         Column::text("name"),
     ]);
-    for scheme in SCHEMES {
+    for scheme in registry::schemes() {
         table.row([
             scheme.id.to_owned(),
             scheme.class.name().to_owned(),

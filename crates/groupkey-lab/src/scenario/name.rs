@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::catalogue::{Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_sim::HandOver;
 use serde::de::Error as _;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::conditions::LossDirection;
 use crate::device::Device;
+use crate::registry;
 
 /// Something that a file calls by name.
 pub(super) struct Named<T>(pub(super) T);
@@ -29,8 +30,8 @@ pub(super) trait Name: Sized {
 
 impl Name for &'static Scheme {
     fn from_name(name: &str) -> Result<Self, String> {
-        let known = || catalogue::SCHEMES.iter().map(|scheme| scheme.id);
-        catalogue::scheme(name).ok_or_else(|| unknown("scheme", name, known()))
+        let known = registry::schemes().map(|scheme| scheme.id);
+        registry::scheme(name).ok_or_else(|| unknown("scheme", name, known))
     }
 }
 

@@ -1,0 +1,42 @@
+//! The command `groupkey`: see the schemes, compare them in a network, reproduce a study.
+//!
+//! Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted.
+
+mod arguments;
+mod campaign;
+mod choice;
+mod commands;
+mod failure;
+mod interruption;
+mod number;
+mod paragraph;
+mod progress;
+mod provenance;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use groupkey::catalogue::Scheme;
+use groupkey_lab::registry;
+
+use crate::arguments::Cli;
+use crate::failure::Failure;
+
+/// Runs the command on the program's arguments. It knows these schemes beside the catalogue's: how a
+/// program of somebody else's puts a scheme of its own on the same bench as all others.
+pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
+    let outcome = registry::register(schemes)
+        .map_err(|error| Failure::input(error.to_string()))
+        .and_then(|()| Cli::try_parse().map_err(Failure::from))
+        .and_then(|cli| commands::run(&cli, &mut io::stdout().lock()));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // If nobody reads standard error either, the exit code is all that is left to say.
+            let _ = write!(io::stderr(), "{failure}");
+            failure.exit_code()
+        }
+    }
+}

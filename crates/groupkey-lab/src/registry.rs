@@ -1,0 +1,70 @@
+//! The schemes that there are to run: the catalogue's, and those that a program brings along.
+//!
+//! A scheme of somebody else's is a crate that implements the library's contract. Its program says so
+//! once, before anything else; from then on it is chosen by its id as the catalogue's schemes are.
+
+use std::sync::OnceLock;
+use std::{error, fmt};
+
+use groupkey::catalogue::{SCHEMES, Scheme};
+
+/// Makes schemes known beside the catalogue's, for this process. Once, for all of them together.
+pub fn register(schemes: &[&'static Scheme]) -> Result<(), RegistryError> {
+    let mut known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.id).collect();
+    for scheme in schemes {
+        if known.contains(&scheme.id) {
+            return Err(RegistryError::IdInUse(scheme.id));
+        }
+        known.push(scheme.id);
+    }
+    BROUGHT.set(schemes.to_vec()).map_err(|_| RegistryError::AlreadyRegistered)
+}
+
+/// All schemes: the catalogue's in its order, then those that were brought.
+pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
+    SCHEMES.iter().chain(BROUGHT.get().into_iter().flatten().copied())
+}
+
+/// The scheme with this id.
+pub fn scheme(id: &str) -> Option<&'static Scheme> {
+    schemes().find(|scheme| scheme.id == id)
+}
+
+/// Schemes that cannot be made known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegistryError {
+    /// Schemes were registered before; all must come at once.
+    AlreadyRegistered,
+    /// Another scheme has this id.
+    IdInUse(&'static str),
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyRegistered => {
+                write!(f, "schemes were registered before: register all of them at once")
+            }
+            Self::IdInUse(id) => {
+                write!(f, "there is a scheme `{id}` already: give yours another id")
+            }
+        }
+    }
+}
+
+impl error::Error for RegistryError {}
+
+static BROUGHT: OnceLock<Vec<&'static Scheme>> = OnceLock::new();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_one_scheme() {
+        assert_eq!(register(&[&SCHEMES[0]]), Err(RegistryError::IdInUse(SCHEMES[0].id)));
+        assert_eq!(schemes().count(), SCHEMES.len());
+        assert_eq!(scheme("skdc").map(|scheme| scheme.id), Some("skdc"));
+        assert!(scheme("none such").is_none());
+    }
+}

@@ -1,0 +1,66 @@
+//! What a scheme must show before it is compared with others: the rig holds it to its law.
+
+use groupkey::PartyId;
+use groupkey::crypto::meter::Primitive;
+use groupkey::protection::Guard;
+use groupkey::rig::{Rig, RigError, SUITES, Settings};
+use own_scheme::SCHEME;
+
+/// Members agree, keys are new, who left is out, and no forged or replayed message changes anything.
+#[test]
+fn the_group_follows_its_law_among_forgers() -> Result<(), RigError> {
+    for suite in SUITES {
+        for protection in [Guard::Mac, Guard::Signature] {
+            let settings = Settings { suite, protection, hostile: true, ..Settings::default() };
+            let mut rig = Rig::new(&SCHEME, settings);
+            rig.create(5)?;
+            let mut keys = vec![rig.agreed_key()?.clone()];
+            for member in [5, 6, 2, 0, 7] {
+                let is_member = rig.members().any(|current| current == member);
+                if is_member {
+                    rig.remove(member)?
+                } else {
+                    rig.add(member)?
+                };
+                let key = rig.agreed_key()?.clone();
+                assert!(!keys.contains(&key), "the key is new");
+                assert!(!rig.outsider_knows_key());
+                keys.push(key);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The table in the scheme's header.
+#[test]
+fn costs_are_those_of_the_header() -> Result<(), RigError> {
+    for n in [2, 3, 16, 17] {
+        let mut rig = Rig::new(&SCHEME, Settings::default());
+        let operations = [(rig.create(n)?, n), (rig.add(n)?, n + 1), (rig.remove(0)?, n)];
+        for (report, members) in operations {
+            assert_eq!(report.open_messages().count(), 1);
+            let wraps = report.meter(PartyId::Controller).tally(Primitive::Wrap);
+            assert_eq!(wraps.calls, u64::from(members));
+            for member in rig.members().filter(|&member| member != n) {
+                let member = groupkey::MemberId(member).into();
+                assert_eq!(report.meter(member).tally(Primitive::Unwrap).calls, 1);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who sleeps through a change is told that it missed one, and must join again.
+#[test]
+fn who_missed_a_change_joins_again() -> Result<(), RigError> {
+    let mut rig = Rig::new(&SCHEME, Settings::default());
+    rig.create(4)?;
+    rig.sleep(1);
+    rig.remove(2)?;
+    assert!(rig.catch_up(1).is_err());
+    rig.remove(1)?;
+    rig.add(9)?;
+    rig.agreed_key()?;
+    Ok(())
+}
