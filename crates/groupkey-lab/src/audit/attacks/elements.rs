@@ -1,0 +1,176 @@
+//! Elements that are none: the identity, and those of small order.
+
+use groupkey::Suite;
+use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::rig::{Fate, Guard, RigError};
+
+use super::stage::{self, Event, byte_strings};
+use super::{Attack, Outcome, unclaimed};
+
+/// The identity, with which every key is known.
+pub(super) const IDENTITY: Attack = Attack {
+    id: "identity-element",
+    name: "The identity for an element",
+    reference: "RFC 9496 section 4.3.1 and RFC 7748 section 6 (all-zero shared secrets)",
+    shows: "a party takes the identity, so that its key does not depend on its secret",
+    applies_to,
+    claimed: unclaimed,
+    run: |configuration, seed| feed(configuration, seed, Evil::Identity),
+};
+
+/// An element of order 2 or 3, with which a key is one of two or three, or tells of the secret.
+pub(super) const SMALL_SUBGROUP: Attack = Attack {
+    id: "small-subgroup",
+    name: "An element of small order",
+    reference: "Lim and Lee, CRYPTO 1997; RFC 2785",
+    shows: "a party takes an element of order 2 or 3, which confines its key or tells of its secret",
+    applies_to,
+    claimed: unclaimed,
+    run: |configuration, seed| feed(configuration, seed, Evil::SmallOrder),
+};
+
+/// What is sent instead of elements.
+#[derive(Clone, Copy)]
+enum Evil {
+    Identity,
+    SmallOrder,
+}
+
+/// Groups whose elements have no small order cannot be attacked by it, so both profiles run with the
+/// suite `published`: all its elements take as many bytes.
+const SUITE: Suite = Suite::Published;
+const ELEMENT: usize = 128;
+
+/// Runs with other secrets, to see whether keys depend on them.
+const RUNS: u64 = 6;
+
+fn applies_to(scheme: &Scheme, _: Profile) -> bool {
+    // Members of D-LKH and D-OFT use certified long-term keys, which come from no message.
+    let by_exponents = stage::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
+    by_exponents || is_paired(scheme)
+}
+
+fn is_paired(scheme: &Scheme) -> bool {
+    ["boneh-fat", "boneh-thin", "nishat"].contains(&scheme.id)
+}
+
+fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
+    for victim in 0..4 {
+        let mut keys = Vec::new();
+        for run in 0..RUNS {
+            keys.extend(key_of_fed(configuration, seed + run, victim, evil)?);
+        }
+        if keys.len() < RUNS as usize {
+            continue;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let what = match evil {
+            Evil::Identity => "the identity",
+            Evil::SmallOrder if is_paired(configuration.scheme()) => "an element of order 3",
+            Evil::SmallOrder => "the element of order 2",
+        };
+        let consequence = if keys.len() <= 3 {
+            format!("in {RUNS} runs with other secrets it comes to {} keys", keys.len())
+        } else {
+            "it raises it to its secret: what it sends tells the secret modulo that order".to_owned()
+        };
+        let steps = vec![
+            format!("whoever can forge puts {what} for each element on its way to member {victim}"),
+            format!("member {victim} takes it, and has a key"),
+            consequence,
+        ];
+        return Ok(Outcome::Broken { history: vec![Event::Create(4).to_string()], steps });
+    }
+    Ok(Outcome::Holds)
+}
+
+/// The key of a member that gets such elements only, if it takes them.
+fn key_of_fed(
+    configuration: &Configuration,
+    seed: u64,
+    victim: u32,
+    evil: Evil,
+) -> Result<Option<[u8; 16]>, RigError> {
+    let mut rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
+    let victim = stage::party(victim);
+    let paired = is_paired(configuration.scheme());
+    let cka = configuration.scheme().id == "cka";
+    let mut forger = rig.forger();
+    rig.intercept(move |transit| {
+        if transit.to != victim {
+            return Fate::Arrives;
+        }
+        let mut body = transit.body.to_vec();
+        for string in byte_strings(transit.body) {
+            for place in places(string.len(), paired, cka) {
+                let start = string.start + place;
+                body[start..start + ELEMENT].copy_from_slice(&element(evil, paired));
+            }
+        }
+        match body == transit.body {
+            true => Fate::Arrives,
+            false => Fate::Becomes(forger.forge(transit.header.sender, &transit.header, &body)),
+        }
+    });
+    rig.create(4)?;
+    Ok(stage::held(&rig, victim).map(|(_, key)| *key.as_bytes()))
+}
+
+/// Where elements stand in a byte string of this length.
+fn places(length: usize, paired: bool, cka: bool) -> Vec<usize> {
+    // CKA sends each member an element and a wrapped key of 32 bytes, one after the other.
+    let each = if cka { ELEMENT + 32 } else { ELEMENT };
+    let single_only = paired && length != ELEMENT;
+    if length == 0 || !length.is_multiple_of(each) || single_only {
+        return Vec::new();
+    }
+    (0..length).step_by(each).collect()
+}
+
+fn element(evil: Evil, paired: bool) -> [u8; ELEMENT] {
+    let mut bytes = [0; ELEMENT];
+    match (evil, paired) {
+        // The curve's identity is not on the plane; zeros stand for it, and are of order 2.
+        (Evil::Identity, true) => {}
+        (Evil::Identity, false) => bytes[ELEMENT - 1] = 1,
+        (Evil::SmallOrder, true) => bytes = ORDER_3,
+        (Evil::SmallOrder, false) => {
+            bytes = PRIME;
+            bytes[ELEMENT - 1] -= 1;
+        }
+    }
+    bytes
+}
+
+/// The prime of RFC 5114 section 2.1; one less has order 2.
+const PRIME: [u8; ELEMENT] = from_hex(
+    b"b10b8f96a080e01dde92de5eae5d54ec52c99fbcfb06a3c69a6a9dca52d23b61\
+      6073e28675a23d189838ef1e2ee652c013ecb4aea906112324975c3cd49b83bf\
+      accbdd7d90c4bd7098488e9c219a73724effd6fae5644738faa31a4ff55bccc0\
+      a151af5f0dc8b4bd45bf37df365c1a65e68cfda76d4da708df1fb2bc2e4a4371",
+);
+
+/// A point of order 3 on y^2 = x^3 + x over the field of PBC's a.param: x^2 = 2 / sqrt(3) - 1.
+const ORDER_3: [u8; ELEMENT] = from_hex(
+    b"0687bcd73de831866e433369501e90cdc5b8ae3e68a98357dcb5b8c2e863ad59\
+      9ca7fcdd036446c177a6921bf10460fea89b15f14a599ed30a7d3f7415a94fbe\
+      6b5add2e95afc7b51d78337b5d7d3c5008eb4b3045870e9000609f186f606087\
+      2a45124149ae3841640ecdfb414a1b4a03f4f6581c091f22ad49611e4b71d4b1",
+);
+
+const fn from_hex(hex: &[u8]) -> [u8; ELEMENT] {
+    const fn digit(digit: u8) -> u8 {
+        match digit {
+            b'0'..=b'9' => digit - b'0',
+            _ => digit - b'a' + 10,
+        }
+    }
+    let mut bytes = [0; ELEMENT];
+    let mut i = 0;
+    while i < ELEMENT {
+        bytes[i] = digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]);
+        i += 1;
+    }
+    bytes
+}
