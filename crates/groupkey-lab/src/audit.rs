@@ -2,5 +2,6 @@
 
 pub mod attacks;
 mod finding;
+pub mod published_features;
 
 pub use self::finding::{Finding, Found, Method};

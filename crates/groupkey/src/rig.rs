@@ -8,6 +8,8 @@
 //! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
 //! by a replay; a party that takes one of them fails the run.
 
+pub mod boneh;
+pub mod fractions;
 mod history;
 mod hostility;
 mod interception;

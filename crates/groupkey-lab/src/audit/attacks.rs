@@ -9,13 +9,13 @@
 //! about (key control, say) has no claim beside it: a break is then a fact to know, not a defect.
 //! `docs/attacks.md` has the list in words.
 
-//BONEH
+mod boneh;
 mod elements;
 mod equivocation;
 mod impersonation;
 mod key_control;
 mod key_share;
-//NISHAT
+mod nishat;
 mod replay;
 mod rollback;
 mod stage;
@@ -54,9 +54,9 @@ enum Outcome {
 
 /// All attacks, in the order of their ids.
 pub static ATTACKS: &[Attack] = &[
-    //boneh::EAVESDROPPER,
-    //boneh::NEWCOMER,
-    //boneh::OUTSIDER,
+    boneh::EAVESDROPPER,
+    boneh::NEWCOMER,
+    boneh::OUTSIDER,
     tampering::DROPPED,
     impersonation::FALSE_EPOCH_MAC,
     impersonation::FALSE_EPOCH_SIGNATURE,
@@ -64,9 +64,9 @@ pub static ATTACKS: &[Attack] = &[
     impersonation::IMPOSTOR_MAC,
     impersonation::IMPOSTOR_SIGNATURE,
     key_control::ATTACK,
-    //nishat::EVICTED,
-    //nishat::COMMON_DIVISOR,
-    //nishat::NEWCOMER,
+    nishat::EVICTED,
+    nishat::COMMON_DIVISOR,
+    nishat::NEWCOMER,
     replay::SAME_GROUP,
     replay::OLD_GROUP,
     rollback::ROLLBACK,
