@@ -169,7 +169,16 @@ const MEASURED: [(&str, &[&str]); 3] = [
     (
         "S002 section 5.1",
         &[
-            "cfkm", "gkmp", "lkh-group", "lkh-plus", "oft", "s2rp", "sbsa-r", "sgcsh", "skdc", "xfks-r",
+            "cfkm",
+            "gkmp",
+            "lkh-group",
+            "lkh-plus",
+            "oft",
+            "s2rp",
+            "sbsa-r",
+            "sgcsh",
+            "skdc",
+            "xfks-r",
         ],
     ),
     ("S002 section 5.2", &["marks", "alohali-r", "riseg", "lnt", "dep", "kronos", "igkmp"]),

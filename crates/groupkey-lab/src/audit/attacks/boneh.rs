@@ -152,9 +152,7 @@ impl Heard {
         let Some((c0, _)) = self.header(report) else { return Outcome::Holds };
         let opens = |element: &G1| Some(self.listener.key(epoch, &[(element, &c0)])) == key;
         match elements.iter().position(opens) {
-            Some(number) => {
-                Outcome::Broken { history: self.history.clone(), steps: told(number) }
-            }
+            Some(number) => Outcome::Broken { history: self.history.clone(), steps: told(number) },
             None => Outcome::Holds,
         }
     }

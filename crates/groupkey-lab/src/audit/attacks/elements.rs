@@ -1,5 +1,8 @@
 //! Elements that are none: the identity, and those of small order.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use groupkey::Suite;
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, RigError};
@@ -18,12 +21,12 @@ pub(super) const IDENTITY: Attack = Attack {
     run: |configuration, seed| feed(configuration, seed, Evil::Identity),
 };
 
-/// An element of order 2 or 3, with which a key is one of two or three, or tells of the secret.
+/// An element of order 7 or 3, with which a key is one of as many, or tells of the secret.
 pub(super) const SMALL_SUBGROUP: Attack = Attack {
     id: "small-subgroup",
     name: "An element of small order",
     reference: "Lim and Lee, CRYPTO 1997; RFC 2785",
-    shows: "a party takes an element of order 2 or 3, which confines its key or tells of its secret",
+    shows: "a party takes an element of order 7 or 3, which confines its key or tells of its secret",
     applies_to,
     claimed: unclaimed,
     run: |configuration, seed| feed(configuration, seed, Evil::SmallOrder),
@@ -55,10 +58,13 @@ fn is_paired(scheme: &Scheme) -> bool {
 }
 
 fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
-    for victim in 0..4 {
+    // To a controller all members are alike.
+    let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
+    for victim in 0..victims {
         let mut keys = Vec::new();
         for run in 0..RUNS {
-            keys.extend(key_of_fed(configuration, seed + run, victim, evil)?);
+            let Some(key) = key_of_fed(configuration, seed + run, victim, evil)? else { break };
+            keys.push(key);
         }
         if keys.len() < RUNS as usize {
             continue;
@@ -68,12 +74,13 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
         let what = match evil {
             Evil::Identity => "the identity",
             Evil::SmallOrder if is_paired(configuration.scheme()) => "an element of order 3",
-            Evil::SmallOrder => "the element of order 2",
+            Evil::SmallOrder => "an element of order 7",
         };
-        let consequence = if keys.len() <= 3 {
+        let consequence = if keys.len() < RUNS as usize {
             format!("in {RUNS} runs with other secrets it comes to {} keys", keys.len())
         } else {
-            "it raises it to its secret: what it sends tells the secret modulo that order".to_owned()
+            "it raises it to its secret: what it sends tells the secret modulo that order"
+                .to_owned()
         };
         let steps = vec![
             format!("whoever can forge puts {what} for each element on its way to member {victim}"),
@@ -94,18 +101,24 @@ fn key_of_fed(
 ) -> Result<Option<[u8; 16]>, RigError> {
     let mut rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
     let victim = stage::party(victim);
-    let paired = is_paired(configuration.scheme());
-    let cka = configuration.scheme().id == "cka";
+    let scheme = configuration.scheme();
     let mut forger = rig.forger();
+    let places = Places {
+        paired: is_paired(scheme),
+        encrypted: (scheme.id == "cka").then(|| forger.compute(|cx| cx.encrypted_length())),
+    };
+    let fed = Rc::new(Cell::new(false));
+    let feeds = Rc::clone(&fed);
     rig.intercept(move |transit| {
         if transit.to != victim {
             return Fate::Arrives;
         }
         let mut body = transit.body.to_vec();
         for string in byte_strings(transit.body) {
-            for place in places(string.len(), paired, cka) {
+            for place in places.within(string.len()) {
                 let start = string.start + place;
-                body[start..start + ELEMENT].copy_from_slice(&element(evil, paired));
+                body[start..start + ELEMENT].copy_from_slice(&element(evil, places.paired));
+                feeds.set(true);
             }
         }
         match body == transit.body {
@@ -114,18 +127,32 @@ fn key_of_fed(
         }
     });
     rig.create(4)?;
-    Ok(stage::held(&rig, victim).map(|(_, key)| *key.as_bytes()))
+    let key = stage::held(&rig, victim).map(|(_, key)| *key.as_bytes());
+    Ok(key.filter(|_| fed.get()))
 }
 
-/// Where elements stand in a byte string of this length.
-fn places(length: usize, paired: bool, cka: bool) -> Vec<usize> {
-    // CKA sends each member an element and a wrapped key of 32 bytes, one after the other.
-    let each = if cka { ELEMENT + 32 } else { ELEMENT };
-    let single_only = paired && length != ELEMENT;
-    if length == 0 || !length.is_multiple_of(each) || single_only {
-        return Vec::new();
+/// Where elements stand in byte strings.
+struct Places {
+    paired: bool,
+    /// What CKA sends each member: an element and a wrapped key.
+    encrypted: Option<usize>,
+}
+
+impl Places {
+    /// In a byte string of this length.
+    fn within(&self, length: usize) -> Vec<usize> {
+        let each = self.encrypted.unwrap_or(ELEMENT);
+        if length == 0 || !length.is_multiple_of(each) {
+            return Vec::new();
+        }
+        match (self.paired, length / ELEMENT) {
+            // Nishat's ciphertext begins with an element of the target group, which is no point.
+            (true, 3) => vec![ELEMENT, 2 * ELEMENT],
+            (true, 1 | 2) | (false, _) => (0..length).step_by(each).collect(),
+            // A public key.
+            (true, _) => Vec::new(),
+        }
     }
-    (0..length).step_by(each).collect()
 }
 
 fn element(evil: Evil, paired: bool) -> [u8; ELEMENT] {
@@ -135,20 +162,18 @@ fn element(evil: Evil, paired: bool) -> [u8; ELEMENT] {
         (Evil::Identity, true) => {}
         (Evil::Identity, false) => bytes[ELEMENT - 1] = 1,
         (Evil::SmallOrder, true) => bytes = ORDER_3,
-        (Evil::SmallOrder, false) => {
-            bytes = PRIME;
-            bytes[ELEMENT - 1] -= 1;
-        }
+        (Evil::SmallOrder, false) => bytes = ORDER_7,
     }
     bytes
 }
 
-/// The prime of RFC 5114 section 2.1; one less has order 2.
-const PRIME: [u8; ELEMENT] = from_hex(
-    b"b10b8f96a080e01dde92de5eae5d54ec52c99fbcfb06a3c69a6a9dca52d23b61\
-      6073e28675a23d189838ef1e2ee652c013ecb4aea906112324975c3cd49b83bf\
-      accbdd7d90c4bd7098488e9c219a73724effd6fae5644738faa31a4ff55bccc0\
-      a151af5f0dc8b4bd45bf37df365c1a65e68cfda76d4da708df1fb2bc2e4a4371",
+/// 2 to the power (p - 1) / 7 modulo the prime p of RFC 5114 section 2.1. What has order 2, p - 1, is
+/// out of range.
+const ORDER_7: [u8; ELEMENT] = from_hex(
+    b"24986e0c35fbae0d16a21b2aab7eac0dc32e9ca8c24c1eb9387366ee8a6df2be\
+      e49b6f46ea2525d208c1bc3d87e3749586616e0161a305f670830ba1fa9e4c5a\
+      1bd5ae9f4dc2032f1fd99bbcf3f4444a09d4da3ccbde680580ee8d78feced92d\
+      1efb235fc9f25c8525a4e5a453ccf7375119cee48b05421c093d10c8b6e90ab8",
 );
 
 /// A point of order 3 on y^2 = x^3 + x over the field of PBC's a.param: x^2 = 2 / sqrt(3) - 1.

@@ -118,9 +118,11 @@ fn announce_false_epoch(
     let notes = Notebook::default();
     notes.listen(&mut rig);
     let mut history = Vec::new();
+    let (adversary, mut known) = (stage::party(ADVERSARY), Vec::new());
     for event in stage::history(configuration.scheme()) {
         stage::play(&mut rig, event)?;
         history.push(event.to_string());
+        known.extend(stage::held(&rig, adversary).map(|(_, key)| key));
     }
     let mut forger = rig.forger();
     let victims: Vec<_> = rig.members().map(stage::party).collect();
@@ -130,13 +132,23 @@ fn announce_false_epoch(
         }
         let Some((epoch, key)) = stage::held(&rig, kept.to) else { continue };
         kept.header.epoch = groupkey::Epoch(epoch).next();
-        let forged = kept.forged(&mut forger, stage::party(ADVERSARY));
+        let forged = kept.forged(&mut forger, adversary);
         let taken = rig.inject(kept.to, &forged).is_ok();
-        if taken && stage::held(&rig, kept.to) != Some((epoch, key)) {
+        let now = stage::held(&rig, kept.to);
+        if taken && now != Some((epoch, key)) {
+            let is_known = now.is_some_and(|(_, key)| known.contains(&key));
+            let consequence = match is_known {
+                true => format!("that is an old key, which member {ADVERSARY} has"),
+                false => "that is a key which nobody else has".to_owned(),
+            };
             let steps = vec![
                 format!("member {ADVERSARY} kept: {}", kept.what),
                 format!("it gives it the number of the next epoch, {}, and a MAC", epoch + 1),
-                format!("{} takes it for the controller's, and has another key than the rest", kept.to),
+                format!(
+                    "{} takes it for the controller's, and has another key than the rest",
+                    kept.to
+                ),
+                consequence,
             ];
             return Ok(Outcome::Broken { history, steps });
         }

@@ -25,7 +25,10 @@ const WISH: u8 = 0xB;
 
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     for (event, chooser) in Choice::all(configuration.scheme()) {
-        let Some(choice) = good_choice(configuration, (event, chooser), seed)? else { continue };
+        // Where the event cannot go on without what is held back, nobody gains by that.
+        let Ok(Some(choice)) = good_choice(configuration, (event, chooser), seed) else {
+            continue;
+        };
         let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
         group.run()?;
         let honest = group.honest();

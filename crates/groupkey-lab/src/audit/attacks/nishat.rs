@@ -165,9 +165,8 @@ impl Stage {
     /// The adversary was given its secret key as everybody else.
     fn learn_enrolment(&mut self, report: &Report) {
         let to = Recipient::from(stage::party(self.adversary));
-        let own = |sent: &&groupkey::rig::Sent| {
-            sent.to == to && sent.channel == Channel::Confidential
-        };
+        let own =
+            |sent: &&groupkey::rig::Sent| sent.to == to && sent.channel == Channel::Confidential;
         for sent in report.deployment.iter().filter(own) {
             let Some((_, body)) = self.forger.read(&sent.bytes) else { continue };
             let strings = byte_strings(body);
@@ -194,7 +193,7 @@ impl Stage {
 
     /// Whether one of the candidates for k decrypts to the group key.
     fn decide(
-        self,
+        &self,
         candidates: Vec<Vec<u8>>,
         epoch: u64,
         key: Option<Key>,
@@ -202,7 +201,7 @@ impl Stage {
     ) -> Outcome {
         let found = |k: &Vec<u8>| self.forger.compute(|cx| self.key_by(cx, k, epoch));
         match candidates.iter().any(|k| key.is_some() && found(k) == key) {
-            true => Outcome::Broken { history: self.history, steps: steps() },
+            true => Outcome::Broken { history: self.history.clone(), steps: steps() },
             false => Outcome::Holds,
         }
     }

@@ -106,4 +106,3 @@ fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Out
     }
     Ok(Outcome::Holds)
 }
-

@@ -32,41 +32,48 @@ pub(super) const STALE_ANSWER: Attack = Attack {
     run: |configuration, seed| roll_back(configuration, seed, true),
 };
 
-/// The member that sleeps.
-const SLEEPER: u32 = 0;
-
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     stage::is_dynamic(scheme) && stage::answers_requests(scheme)
 }
 
-fn roll_back(
+/// With whoever can sleep through it: where members make the key, some have to act.
+fn roll_back(configuration: &Configuration, seed: u64, forward: bool) -> Result<Outcome, RigError> {
+    let mut outcome = roll_back_one(configuration, seed, forward, 0);
+    for sleeper in [2, 3] {
+        outcome = outcome.or_else(|_| roll_back_one(configuration, seed, forward, sleeper));
+    }
+    outcome
+}
+
+fn roll_back_one(
     configuration: &Configuration,
     seed: u64,
     forward: bool,
+    who: u32,
 ) -> Result<Outcome, RigError> {
     let suite = stage::suite(configuration.profile());
     let mut rig = stage::rig(configuration, Guard::Signature, suite, seed);
-    let sleeper = stage::party(SLEEPER);
+    let sleeper = stage::party(who);
     let mut history = Vec::new();
     let mut play = |rig: &mut Rig, event: Event| {
         history.push(event.to_string());
         stage::play(rig, event)
     };
     play(&mut rig, Event::Create(4))?;
-    rig.sleep(SLEEPER);
+    rig.sleep(who);
     play(&mut rig, Event::Add(4))?;
     let old = stage::held(&rig, stage::party(4));
     let answers = ask_in_vain(&mut rig, sleeper)?;
     play(&mut rig, Event::Remove(1))?;
     if !forward {
         // It gets the right answer first, and has left the epoch of the old one.
-        rig.catch_up(SLEEPER)?;
-        rig.sleep(SLEEPER);
+        rig.catch_up(who)?;
+        rig.sleep(who);
         play(&mut rig, Event::Add(5))?;
     }
     let before = stage::held(&rig, sleeper);
     answer_with(&mut rig, sleeper, &answers);
-    rig.catch_up(SLEEPER)?;
+    rig.catch_up(who)?;
     let after = stage::held(&rig, sleeper);
     history.insert(1, format!("{sleeper} sleeps from now on"));
     if after == before || after != old || old.is_none() {

@@ -67,12 +67,14 @@ fn the_denial_of_backward_secrecy_is_explained() {
         finding(Profile::Published, Found::Broken),
     ]);
     let of = |profile: Profile| {
-        let of = |row: &&Comparison| {
-            row.source == "S003 section 3.1" && row.profile == profile.name()
-        };
+        let of =
+            |row: &&Comparison| row.source == "S003 section 3.1" && row.profile == profile.name();
         rows.iter().find(of).unwrap().clone()
     };
-    assert_eq!((of(Profile::Published).found, of(Profile::Published).explanation), (Some(false), None));
+    assert_eq!(
+        (of(Profile::Published).found, of(Profile::Published).explanation),
+        (Some(false), None)
+    );
     assert!(of(Profile::Sound).explanation.is_some());
 }
 
