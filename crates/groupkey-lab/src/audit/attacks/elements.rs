@@ -14,7 +14,7 @@ use super::{Attack, Outcome, unclaimed};
 pub(super) const IDENTITY: Attack = Attack {
     id: "identity-element",
     name: "The identity for an element",
-    reference: "RFC 9496 section 4.3.1 and RFC 7748 section 6 (all-zero shared secrets)",
+    reference: "RFC 7748 section 6.1 (all-zero shared secrets)",
     shows: "a party takes the identity, so that its key does not depend on its secret",
     applies_to,
     claimed: unclaimed,
@@ -60,10 +60,14 @@ fn is_paired(scheme: &Scheme) -> bool {
 fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
     // To a controller all members are alike.
     let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
-    for victim in 0..victims {
+    // All messages that carry elements, then each by itself, for where one gives another the lie.
+    let single = if is_paired(configuration.scheme()) { 0 } else { 6 };
+    let diets: Vec<_> = std::iter::once(None).chain((0..single).map(Some)).collect();
+    for (victim, diet) in diets.iter().flat_map(|diet| (0..victims).map(move |who| (who, *diet))) {
         let mut keys = Vec::new();
         for run in 0..RUNS {
-            let Some(key) = key_of_fed(configuration, seed + run, victim, evil)? else { break };
+            let key = key_of_fed(configuration, seed + run, victim, evil, diet)?;
+            let Some(key) = key else { break };
             keys.push(key);
         }
         if keys.len() < RUNS as usize {
@@ -83,7 +87,14 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
                 .to_owned()
         };
         let steps = vec![
-            format!("whoever can forge puts {what} for each element on its way to member {victim}"),
+            match diet {
+                None => {
+                    format!("an insider puts {what} for each element on its way to member {victim}")
+                }
+                Some(_) => {
+                    format!("an insider puts {what} for those of one message to member {victim}")
+                }
+            },
             format!("member {victim} takes it, and has a key"),
             consequence,
         ];
@@ -92,12 +103,13 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
     Ok(Outcome::Holds)
 }
 
-/// The key of a member that gets such elements only, if it takes them.
+/// The key of a member that gets such elements, in all messages or in one, if it takes them.
 fn key_of_fed(
     configuration: &Configuration,
     seed: u64,
     victim: u32,
     evil: Evil,
+    only: Option<usize>,
 ) -> Result<Option<[u8; 16]>, RigError> {
     let mut rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
     let victim = stage::party(victim);
@@ -107,18 +119,29 @@ fn key_of_fed(
         paired: is_paired(scheme),
         encrypted: (scheme.id == "cka").then(|| forger.compute(|cx| cx.encrypted_length())),
     };
-    let fed = Rc::new(Cell::new(false));
+    let fed = Rc::new(Cell::new(0_usize));
     let feeds = Rc::clone(&fed);
+    let mut seen = 0;
     rig.intercept(move |transit| {
         if transit.to != victim {
             return Fate::Arrives;
         }
         let mut body = transit.body.to_vec();
+        let has_elements =
+            byte_strings(transit.body).iter().any(|string| !places.within(string.len()).is_empty());
+        seen += usize::from(has_elements);
+        if only.is_some_and(|only| only + 1 != seen) {
+            return Fate::Arrives;
+        }
         for string in byte_strings(transit.body) {
             for place in places.within(string.len()) {
                 let start = string.start + place;
-                body[start..start + ELEMENT].copy_from_slice(&element(evil, places.paired));
-                feeds.set(true);
+                body[start..start + ELEMENT].copy_from_slice(&element(
+                    evil,
+                    places.paired,
+                    feeds.get().is_multiple_of(2),
+                ));
+                feeds.set(feeds.get() + 1);
             }
         }
         match body == transit.body {
@@ -128,7 +151,7 @@ fn key_of_fed(
     });
     rig.create(4)?;
     let key = stage::held(&rig, victim).map(|(_, key)| *key.as_bytes());
-    Ok(key.filter(|_| fed.get()))
+    Ok(key.filter(|_| fed.get() > 0))
 }
 
 /// Where elements stand in byte strings.
@@ -155,14 +178,15 @@ impl Places {
     }
 }
 
-fn element(evil: Evil, paired: bool) -> [u8; ELEMENT] {
+fn element(evil: Evil, paired: bool, even: bool) -> [u8; ELEMENT] {
     let mut bytes = [0; ELEMENT];
     match (evil, paired) {
         // The curve's identity is not on the plane; zeros stand for it, and are of order 2.
         (Evil::Identity, true) => {}
         (Evil::Identity, false) => bytes[ELEMENT - 1] = 1,
         (Evil::SmallOrder, true) => bytes = ORDER_3,
-        (Evil::SmallOrder, false) => bytes = ORDER_7,
+        (Evil::SmallOrder, false) if even => bytes = ORDER_7,
+        (Evil::SmallOrder, false) => bytes = ORDER_7_SQUARED,
     }
     bytes
 }
@@ -174,6 +198,14 @@ const ORDER_7: [u8; ELEMENT] = from_hex(
       e49b6f46ea2525d208c1bc3d87e3749586616e0161a305f670830ba1fa9e4c5a\
       1bd5ae9f4dc2032f1fd99bbcf3f4444a09d4da3ccbde680580ee8d78feced92d\
       1efb235fc9f25c8525a4e5a453ccf7375119cee48b05421c093d10c8b6e90ab8",
+);
+
+/// Its square, for where two elements must not be the same.
+const ORDER_7_SQUARED: [u8; ELEMENT] = from_hex(
+    b"77594b524e75837d1979c2e52eebffbfa474a09844b8d74849dacde110f46faa\
+      9b8d53e3644e4ea4e124c49c63cd237d31f9da84f18054510ca585825715e121\
+      59ee9011453bde4c561ae14aff32c9659cb0111279a99c24b1745c5a42d8655a\
+      b18a1be9bee216a55515daf7fd371f41a8db3b83f141a9b4a1c52321bf794262",
 );
 
 /// A point of order 3 on y^2 = x^3 + x over the field of PBC's a.param: x^2 = 2 / sqrt(3) - 1.

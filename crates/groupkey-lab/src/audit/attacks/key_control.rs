@@ -30,6 +30,8 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
             continue;
         };
         let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
+        // Who was evicted hears it, too, and refuses it.
+        group.rig.intercept(|_| Fate::Arrives);
         group.run()?;
         let honest = group.honest();
         if honest.iter().all(|&member| group.key_at(member).is_some_and(|key| is_wish(&key))) {
