@@ -60,13 +60,12 @@ fn is_paired(scheme: &Scheme) -> bool {
 fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
     // To a controller all members are alike.
     let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
-    // All messages that carry elements, then each by itself, for where one gives another the lie.
-    let single = if is_paired(configuration.scheme()) { 0 } else { 6 };
-    let diets: Vec<_> = std::iter::once(None).chain((0..single).map(Some)).collect();
-    for (victim, diet) in diets.iter().flat_map(|diet| (0..victims).map(move |who| (who, *diet))) {
+    // The same everywhere, then two by turns, for where equal ones are refused.
+    let diets = (0..victims).flat_map(|victim| [(victim, false), (victim, true)]);
+    for (victim, by_turns) in diets {
         let mut keys = Vec::new();
         for run in 0..RUNS {
-            let key = key_of_fed(configuration, seed + run, victim, evil, diet)?;
+            let key = key_of_fed(configuration, seed + run, victim, evil, by_turns)?;
             let Some(key) = key else { break };
             keys.push(key);
         }
@@ -87,14 +86,7 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
                 .to_owned()
         };
         let steps = vec![
-            match diet {
-                None => {
-                    format!("an insider puts {what} for each element on its way to member {victim}")
-                }
-                Some(_) => {
-                    format!("an insider puts {what} for those of one message to member {victim}")
-                }
-            },
+            format!("an insider puts {what} for each element on its way to member {victim}"),
             format!("member {victim} takes it, and has a key"),
             consequence,
         ];
@@ -103,13 +95,13 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
     Ok(Outcome::Holds)
 }
 
-/// The key of a member that gets such elements, in all messages or in one, if it takes them.
+/// The key of a member that gets such elements only, if it takes them.
 fn key_of_fed(
     configuration: &Configuration,
     seed: u64,
     victim: u32,
     evil: Evil,
-    only: Option<usize>,
+    by_turns: bool,
 ) -> Result<Option<[u8; 16]>, RigError> {
     let mut rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
     let victim = stage::party(victim);
@@ -121,26 +113,17 @@ fn key_of_fed(
     };
     let fed = Rc::new(Cell::new(0_usize));
     let feeds = Rc::clone(&fed);
-    let mut seen = 0;
     rig.intercept(move |transit| {
         if transit.to != victim {
             return Fate::Arrives;
         }
         let mut body = transit.body.to_vec();
-        let has_elements =
-            byte_strings(transit.body).iter().any(|string| !places.within(string.len()).is_empty());
-        seen += usize::from(has_elements);
-        if only.is_some_and(|only| only + 1 != seen) {
-            return Fate::Arrives;
-        }
         for string in byte_strings(transit.body) {
             for place in places.within(string.len()) {
                 let start = string.start + place;
-                body[start..start + ELEMENT].copy_from_slice(&element(
-                    evil,
-                    places.paired,
-                    feeds.get().is_multiple_of(2),
-                ));
+                let even = !by_turns || feeds.get().is_multiple_of(2);
+                let element = element(evil, places.paired, even);
+                body[start..start + ELEMENT].copy_from_slice(&element);
                 feeds.set(feeds.get() + 1);
             }
         }
