@@ -70,7 +70,7 @@ fn differences(attack: &Attack) -> Vec<String> {
             let broken = finding.found == Found::Broken;
             let known = expected.contains(&(scheme.id, profile.name()));
             let explained =
-                broken == !finding.derivation.is_empty() && broken == !finding.history.is_empty();
+                broken != finding.derivation.is_empty() && broken != finding.history.is_empty();
             let untried = finding.found == Found::NotApplicable;
             let may_be = UNTRIED.contains(&(attack.id, scheme.id));
             if broken != known || !explained || untried != may_be {
