@@ -8,8 +8,11 @@
 //! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
 //! by a replay; a party that takes one of them fails the run.
 
+pub mod boneh;
+pub mod fractions;
 mod history;
 mod hostility;
+mod interception;
 mod report;
 
 use alloc::boxed::Box;
@@ -36,6 +39,8 @@ use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Sc
 use crate::secret::Key;
 
 pub use self::history::Move;
+use self::interception::Adversary;
+pub use self::interception::{Fate, Forger, Transit};
 pub use self::report::{Report, RigError, Sent};
 pub use crate::protection::Guard;
 
@@ -75,6 +80,8 @@ pub struct Rig {
     apart: BTreeSet<MemberId>,
     report: Report,
     deployment: Vec<Sent>,
+    /// Who has the wire, if somebody has.
+    adversary: Option<Adversary>,
 }
 
 /// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
@@ -130,6 +137,7 @@ impl Rig {
             apart: BTreeSet::new(),
             report: Report::default(),
             deployment: Vec::new(),
+            adversary: None,
         }
     }
 
@@ -146,7 +154,7 @@ impl Rig {
         let everybody = members.iter().copied().collect();
         self.command(Command::Create(&members), &everybody)?;
         self.current = everybody;
-        self.settle()
+        self.finish()
     }
 
     /// Takes a member in.
@@ -160,7 +168,7 @@ impl Rig {
         everybody.insert(member);
         self.command(Command::Add(member), &everybody)?;
         self.current = everybody;
-        self.settle()
+        self.finish()
     }
 
     /// Evicts a member. It stays in the rig as an outsider that hears everything.
@@ -172,7 +180,7 @@ impl Rig {
         self.command(Command::Remove(member), &everybody)?;
         self.current = everybody;
         self.dismiss(member);
-        self.settle()
+        self.finish()
     }
 
     /// Takes members in and evicts others in one change. Those evicted stay on as outsiders.
@@ -187,7 +195,7 @@ impl Rig {
         self.command(Command::Batch { joining: &joining, leaving: &leaving }, &everybody)?;
         self.current = everybody;
         leaving.into_iter().for_each(|member| self.dismiss(member));
-        self.settle()
+        self.finish()
     }
 
     /// Promises a member the keys of these epochs and no others; it need not be a member yet.
@@ -199,21 +207,21 @@ impl Rig {
         self.begin();
         let (first, last) = (Epoch(first), Epoch(last));
         self.command(Command::Grant { member, first, last }, &self.current.clone())?;
-        self.settle()
+        self.finish()
     }
 
     /// Has a member begin a message to the group.
     pub fn send(&mut self, member: u32) -> Result<Report, RigError> {
         self.begin();
         self.command_to(MemberId(member).into(), Command::Send).map_err(RigError::Command)?;
-        self.settle()
+        self.finish()
     }
 
     /// Begins a new period with the same members.
     pub fn rekey(&mut self) -> Result<Report, RigError> {
         self.begin();
         self.command(Command::Rekey, &self.current.clone())?;
-        self.settle()
+        self.finish()
     }
 
     /// Splits the group in two. These members go on by themselves, and the others too; the rig's other
@@ -227,7 +235,7 @@ impl Rig {
         self.command(Command::Partition(&out_of_reach), &rest)?;
         self.command(Command::Partition(&others), &apart)?;
         self.current = rest;
-        self.settle()
+        self.finish()
     }
 
     /// Turns to the part of the group that went on by itself; the one that was in hand is apart now.
@@ -245,7 +253,7 @@ impl Rig {
             self.command(Command::Merge { members, epoch }, part)?;
         }
         self.current.extend(apart);
-        self.settle()
+        self.finish()
     }
 
     /// Lets a member miss everything from now on.
@@ -276,7 +284,7 @@ impl Rig {
         self.seat(party).standing = Standing::Awake;
         self.begin();
         self.command_to(party, Command::CatchUp).map_err(RigError::Command)?;
-        self.settle()
+        self.finish()
     }
 
     /// Whether the controller of a member's subgroup is asleep, so that the member gets nothing.
@@ -500,7 +508,7 @@ impl Rig {
         }
     }
 
-    fn settle(&mut self) -> Result<Report, RigError> {
+    fn finish(&mut self) -> Result<Report, RigError> {
         self.drive()?;
         let deployment = core::mem::take(&mut self.deployment);
         Ok(Report { deployment, ..core::mem::take(&mut self.report) })
@@ -530,9 +538,15 @@ impl Rig {
         if hostile {
             self.tamper(delivery)?;
         }
-        let outbox = self
-            .step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes))
-            .map_err(|error| RigError::Refused(delivery.to, error))?;
+        let Some(bytes) = self.pass(delivery) else { return Ok(()) };
+        let outbox = match self.step(delivery.to, Given::Bytes(delivery.channel, &bytes)) {
+            Ok(outbox) => outbox,
+            Err(error) if self.adversary.is_some() => {
+                self.report.refusals.push((delivery.to, error));
+                return Ok(());
+            }
+            Err(error) => return Err(RigError::Refused(delivery.to, error)),
+        };
         if hostile {
             self.replay(delivery)?;
         }
@@ -543,13 +557,15 @@ impl Rig {
     fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
+        let keys_of = seat.keys_of.unwrap_or(me);
         self.credentials.issue(me);
-        let protection = self.credentials.protection(me);
+        self.credentials.issue(keys_of);
+        let protection = self.credentials.protection(keys_of);
         let setting = Setting { group: GROUP, suite: self.settings.suite };
         let mut outbox = Outbox::new();
         let mut meter = Meter::new();
-        let peer_keys = self.credentials.peer_keys(me, self.settings.suite);
-        let (rng, now) = (&mut self.rng, self.now);
+        let peer_keys = self.credentials.peer_keys(keys_of, self.settings.suite);
+        let (rng, now) = (seat.rng.as_mut().unwrap_or(&mut self.rng), self.now);
         let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
             .with_peer_keys(&peer_keys);
         let result = match given {
@@ -655,11 +671,22 @@ struct Seat {
     subscriptions: BTreeSet<SubsetId>,
     /// The id under which a former member goes on.
     acts_as: Option<PartyId>,
+    /// Whose keys it has, where somebody else plays the party.
+    keys_of: Option<PartyId>,
+    /// What it draws from, where that is its own.
+    rng: Option<ChaCha20Rng>,
 }
 
 impl Seat {
     fn new(party: Box<dyn Party>) -> Self {
-        Self { party, standing: Standing::Awake, subscriptions: BTreeSet::new(), acts_as: None }
+        Self {
+            party,
+            standing: Standing::Awake,
+            subscriptions: BTreeSet::new(),
+            acts_as: None,
+            keys_of: None,
+            rng: None,
+        }
     }
 
     fn receives(&self, id: PartyId, to: Recipient) -> bool {

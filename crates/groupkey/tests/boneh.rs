@@ -3,18 +3,12 @@
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::crypto::group::Check;
 use groupkey::crypto::meter::Primitive;
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::error::Unsupported;
-use groupkey::protection::Protection;
+use groupkey::rig::boneh::Listener;
 use groupkey::rig::{Guard, Report, Rig, RigError, Sent, Settings};
-use groupkey::wire::Reader;
-use groupkey::{
-    Context, Epoch, GroupId, Key, MemberId, Outbox, PartyId, Recipient, Setting, Suite,
-};
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
 
 const SIZES: [u32; 8] = [2, 3, 4, 5, 8, 9, 16, 17];
 const CAPACITY: u32 = 64;
@@ -257,8 +251,7 @@ fn the_sound_form_withstands() {
 /// A group without protection, whose bodies are easy to read, and somebody who listens.
 struct Listening {
     rig: Rig,
-    suite: Suite,
-    fat: bool,
+    listener: Listener,
 }
 
 impl Listening {
@@ -266,66 +259,32 @@ impl Listening {
         let parameters = vec![("capacity", CAPACITY)];
         let protection = Guard::None;
         let settings = Settings { profile, parameters, suite, protection, ..Settings::default() };
-        Self { rig: Rig::new(scheme(id).unwrap(), settings), suite, fat: id == "boneh-fat" }
+        let listener = Listener::new(suite, id == "boneh-fat");
+        Self { rig: Rig::new(scheme(id).unwrap(), settings), listener }
     }
 
     /// The elements that a message begins with.
     fn public_key(&self, sent: &Sent) -> Vec<G1> {
-        let bytes = self.body(sent).bytes().unwrap();
-        self.step(|cx| cx.g1s(bytes, Check::Subgroup).unwrap())
+        self.listener.elements(body(sent))
     }
 
     /// C_0 and C_1, at the end of every message.
     fn header(&self, sent: &Sent) -> (G2, G2) {
-        let mut body = self.body(sent);
-        if body.clone().bytes().is_ok() {
-            body.bytes().unwrap();
-        } else {
-            body.number().unwrap();
-        }
-        if self.fat {
-            for _ in 0..body.array().unwrap() {
-                body.number().unwrap();
-            }
-        }
-        let (c0, c1) = (body.bytes().unwrap(), body.bytes().unwrap());
-        let element = |bytes| self.step(|cx| cx.g2(bytes, Check::Subgroup).unwrap());
-        (element(c0), element(c1))
+        self.listener.header(body(sent)).unwrap()
     }
 
     /// The group key that would follow from the product of these pairings.
     fn key(&self, epoch: u64, pairs: &[(&G1, &G2)]) -> Key {
-        let context = [self.group().0.to_be_bytes(), Epoch(epoch).0.to_be_bytes()].concat();
-        self.step(|cx| {
-            let shared = cx.pairings(pairs);
-            cx.derive_from_gt(&shared, "groupkey boneh group key", &context)
-        })
+        self.listener.key(epoch, pairs)
     }
 
     fn inverse(&self, element: &G1) -> G1 {
-        self.step(|cx| cx.g1_inverse(element))
+        self.listener.inverse(element)
     }
+}
 
-    fn body<'s>(&self, sent: &'s Sent) -> Reader<'s> {
-        Reader::new(&sent.bytes[sent.bytes.len() - sent.body_bytes..])
-    }
-
-    fn group(&self) -> GroupId {
-        GroupId(7)
-    }
-
-    fn step<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        let mut rng = ChaCha20Rng::seed_from_u64(1);
-        work(&mut Context::new(
-            Setting { group: self.group(), suite: self.suite },
-            MemberId(99).into(),
-            Protection::None,
-            &mut rng,
-            0,
-            &mut Outbox::new(),
-            &mut (),
-        ))
-    }
+fn body(sent: &Sent) -> &[u8] {
+    &sent.bytes[sent.bytes.len() - sent.body_bytes..]
 }
 
 fn rig(id: &str, profile: Profile) -> Rig {

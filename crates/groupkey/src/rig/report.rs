@@ -19,6 +19,8 @@ pub struct Report {
     pub deployment: Vec<Sent>,
     /// Primitive operations by party.
     pub meters: BTreeMap<PartyId, Meter>,
+    /// What was refused while an adversary had the wire, and by whom.
+    pub refusals: Vec<(PartyId, Error)>,
 }
 
 /// A message that was sent.

@@ -3,7 +3,7 @@
 
 use alloc::collections::BTreeMap;
 
-use dashu_base::{BitTest, Gcd};
+use dashu_base::BitTest;
 use dashu_int::UBig;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -20,6 +20,7 @@ use crate::identity::PartyId;
 use crate::outbox::{Channel, Outbox};
 use crate::party::{Command, Party};
 use crate::protection::Protection;
+use crate::rig::fractions;
 use crate::wire::{Reader, parse_header};
 
 /// With so many left, an evicted member has what continued fractions take.
@@ -47,8 +48,8 @@ fn a_newcomer_finds_the_last_key_of_the_published_form() {
             let (before, key) = (group.broadcast.clone(), group.key());
             group.add(members);
             let newcomer = &group.members[&members];
-            let own = UBig::from_be_bytes(prime_of(newcomer).as_bytes());
-            let known = known_product(newcomer, &group.broadcast) / own;
+            let product = known_product(newcomer, &group.broadcast);
+            let known = fractions::quotient(&product, prime_of(newcomer).as_bytes());
             assert_eq!(keys_by_fractions(&group, newcomer, &known, &before), [key], "{suite:?}");
         }
     }
@@ -65,16 +66,9 @@ fn a_member_finds_anothers_prime_in_the_published_form_and_cannot_be_removed() {
             group.add(newcomer);
         }
         let [first, second, third] = &known[..] else { unreachable!("three epochs") };
-        let (old, new) = (first.gcd(second), second.gcd(third));
-        // What is left beside the prime are common factors of the random a.
-        let mut prime = &new / (&old).gcd(&new);
-        for factor in 2u32..5_000 {
-            while prime.is_multiple_of(&factor.into()) {
-                prime /= factor;
-            }
-        }
+        let prime = fractions::newcomers_prime([first, second, third]);
         let of_another = prime_of(&group.members[&2]).clone();
-        assert_eq!(prime, UBig::from_be_bytes(of_another.as_bytes()), "{suite:?}");
+        assert_eq!(prime, of_another.encoded(suite), "{suite:?}");
 
         group.evict(3);
         group.evict(4);
@@ -338,8 +332,7 @@ impl Group {
             }));
         }
         // The lock as a number, and what is known of the own one.
-        let mut known = UBig::from_be_bytes(lock_of(own));
-        known += UBig::from_be_bytes(own_seed.as_bytes());
+        let known = fractions::sum(lock_of(own), own_seed.as_bytes());
         let by_fractions = keys_by_fractions(self, who, &known, broadcast);
         debug_assert!(slot < self.controller.group.roster.slots() as u32);
         by_fractions.contains(key)
@@ -351,32 +344,16 @@ impl Group {
 
 /// The keys that continued fractions lead to: somebody knows a multiple of the product of the
 /// primes behind a gamma that is not for it, and that what gamma lacks to a multiple is small.
-fn keys_by_fractions(group: &Group, who: &Member, known: &UBig, broadcast: &[u8]) -> Vec<Key> {
-    let gamma = UBig::from_be_bytes(lock_of(broadcast));
-    let longest = Prime::bits(group.suite) as usize;
-    let (mut dividend, mut divisor) = (gamma.clone(), known.clone());
-    let (mut last, mut denominator) = (UBig::ONE, UBig::ZERO);
-    let mut keys = Vec::new();
-    while !divisor.is_zero() {
-        let (quotient, rest) = (&dividend / &divisor, &dividend % &divisor);
-        (dividend, divisor) = (divisor, rest);
-        (last, denominator) = (denominator.clone(), quotient * denominator + last);
-        if !denominator.is_zero() && (known % &denominator).is_zero() {
-            let product = known / &denominator;
-            let k = (&product - &gamma % &product) % &product;
-            if !k.is_zero() && k.bit_len() < longest && product.bit_len() > 2 * longest {
-                keys.extend(group.decrypt(who, broadcast, &k.to_be_bytes(), None));
-            }
-        }
-    }
-    keys
+fn keys_by_fractions(group: &Group, who: &Member, known: &[u8], broadcast: &[u8]) -> Vec<Key> {
+    let longest = Prime::bits(group.suite);
+    let candidates = fractions::lacking_by_fractions(lock_of(broadcast), known, longest);
+    candidates.iter().filter_map(|k| group.decrypt(who, broadcast, k, None)).collect()
 }
 
 /// gamma + k, of an epoch in which somebody is a member.
-fn known_product(who: &Member, broadcast: &[u8]) -> UBig {
+fn known_product(who: &Member, broadcast: &[u8]) -> Vec<u8> {
     let gamma = lock_of(broadcast);
-    let k = Integer::from_bytes(gamma).short_of_multiple(prime_of(who));
-    UBig::from_be_bytes(gamma) + UBig::from_be_bytes(&k.to_bytes())
+    fractions::sum(gamma, &fractions::lacking(gamma, prime_of(who).as_bytes()))
 }
 
 fn prime_of(member: &Member) -> &Prime {

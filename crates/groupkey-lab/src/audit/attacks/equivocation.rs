@@ -1,0 +1,75 @@
+//! Splitting a group: a dishonest member says one thing to some and another to the rest.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use groupkey::PartyId;
+use groupkey::catalogue::Configuration;
+use groupkey::rig::{Fate, RigError};
+
+use super::stage::{self, Choice, Event, Notebook};
+use super::{Attack, Outcome, unclaimed};
+
+/// A dishonest sponsor splits the group.
+pub(super) const ATTACK: Attack = Attack {
+    id: "split-group",
+    name: "Splitting a group",
+    reference: "Katz and Shin, CCS 2005 (insider attacks on agreement); own analysis",
+    shows: "one member leaves honest ones with different keys of one epoch, and none of them notices",
+    applies_to: |scheme, _| stage::is_distributed(scheme),
+    claimed: unclaimed,
+    run,
+};
+
+/// Two lives in which the dishonest member chose differently are told to the two halves of the rest.
+fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    for (event, liar) in Choice::all(configuration.scheme()) {
+        // Where the event cannot go on, everybody notices.
+        if is_split(configuration, (event, liar), seed).unwrap_or(false) {
+            let steps = vec![
+                format!("member {liar} draws its part twice"),
+                "it sends every other member what follows from the one, the rest what follows from \
+                 the other"
+                    .to_owned(),
+                "all take it; they are in the same epoch, with different keys".to_owned(),
+            ];
+            return Ok(Outcome::Broken { history: Choice::told(event), steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+fn is_split(
+    configuration: &Configuration,
+    choice: (Event, u32),
+    seed: u64,
+) -> Result<bool, RigError> {
+    let liar = stage::party(choice.1);
+    let mut other = Choice::new(configuration, choice, seed, 2)?;
+    let notes = Notebook::default();
+    notes.listen(&mut other.rig);
+    other.run()?;
+    let mut lies: BTreeMap<PartyId, Vec<Vec<u8>>> = BTreeMap::new();
+    for kept in notes.take().into_iter().rev().filter(|kept| kept.header.sender == liar) {
+        lies.entry(kept.to).or_default().push(kept.bytes);
+    }
+
+    let mut group = Choice::new(configuration, choice, seed, 1)?;
+    let honest = group.honest();
+    let deceived: Vec<_> = honest.iter().step_by(2).copied().map(stage::party).collect();
+    let lies = Rc::new(RefCell::new(lies));
+    group.rig.intercept(move |transit| {
+        if transit.header.sender != liar || !deceived.contains(&transit.to) {
+            return Fate::Arrives;
+        }
+        let mut lies = lies.borrow_mut();
+        let next = lies.get_mut(&transit.to).and_then(Vec::pop);
+        next.map_or(Fate::Arrives, Fate::Becomes)
+    });
+    let report = group.run()?;
+    let noticed = report.refusals.iter().any(|&(party, _)| party != liar);
+    let keys: Option<Vec<_>> = honest.iter().map(|&member| group.key_at(member)).collect();
+    let differ = keys.is_some_and(|keys| keys.iter().any(|key| *key != keys[0]));
+    Ok(differ && !noticed)
+}

@@ -1,0 +1,157 @@
+//! Speaking for somebody else: what the shared MAC key allows, and signatures do not.
+
+use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
+use groupkey::rig::{Guard, RigError};
+use groupkey::{Command, MemberId, Suite};
+
+use super::stage::{self, Event, Notebook};
+use super::{Attack, Outcome, unclaimed};
+
+/// An evicted member joins under another's name.
+pub(super) const IMPOSTOR_MAC: Attack = Attack {
+    id: "impostor-mac",
+    name: "An impostor joins, under the shared MAC",
+    reference: "S000 section 4 (one MAC key for all); own analysis",
+    shows: "an evicted member takes the place of a newcomer, and has the group's key again",
+    applies_to: |scheme, _| stage::is_distributed(scheme),
+    claimed: unclaimed,
+    run: |configuration, seed| join_as_another(configuration, seed, Guard::Mac),
+};
+
+/// The same where messages are signed.
+pub(super) const IMPOSTOR_SIGNATURE: Attack = Attack {
+    id: "impostor-signature",
+    name: "An impostor joins, under signatures",
+    run: |configuration, seed| join_as_another(configuration, seed, Guard::Signature),
+    ..IMPOSTOR_MAC
+};
+
+/// An evicted member speaks for the controller.
+pub(super) const FALSE_EPOCH_MAC: Attack = Attack {
+    id: "false-epoch-mac",
+    name: "A false epoch in the controller's name, under the shared MAC",
+    reference: "S000 section 4 (one MAC key for all); own analysis",
+    shows: "an evicted member sends old messages as new ones, and members change their key for it",
+    applies_to: has_controller,
+    claimed: unclaimed,
+    run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Mac),
+};
+
+/// The same where messages are signed.
+pub(super) const FALSE_EPOCH_SIGNATURE: Attack = Attack {
+    id: "false-epoch-signature",
+    name: "A false epoch in the controller's name, under signatures",
+    run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Signature),
+    ..FALSE_EPOCH_MAC
+};
+
+/// Whom the adversary plays.
+const NEWCOMER: u32 = 4;
+
+/// The adversary: a member that was evicted, where members can be.
+const ADVERSARY: u32 = 1;
+
+fn has_controller(scheme: &Scheme, _: Profile) -> bool {
+    scheme.has_controller() && scheme.law == Law::OneKey
+}
+
+fn join_as_another(
+    configuration: &Configuration,
+    seed: u64,
+    guard: Guard,
+) -> Result<Outcome, RigError> {
+    let mut rig = stage::rig(configuration, guard, Suite::Standard, seed);
+    let mut history = Vec::new();
+    let (played, mut members) = match stage::is_dynamic(configuration.scheme()) {
+        true => {
+            for event in [Event::Create(4), Event::Remove(ADVERSARY)] {
+                stage::play(&mut rig, event)?;
+                history.push(event.to_string());
+            }
+            rig.bring(&[NEWCOMER])?;
+            (NEWCOMER, vec![0, 2, 3, NEWCOMER])
+        }
+        // Nobody ever left: the adversary is one whom the group was made without.
+        false => {
+            rig.bring(&[0, 2, 3])?;
+            (2, vec![0, 2, 3])
+        }
+    };
+    rig.let_play(stage::party(played), stage::party(ADVERSARY));
+    let before = stage::held(&rig, stage::party(0));
+    let ids: Vec<_> = members.iter().copied().map(MemberId).collect();
+    let command = match before {
+        Some(_) => Command::Add(MemberId(played)),
+        None => Command::Create(&ids),
+    };
+    // What the honest refuse must not fail the run.
+    rig.intercept(|_| groupkey::rig::Fate::Arrives);
+    for &id in &ids {
+        rig.command_to(id.into(), command).map_err(RigError::Command)?;
+    }
+    rig.settle()?;
+    members.retain(|&member| member != played);
+    let own = stage::held(&rig, stage::party(played));
+    let agreed = members.iter().all(|&member| stage::held(&rig, stage::party(member)) == own);
+    if own.is_none() || own == before || !agreed {
+        return Ok(Outcome::Holds);
+    }
+    history.push(match before {
+        Some(_) => format!("member {ADVERSARY} joins as member {played}"),
+        None => format!("members {members:?} and, as member {played}, {ADVERSARY} make a group"),
+    });
+    let steps = vec![
+        format!("the deployment's MAC key is all that member {ADVERSARY} needs to be {played}"),
+        format!("the others take what it sends for {played}'s"),
+        "it holds the group's key".to_owned(),
+    ];
+    Ok(Outcome::Broken { history, steps })
+}
+
+fn announce_false_epoch(
+    configuration: &Configuration,
+    seed: u64,
+    guard: Guard,
+) -> Result<Outcome, RigError> {
+    let suite = stage::suite(configuration.profile());
+    let mut rig = stage::rig(configuration, guard, suite, seed);
+    let notes = Notebook::default();
+    notes.listen(&mut rig);
+    let mut history = Vec::new();
+    let (adversary, mut known) = (stage::party(ADVERSARY), Vec::new());
+    for event in stage::history(configuration.scheme()) {
+        stage::play(&mut rig, event)?;
+        history.push(event.to_string());
+        known.extend(stage::held(&rig, adversary).map(|(_, key)| key));
+    }
+    let mut forger = rig.forger();
+    let victims: Vec<_> = rig.members().map(stage::party).collect();
+    for mut kept in notes.take() {
+        if !victims.contains(&kept.to) {
+            continue;
+        }
+        let Some((epoch, key)) = stage::held(&rig, kept.to) else { continue };
+        kept.header.epoch = groupkey::Epoch(epoch).next();
+        let forged = kept.forged(&mut forger, adversary);
+        let taken = rig.inject(kept.to, &forged).is_ok();
+        let now = stage::held(&rig, kept.to);
+        if taken && now != Some((epoch, key)) {
+            let is_known = now.is_some_and(|(_, key)| known.contains(&key));
+            let consequence = match is_known {
+                true => format!("that is an old key, which member {ADVERSARY} has"),
+                false => "that is a key which nobody else has".to_owned(),
+            };
+            let steps = vec![
+                format!("member {ADVERSARY} kept: {}", kept.what),
+                format!("it gives it the number of the next epoch, {}, and a MAC", epoch + 1),
+                format!(
+                    "{} takes it for the controller's, and has another key than the rest",
+                    kept.to
+                ),
+                consequence,
+            ];
+            return Ok(Outcome::Broken { history, steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}

@@ -1,0 +1,85 @@
+//! Key control: a member that contributes last tries until it likes the key.
+
+use groupkey::catalogue::{Configuration, Profile};
+use groupkey::rig::{Fate, RigError};
+
+use super::stage::{self, Choice, Event};
+use super::{Attack, Outcome, unclaimed};
+
+/// The last one to contribute chooses bits of the key.
+pub(super) const ATTACK: Attack = Attack {
+    id: "key-control",
+    name: "Key control",
+    reference: "Mitchell, Ward and Wilson, Electronics Letters 34(10), 1998",
+    shows: "a member chooses bits of the group key, at twice the work for each",
+    applies_to: |scheme, _| stage::is_distributed(scheme),
+    claimed: unclaimed,
+    run,
+};
+
+/// Choices that are tried: four bits miss all of them once in 4,000 times.
+const TRIES: u64 = 128;
+
+/// What the adversary wants the first four bits of the key to be.
+const WISH: u8 = 0xB;
+
+fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    for (event, chooser) in Choice::all(configuration.scheme()) {
+        // Where the event cannot go on without what is held back, nobody gains by that.
+        let Ok(Some(choice)) = good_choice(configuration, (event, chooser), seed) else {
+            continue;
+        };
+        let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
+        // Who was evicted hears it, too, and refuses it.
+        group.rig.intercept(|_| Fate::Arrives);
+        group.run()?;
+        let honest = group.honest();
+        if honest.iter().all(|&member| group.key_at(member).is_some_and(|key| is_wish(&key))) {
+            let steps = vec![
+                format!("member {chooser} has all that the key depends on but its own part"),
+                format!("it draws that {} times, until the key begins with {WISH:x}", choice + 1),
+                "then it sends it, and all have that key".to_owned(),
+            ];
+            return Ok(Outcome::Broken { history: Choice::told(event), steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+/// A choice that makes the key what the chooser wants, found before it has sent anything.
+fn good_choice(
+    configuration: &Configuration,
+    (event, chooser): (Event, u32),
+    seed: u64,
+) -> Result<Option<u64>, RigError> {
+    let told_late = knows_before_it_is_confirmed(configuration, event, chooser);
+    for choice in 0..TRIES {
+        let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
+        if !told_late {
+            let me = stage::party(chooser);
+            group.rig.intercept(move |transit| match transit.header.sender == me {
+                true => Fate::Lost,
+                false => Fate::Arrives,
+            });
+        }
+        group.run()?;
+        match group.key_at(chooser) {
+            // Without what others make of its part it does not have the key.
+            None => return Ok(None),
+            Some(key) if is_wish(&key) => return Ok(Some(choice)),
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// In the sound form of CKA the leader computes the key from nonces that it has and a secret that it
+/// draws, before it sends anything; the party shows the key only when all have confirmed it.
+fn knows_before_it_is_confirmed(configuration: &Configuration, event: Event, member: u32) -> bool {
+    let cka = configuration.scheme().id == "cka" && configuration.profile() == Profile::Sound;
+    cka && member == 0 && matches!(event, Event::Create(_))
+}
+
+fn is_wish(key: &groupkey::Key) -> bool {
+    key.as_bytes()[0] >> 4 == WISH
+}

@@ -1,0 +1,108 @@
+//! Replays: what was sent once is sent again.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use groupkey::PartyId;
+use groupkey::catalogue::{Configuration, Law};
+use groupkey::rig::{Fate, Guard, RigError};
+
+use super::stage::{self, Notebook};
+use super::{Attack, Outcome, unclaimed};
+
+/// Within the life of a group: right after, and epochs later.
+pub(super) const SAME_GROUP: Attack = Attack {
+    id: "replay",
+    name: "Replay within a group",
+    reference: "Syverson, A taxonomy of replay attacks, CSFW 1994",
+    shows: "a message that was sent before changes a key when it is sent again",
+    applies_to: |scheme, _| scheme.law != Law::OneMessage,
+    claimed: unclaimed,
+    run: replay,
+};
+
+/// Into a group that is made anew under the old name, with the old credentials.
+pub(super) const OLD_GROUP: Attack = Attack {
+    id: "replay-old-group",
+    name: "Replay into a new group of the same name",
+    reference: "Katz and Yung, CRYPTO 2003; own analysis for the rest",
+    shows: "messages of a group that is over bring its key back into one that was made anew",
+    applies_to: |scheme, _| scheme.law == Law::OneKey,
+    claimed: unclaimed,
+    run: replay_into_new_group,
+};
+
+fn replay(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let suite = stage::suite(configuration.profile());
+    let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
+    let notes = Notebook::default();
+    notes.listen(&mut rig);
+    let mut history = Vec::new();
+    for event in stage::history(configuration.scheme()) {
+        stage::play(&mut rig, event)?;
+        history.push(event.to_string());
+        for kept in notes.all() {
+            let before = stage::held(&rig, kept.to);
+            let taken = rig.inject(kept.to, &kept.bytes);
+            if taken.is_ok() && before.is_some() && stage::held(&rig, kept.to) != before {
+                let steps = vec![
+                    format!("the adversary kept {}", kept.what),
+                    format!("it sends that again, and {} changes its key", kept.to),
+                ];
+                return Ok(Outcome::Broken { history, steps });
+            }
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let suite = stage::suite(configuration.profile());
+    let events = stage::history(configuration.scheme());
+    let events = &events[..events.len().min(2)];
+    let mut old = stage::rig(configuration, Guard::Signature, suite, seed);
+    let notes = Notebook::default();
+    notes.listen(&mut old);
+    let mut old_keys = Vec::new();
+    for &event in events {
+        stage::play(&mut old, event)?;
+        old_keys.extend(stage::held(&old, stage::party(0)));
+    }
+    for victim in (0..4).map(stage::party) {
+        let mut new = stage::rig(configuration, Guard::Signature, suite, seed);
+        new.begin_another_life(seed ^ 0xA11F);
+        // What goes to the victim is replaced by what went to it then, in the same order.
+        let mut kept: BTreeMap<PartyId, Vec<Vec<u8>>> = BTreeMap::new();
+        for message in notes.all().into_iter().rev().filter(|message| message.to == victim) {
+            kept.entry(message.header.sender).or_default().push(message.bytes);
+        }
+        let kept = Rc::new(RefCell::new(kept));
+        new.intercept(move |transit| {
+            if transit.to != victim {
+                return Fate::Arrives;
+            }
+            let mut kept = kept.borrow_mut();
+            let next = kept.get_mut(&transit.header.sender).and_then(Vec::pop);
+            next.map_or(Fate::Arrives, Fate::Becomes)
+        });
+        let mut history = vec!["the same in the old group, whose messages are kept".to_owned()];
+        for &event in events {
+            // The others may be at a loss what to do with the victim.
+            let played = stage::play(&mut new, event);
+            history.push(event.to_string());
+            if stage::held(&new, victim).is_some_and(|held| old_keys.contains(&held)) {
+                let steps = vec![
+                    "the group was made anew, its members keep their long-term keys".to_owned(),
+                    format!("{victim} gets the old group's messages, signatures and all"),
+                    format!("{victim} takes the old group's key, which all old members know"),
+                ];
+                return Ok(Outcome::Broken { history, steps });
+            }
+            if played.is_err() {
+                break;
+            }
+        }
+    }
+    Ok(Outcome::Holds)
+}

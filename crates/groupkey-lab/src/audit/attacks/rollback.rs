@@ -1,0 +1,118 @@
+//! Rollback: a member that catches up is given an answer from before.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::rig::{Fate, Guard, Rig, RigError};
+use groupkey::{Operation, PartyId};
+
+use super::stage::{self, Event, Kept, Notebook};
+use super::{Attack, OWN_ANALYSIS, Outcome, unclaimed};
+
+/// Into an epoch that the member has left.
+pub(super) const ROLLBACK: Attack = Attack {
+    id: "rollback",
+    name: "Rollback to an epoch that is over",
+    reference: OWN_ANALYSIS,
+    shows: "old rekey messages or old answers take a member back to a key that it had left",
+    applies_to,
+    claimed: unclaimed,
+    run: |configuration, seed| roll_back(configuration, seed, false),
+};
+
+/// Into an epoch that is new to the member and over for the group.
+pub(super) const STALE_ANSWER: Attack = Attack {
+    id: "stale-answer",
+    name: "Stale answer to who catches up",
+    reference: OWN_ANALYSIS,
+    shows: "an answer from before an eviction brings a member to a key that the evicted one has",
+    applies_to,
+    claimed: unclaimed,
+    run: |configuration, seed| roll_back(configuration, seed, true),
+};
+
+fn applies_to(scheme: &Scheme, _: Profile) -> bool {
+    stage::is_dynamic(scheme) && stage::answers_requests(scheme)
+}
+
+/// With whoever can sleep through it: where members make the key, some have to act.
+fn roll_back(configuration: &Configuration, seed: u64, forward: bool) -> Result<Outcome, RigError> {
+    let mut outcome = roll_back_one(configuration, seed, forward, 0);
+    for sleeper in [2, 3] {
+        outcome = outcome.or_else(|_| roll_back_one(configuration, seed, forward, sleeper));
+    }
+    outcome
+}
+
+fn roll_back_one(
+    configuration: &Configuration,
+    seed: u64,
+    forward: bool,
+    who: u32,
+) -> Result<Outcome, RigError> {
+    let suite = stage::suite(configuration.profile());
+    let mut rig = stage::rig(configuration, Guard::Signature, suite, seed);
+    let sleeper = stage::party(who);
+    let mut history = Vec::new();
+    let mut play = |rig: &mut Rig, event: Event| {
+        history.push(event.to_string());
+        stage::play(rig, event)
+    };
+    play(&mut rig, Event::Create(4))?;
+    rig.sleep(who);
+    play(&mut rig, Event::Add(4))?;
+    let old = stage::held(&rig, stage::party(4));
+    let answers = ask_in_vain(&mut rig, sleeper)?;
+    play(&mut rig, Event::Remove(1))?;
+    if !forward {
+        // It gets the right answer first, and has left the epoch of the old one.
+        rig.catch_up(who)?;
+        rig.sleep(who);
+        play(&mut rig, Event::Add(5))?;
+    }
+    let before = stage::held(&rig, sleeper);
+    answer_with(&mut rig, sleeper, &answers);
+    rig.catch_up(who)?;
+    let after = stage::held(&rig, sleeper);
+    history.insert(1, format!("{sleeper} sleeps from now on"));
+    if after == before || after != old || old.is_none() {
+        return Ok(Outcome::Holds);
+    }
+    let steps = vec![
+        format!("{sleeper} asks after member 4 has joined; the answer is kept and never arrives"),
+        "member 1 is evicted; it knows the key that the answer carries".to_owned(),
+        format!("{sleeper} asks again and gets the kept answer, signature and all"),
+        format!("{sleeper} takes that key for the present one, until it hears of a later epoch"),
+    ];
+    Ok(Outcome::Broken { history, steps })
+}
+
+/// Lets a member ask, keeps what it is answered, and lets it sleep on.
+fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<Kept>, RigError> {
+    let notes = Notebook::default();
+    let kept = notes.clone();
+    rig.intercept(move |transit| {
+        if transit.to != sleeper {
+            return Fate::Arrives;
+        }
+        kept.keep(transit);
+        Fate::Lost
+    });
+    rig.wake(sleeper)?;
+    rig.let_pass();
+    rig.put_to_sleep(sleeper);
+    Ok(notes.take())
+}
+
+/// Whatever goes to a member from now on becomes one of these messages, the first one first.
+fn answer_with(rig: &mut Rig, sleeper: PartyId, answers: &[Kept]) {
+    let first_last = answers.iter().rev().filter(|kept| kept.header.operation != Operation::Enroll);
+    let answers = Rc::new(RefCell::new(first_last.cloned().collect::<Vec<_>>()));
+    rig.intercept(move |transit| {
+        if transit.to != sleeper {
+            return Fate::Arrives;
+        }
+        answers.borrow_mut().pop().map_or(Fate::Lost, |kept| Fate::Becomes(kept.bytes))
+    });
+}

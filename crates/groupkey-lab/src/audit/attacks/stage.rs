@@ -1,0 +1,289 @@
+//! What attacks stand on: a small group in a rig, histories that fit a scheme, and two lives that
+//! differ in one member's choices.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+use groupkey::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
+use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
+use groupkey::wire::{Header, Reader};
+use groupkey::{Command, Key, MemberId, Operation, PartyId, Suite};
+
+/// Something that happens to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// This member joins.
+    Add(u32),
+    /// The members from 0 to one below this make a group.
+    Create(u32),
+    /// A period ends.
+    Rekey,
+    /// This member is evicted.
+    Remove(u32),
+    /// This member begins a message, where messages have keys and the group has none.
+    Send(u32),
+}
+
+/// A message that somebody has kept, on its way to one receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) header: Header,
+    pub(super) to: PartyId,
+    pub(super) body: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
+    /// What it is, in words.
+    pub(super) what: String,
+}
+
+/// What somebody on the wire has kept.
+#[derive(Clone, Default)]
+pub(super) struct Notebook(Rc<RefCell<Vec<Kept>>>);
+
+/// A group that an attack is tried on. Parameters that only make it large are small: two subgroups,
+/// a capacity of 64, short chains.
+pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, seed: u64) -> Rig {
+    const SMALL: [(&str, u32); 4] =
+        [("capacity", 64), ("depth", 4), ("sessions", 64), ("subgroups", 2)];
+    let mut small = configuration.clone();
+    for (name, value) in SMALL {
+        // Not every scheme has it, or has it as small.
+        let _ = small.set(name, value);
+    }
+    let names = configuration.scheme().parameters.iter().map(|parameter| parameter.name);
+    let settings = Settings {
+        profile: configuration.profile(),
+        parameters: names.map(|name| (name, small.value(name))).collect(),
+        suite,
+        protection: guard,
+        seed,
+        // Nothing is drawn for the network: the same choices make the same run.
+        latency: 0,
+        hostile: false,
+    };
+    Rig::new(configuration.scheme(), settings)
+}
+
+/// The algorithms that go with a profile.
+pub(super) const fn suite(profile: Profile) -> Suite {
+    match profile {
+        Profile::Published => Suite::Published,
+        Profile::Sound => Suite::Standard,
+    }
+}
+
+/// Members come and go as far as the scheme has that; four make the group.
+pub(super) fn history(scheme: &Scheme) -> Vec<Event> {
+    let has = |operation| scheme.operations.contains(&operation);
+    let mut events = vec![Event::Create(4)];
+    if has(Operation::Add) && has(Operation::Remove) {
+        events.extend([Event::Add(4), Event::Remove(1), Event::Add(5), Event::Remove(2)]);
+    } else if has(Operation::Rekey) {
+        events.extend([Event::Rekey; 3]);
+    }
+    if scheme.law == Law::OneMessage {
+        events = events.into_iter().flat_map(|event| [event, Event::Send(0)]).collect();
+    }
+    events
+}
+
+/// Whether members are added to the scheme's groups and evicted from them.
+pub(super) fn is_dynamic(scheme: &Scheme) -> bool {
+    [Operation::Add, Operation::Remove].iter().all(|needed| scheme.operations.contains(needed))
+}
+
+/// Whether the members make the key among themselves.
+pub(super) fn is_distributed(scheme: &Scheme) -> bool {
+    scheme.class == Class::Distributed
+}
+
+/// Whether a member asks for what it missed.
+pub(super) fn answers_requests(scheme: &Scheme) -> bool {
+    scheme.recovery != Recovery::Rejoin && scheme.law == Law::OneKey
+}
+
+/// Lets an event happen.
+pub(super) fn play(rig: &mut Rig, event: Event) -> Result<Report, RigError> {
+    match event {
+        Event::Add(member) => rig.add(member),
+        Event::Create(count) => rig.create(count),
+        Event::Rekey => rig.rekey(),
+        Event::Remove(member) => rig.remove(member),
+        Event::Send(member) => rig.send(member),
+    }
+}
+
+/// What a party holds: the epoch's number and the key, of the group or of the last message.
+pub(super) fn held(rig: &Rig, party: PartyId) -> Option<(u64, Key)> {
+    rig.key_of(party).map(|(epoch, key)| (epoch.0, key.clone()))
+}
+
+/// Where the byte strings of a body lie in it.
+pub(super) fn byte_strings(body: &[u8]) -> Vec<Range<usize>> {
+    let mut reader = Reader::new(body);
+    let mut found = Vec::new();
+    while reader.clone().finish().is_err() {
+        let mut ahead = reader.clone();
+        if let Ok(bytes) = ahead.bytes() {
+            let start = bytes.as_ptr() as usize - body.as_ptr() as usize;
+            found.push(start..start + bytes.len());
+        } else {
+            ahead = reader.clone();
+            if ahead.number().is_err() {
+                ahead = reader.clone();
+                if ahead.array().is_err() {
+                    return found;
+                }
+            }
+        }
+        reader = ahead;
+    }
+    found
+}
+
+impl Notebook {
+    /// Writes a message down.
+    pub(super) fn keep(&self, transit: &Transit<'_>) {
+        self.0.borrow_mut().push(Kept {
+            header: transit.header,
+            to: transit.to,
+            body: transit.body.to_vec(),
+            bytes: transit.bytes.to_vec(),
+            what: transit.to_string(),
+        });
+    }
+
+    /// Has every message of a rig written down, and lets it pass.
+    pub(super) fn listen(&self, rig: &mut Rig) {
+        let notes = self.clone();
+        rig.intercept(move |transit| {
+            notes.keep(transit);
+            Fate::Arrives
+        });
+    }
+
+    /// What was kept, in order.
+    pub(super) fn all(&self) -> Vec<Kept> {
+        self.0.borrow().clone()
+    }
+
+    /// What was kept since this was asked last.
+    pub(super) fn take(&self) -> Vec<Kept> {
+        self.0.take()
+    }
+}
+
+impl Kept {
+    /// The message as somebody forges it who has changed something.
+    pub(super) fn forged(&self, forger: &mut Forger, speaker: PartyId) -> Vec<u8> {
+        forger.forge(speaker, &self.header, &self.body)
+    }
+}
+
+/// An event of a distributed group, with one member whose choices are its own.
+///
+/// The group is created, and the event is told to everybody concerned, one by one, as view synchrony
+/// has it; messages go when [`Rig::settle`] is called.
+pub(super) struct Choice {
+    pub(super) rig: Rig,
+    pub(super) event: Event,
+    /// Who are members after the event.
+    pub(super) members: Vec<u32>,
+    /// The one whose choices are its own.
+    pub(super) chooser: u32,
+    /// The epoch that the event leads to.
+    pub(super) epoch: u64,
+}
+
+impl Choice {
+    /// The events in which somebody may choose, with everybody who may.
+    pub(super) fn all(scheme: &Scheme) -> Vec<(Event, u32)> {
+        let mut all: Vec<_> = (0..4).map(|chooser| (Event::Create(4), chooser)).collect();
+        if is_dynamic(scheme) {
+            all.extend((0..5).map(|chooser| (Event::Add(4), chooser)));
+            all.extend([0, 2, 3].map(|chooser| (Event::Remove(1), chooser)));
+        }
+        all
+    }
+
+    /// A group before the event. `choice` is what the chooser's choices follow from, `seed` what
+    /// everybody else's do.
+    pub(super) fn new(
+        configuration: &Configuration,
+        (event, chooser): (Event, u32),
+        seed: u64,
+        choice: u64,
+    ) -> Result<Self, RigError> {
+        let mut rig = rig(configuration, Guard::Mac, Suite::Standard, seed);
+        let mut members: Vec<u32> = (0..4).collect();
+        let mut epoch = 1;
+        match event {
+            Event::Create(_) => rig.bring(&members)?,
+            Event::Add(newcomer) => {
+                rig.create(4)?;
+                rig.bring(&[newcomer])?;
+                members.push(newcomer);
+                epoch = 2;
+            }
+            Event::Remove(leaver) => {
+                rig.create(4)?;
+                members.retain(|&member| member != leaver);
+                epoch = 2;
+            }
+            Event::Rekey | Event::Send(_) => {}
+        }
+        rig.draw_from(party(chooser), choice);
+        Ok(Self { rig, event, members, chooser, epoch })
+    }
+
+    /// Tells everybody concerned of the event, and lets things take their course.
+    pub(super) fn run(&mut self) -> Result<Report, RigError> {
+        let ids: Vec<_> = self.members.iter().copied().map(MemberId).collect();
+        for &member in &ids {
+            let command = match self.event {
+                Event::Add(newcomer) => Command::Add(MemberId(newcomer)),
+                Event::Remove(leaver) => Command::Remove(MemberId(leaver)),
+                _ => Command::Create(&ids),
+            };
+            self.rig.command_to(member.into(), command).map_err(RigError::Command)?;
+        }
+        self.rig.settle()
+    }
+
+    /// The key to which the event led, at a member that has it.
+    pub(super) fn key_at(&self, member: u32) -> Option<Key> {
+        held(&self.rig, party(member)).filter(|(epoch, _)| *epoch == self.epoch).map(|(_, key)| key)
+    }
+
+    /// The members but the one whose choices are its own.
+    pub(super) fn honest(&self) -> Vec<u32> {
+        self.members.iter().copied().filter(|&member| member != self.chooser).collect()
+    }
+
+    /// What has happened, for a finding.
+    pub(super) fn told(event: Event) -> Vec<String> {
+        let created = Event::Create(4);
+        match event {
+            Event::Create(_) => vec![created.to_string()],
+            _ => vec![created.to_string(), event.to_string()],
+        }
+    }
+}
+
+/// A member as a party.
+pub(super) fn party(member: u32) -> PartyId {
+    MemberId(member).into()
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add(member) => write!(f, "add member {member}"),
+            Self::Create(count) => write!(f, "create a group of members 0 to {}", count - 1),
+            Self::Rekey => f.write_str("a period ends"),
+            Self::Remove(member) => write!(f, "remove member {member}"),
+            Self::Send(member) => write!(f, "member {member} sends a message"),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Rekey messages that arrive changed, or not at all: does the member notice?
+
+use groupkey::PartyId;
+use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
+use groupkey::rig::{Fate, Guard, Rig, RigError};
+
+use super::stage::{self, Event, Kept, Notebook, byte_strings};
+use super::{Attack, OWN_ANALYSIS, Outcome, unclaimed};
+
+/// Changed by an insider, for the MAC is in the way of everybody else.
+pub(super) const TAMPERED: Attack = Attack {
+    id: "tampered-rekey",
+    name: "A tampered rekey message",
+    reference: OWN_ANALYSIS,
+    shows: "a member takes a changed message, and a wrong key with it, without noticing",
+    applies_to: |scheme, _| scheme.law == Law::OneKey,
+    claimed: unclaimed,
+    run: tamper,
+};
+
+/// Dropped by the network.
+pub(super) const DROPPED: Attack = Attack {
+    id: "dropped-rekey",
+    name: "A dropped rekey message",
+    reference: OWN_ANALYSIS,
+    shows: "a member that missed a change does not notice at the next one",
+    applies_to: |scheme: &Scheme, _: Profile| {
+        scheme.law == Law::OneKey && stage::is_dynamic(scheme)
+    },
+    claimed: unclaimed,
+    run: drop_one,
+};
+
+/// The member to which messages come changed, or not.
+const VICTIM: u32 = 0;
+
+/// How a byte string is changed.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// Its first bit.
+    First,
+    /// Its last bit.
+    Last,
+    /// A bit in each 16 bytes.
+    All,
+    /// It is the one that stands there in another life of the group.
+    Foreign,
+}
+
+fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let events = stage::history(configuration.scheme());
+    // Creation, a join and an eviction, as far as there are; all alike where members have no state
+    // that ages, and pairings take long.
+    let paired = ["boneh-fat", "boneh-thin", "nishat"].contains(&configuration.scheme().id);
+    for count in 1..=events.len().min(if paired { 1 } else { 3 }) {
+        let before = &events[..count - 1];
+        let event = events[count - 1];
+        let genuine = messages_to_victim(configuration, seed, before, event)?;
+        let foreign = messages_to_victim(configuration, seed ^ 0xF0E, before, event)?;
+        for (number, message) in genuine.iter().enumerate() {
+            for (place, string) in byte_strings(&message.body).into_iter().enumerate() {
+                for change in [Change::First, Change::Last, Change::All, Change::Foreign] {
+                    let mut body = message.body.clone();
+                    let other = foreign.get(number).map(|other| &other.body[..]);
+                    if !change.apply(&mut body, string.clone(), other)
+                        || !is_deceived(configuration, seed, before, event, number, &body)?
+                    {
+                        continue;
+                    }
+                    let history = events[..count].iter().map(Event::to_string).collect();
+                    let how = match change {
+                        Change::First => "the first bit is another",
+                        Change::Last => "the last bit is another",
+                        Change::All => "a bit in every 16 bytes is another",
+                        Change::Foreign => "it comes from another group",
+                    };
+                    let steps = vec![
+                        format!(
+                            "{}: byte string {place} of the body is changed, {how}",
+                            message.what
+                        ),
+                        format!("member {VICTIM} takes it and is in the new epoch"),
+                        "its key is not that of the others, and nothing tells it".to_owned(),
+                    ];
+                    return Ok(Outcome::Broken { history, steps });
+                }
+            }
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+impl Change {
+    /// Changes a byte string in a body; whether there was something to change.
+    fn apply(self, body: &mut [u8], at: std::ops::Range<usize>, other: Option<&[u8]>) -> bool {
+        let string = &mut body[at.clone()];
+        match (self, string.len()) {
+            (_, 0) => return false,
+            (Self::First, _) => string[0] ^= 0x80,
+            (Self::Last, length) => string[length - 1] ^= 1,
+            (Self::All, _) => string.iter_mut().step_by(16).for_each(|byte| *byte ^= 0x10),
+            (Self::Foreign, _) => {
+                let Some(other) = other.and_then(|other| other.get(at)) else { return false };
+                if other == string {
+                    return false;
+                }
+                string.copy_from_slice(other);
+            }
+        }
+        true
+    }
+}
+
+/// What goes to the victim in an event after others.
+fn messages_to_victim(
+    configuration: &Configuration,
+    seed: u64,
+    before: &[Event],
+    event: Event,
+) -> Result<Vec<Kept>, RigError> {
+    let mut rig = group_after(configuration, seed, before)?;
+    let notes = Notebook::default();
+    notes.listen(&mut rig);
+    stage::play(&mut rig, event)?;
+    let mut kept = notes.take();
+    kept.retain(|message| message.to == stage::party(VICTIM));
+    Ok(kept)
+}
+
+/// Whether the victim has another key than the rest after a message came with this body.
+fn is_deceived(
+    configuration: &Configuration,
+    seed: u64,
+    before: &[Event],
+    event: Event,
+    number: usize,
+    body: &[u8],
+) -> Result<bool, RigError> {
+    let mut rig = group_after(configuration, seed, before)?;
+    let victim = stage::party(VICTIM);
+    let (mut seen, mut forger, body) = (0, rig.forger(), body.to_vec());
+    rig.intercept(move |transit| {
+        if transit.to != victim {
+            return Fate::Arrives;
+        }
+        seen += 1;
+        match seen == number + 1 {
+            true => Fate::Becomes(forger.forge(transit.header.sender, &transit.header, &body)),
+            false => Fate::Arrives,
+        }
+    });
+    let Ok(report) = stage::play(&mut rig, event) else { return Ok(false) };
+    let refused = report.refusals.iter().any(|&(party, _)| party == victim);
+    let [own, others] = [victim, stage::party(3)].map(|party| stage::held(&rig, party));
+    let epoch = |held: &Option<(u64, groupkey::Key)>| held.as_ref().map(|(epoch, _)| *epoch);
+    Ok(!refused && own.is_some() && own != others && epoch(&own) == epoch(&others))
+}
+
+fn drop_one(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let events = stage::history(configuration.scheme());
+    let victim = stage::party(VICTIM);
+    for (dropped, next) in (1..events.len()).zip(2..events.len()) {
+        let mut rig = group_after(configuration, seed, &events[..dropped])?;
+        rig.intercept(move |transit| match transit.to == victim {
+            true => Fate::Lost,
+            false => Fate::Arrives,
+        });
+        let mut noticed = stage::play(&mut rig, events[dropped]).is_err();
+        rig.intercept(|_| Fate::Arrives);
+        noticed |= match stage::play(&mut rig, events[next]) {
+            Ok(report) => report.refusals.iter().any(|&(party, _)| party == victim),
+            Err(_) => true,
+        };
+        let healed = is_with_the_others(&rig, victim);
+        if !noticed && !healed {
+            let history = events[..=next].iter().map(Event::to_string).collect();
+            let steps = vec![
+                format!("what goes to {victim} in `{}` is lost", events[dropped]),
+                format!("{victim} gets what `{}` sends, and refuses none of it", events[next]),
+                "it does not have the others' key".to_owned(),
+            ];
+            return Ok(Outcome::Broken { history, steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+fn is_with_the_others(rig: &Rig, victim: PartyId) -> bool {
+    let others = rig.members().filter(|&member| stage::party(member) != victim);
+    let mut held = others.map(|member| stage::held(rig, stage::party(member)));
+    held.any(|key| key == stage::held(rig, victim))
+}
+
+fn group_after(
+    configuration: &Configuration,
+    seed: u64,
+    before: &[Event],
+) -> Result<Rig, RigError> {
+    let suite = stage::suite(configuration.profile());
+    let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
+    for &event in before {
+        stage::play(&mut rig, event)?;
+    }
+    Ok(rig)
+}

@@ -1,0 +1,168 @@
+//! What each attack finds, as a table: a change is seen.
+
+use std::collections::BTreeSet;
+
+use groupkey::catalogue::{Profile, SCHEMES};
+
+use super::*;
+
+/// Every attack on every scheme to which it can apply: it breaks those of the table and no others.
+/// Nobody claims anything but what the attacks on Nishat and Boneh+ break.
+#[test]
+fn attacks_break_what_they_are_known_to_break() {
+    let differences: Vec<String> = std::thread::scope(|scope| {
+        let tried: Vec<_> =
+            ATTACKS.iter().map(|attack| scope.spawn(|| differences(attack))).collect();
+        tried.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// An attack that succeeds nowhere might not attack at all: of these we know why.
+#[test]
+fn every_attack_succeeds_somewhere_or_we_know_why_not() {
+    for attack in ATTACKS {
+        let succeeds = !expected(attack.id).is_empty();
+        let reason = FUTILE.iter().find(|(id, _)| *id == attack.id);
+        assert_ne!(succeeds, reason.is_some(), "{}", attack.id);
+    }
+}
+
+/// The sound forms keep what they claim against every script.
+#[test]
+fn no_claim_of_a_sound_form_is_in_the_table() {
+    for attack in ATTACKS.iter().filter(|attack| (attack.claimed)(Claims::ALL).is_some()) {
+        assert!(expected(attack.id).iter().all(|(_, profile)| *profile == "published"));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_findings() {
+    let scheme = groupkey::catalogue::scheme("tgdh").unwrap();
+    let configuration = scheme.configuration(Profile::Published);
+    assert_eq!(run(&configuration, 5), run(&configuration, 5));
+}
+
+/// The page has a section for every attack, with its name and its reference, and no other.
+#[test]
+fn the_page_lists_all_attacks() {
+    let page = include_str!("../../../../../docs/attacks.md");
+    let sections: Vec<_> = page.split("\n### ").skip(1).collect();
+    assert_eq!(sections.len(), ATTACKS.len());
+    for (section, attack) in sections.iter().zip(ATTACKS) {
+        let unwrapped = section.replace('\n', " ");
+        let head = format!("`{}`: {}  Reference: {}.", attack.id, attack.name, attack.reference);
+        assert!(unwrapped.starts_with(&head), "{head}");
+    }
+    assert!(ATTACKS.is_sorted_by_key(|attack| attack.id));
+}
+
+/// Where the outcomes of an attack are others than in the table.
+fn differences(attack: &Attack) -> Vec<String> {
+    let expected = expected(attack.id);
+    let mut differences = Vec::new();
+    for scheme in SCHEMES {
+        for profile in Profile::ALL {
+            if !(attack.applies_to)(scheme, profile) {
+                continue;
+            }
+            let finding = attack.run(&scheme.configuration(profile), 1);
+            let broken = finding.found == Found::Broken;
+            let known = expected.contains(&(scheme.id, profile.name()));
+            let explained =
+                broken != finding.derivation.is_empty() && broken != finding.history.is_empty();
+            let untried = finding.found == Found::NotApplicable;
+            let may_be = UNTRIED.contains(&(attack.id, scheme.id));
+            if broken != known || !explained || untried != may_be {
+                differences.push(format!("{}: {finding:?}", attack.id));
+            }
+        }
+    }
+    differences
+}
+
+/// What an attack breaks: schemes with profiles.
+fn expected(attack: &str) -> BTreeSet<(&'static str, &'static str)> {
+    let rows = BROKEN.iter().filter(|(id, ..)| *id == attack);
+    let schemes = |(_, profiles, schemes): &(&str, &'static [&'static str], &'static str)| {
+        let pairs = |scheme| profiles.iter().map(move |&profile| (scheme, profile));
+        schemes.split_whitespace().flat_map(pairs).collect::<Vec<_>>()
+    };
+    rows.flat_map(schemes).collect()
+}
+
+const BOTH: &[&str] = &["published", "sound"];
+const PUBLISHED: &[&str] = &["published"];
+const SOUND: &[&str] = &["sound"];
+
+/// Attack, profiles, and the schemes that it breaks in them.
+const BROKEN: &[(&str, &[&str], &str)] = &[
+    ("boneh-eavesdropper", PUBLISHED, "boneh-thin"),
+    ("boneh-newcomer", PUBLISHED, "boneh-fat boneh-thin"),
+    ("boneh-outsider", PUBLISHED, "boneh-fat boneh-thin"),
+    // Wraps without associated data do not carry their epoch; masks of Boneh+ neither.
+    (
+        "false-epoch-mac",
+        BOTH,
+        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp boneh-fat boneh-thin alohali-r \
+         dep igkmp kronos lnt riseg segcom tkh",
+    ),
+    ("false-epoch-mac", PUBLISHED, "nishat"),
+    // Those whose members have no certified long-term keys.
+    ("impostor-mac", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd ckd"),
+    // All in which somebody contributes last, or alone. In BD nobody does.
+    ("key-control", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh cka ckd d-lkh d-oft"),
+    ("nishat-evicted", PUBLISHED, "nishat"),
+    ("nishat-gcd", PUBLISHED, "nishat"),
+    ("nishat-newcomer", PUBLISHED, "nishat"),
+    // Keys that are wrapped for long-term keys alone.
+    ("replay-old-group", BOTH, "d-lkh"),
+    // What a thin client decrypts with is all in the message.
+    ("replay-old-group", PUBLISHED, "boneh-thin"),
+    // In TGDH's creation the script does not get through; what it shows of DH-LKH's goes for it, too.
+    (
+        "small-subgroup",
+        PUBLISHED,
+        "boneh-fat boneh-thin nishat gdh1 gdh2 gdh2-relay gdh3 str dh-lkh bd cka ckd",
+    ),
+    // BD and CKA have everybody confirm, D-LKH the sponsor's broadcast; in the others only the liar
+    // confirms, or nobody.
+    ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-oft"),
+    ("split-group", PUBLISHED, "bd cka d-lkh"),
+    // Only SeGCom's requests carry a nonce.
+    (
+        "stale-answer",
+        BOTH,
+        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp sbsa-r sgcsh xfks-r boneh-fat \
+         boneh-thin nishat dep igkmp kronos lnt riseg tkh gdh2 gdh2-relay tgdh str dh-lkh ckd",
+    ),
+    // Neither integrity of the wrap nor a confirmation.
+    (
+        "tampered-rekey",
+        PUBLISHED,
+        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp nishat alohali-r dep igkmp \
+         kronos lnt riseg segcom tkh tgdh str dh-lkh bd cka ckd d-lkh d-oft",
+    ),
+    // No confirmation in the sound form either.
+    ("tampered-rekey", BOTH, "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
+    // The key does not depend on who the members are.
+    ("unknown-key-share", PUBLISHED, "cka ckd d-lkh d-oft"),
+    ("unknown-key-share", SOUND, "ckd"),
+];
+
+/// Where somebody would have to sleep through it all, and nobody can: all have to act.
+const UNTRIED: &[(&str, &str)] =
+    &[("rollback", "d-lkh"), ("rollback", "d-oft"), ("rollback", "gdh3"), ("stale-answer", "gdh3")];
+
+/// Attacks that succeed nowhere, and why.
+const FUTILE: &[(&str, &str)] = &[
+    ("dropped-rekey", "every message says to which epoch it leads"),
+    (
+        "false-epoch-signature",
+        "a signature is over the epoch, and an evicted member has no other's key",
+    ),
+    ("identity-element", "the identity is refused wherever an element is read"),
+    ("impostor-signature", "a newcomer's name stands over its own signature only"),
+    ("replay", "every message says to which epoch it leads"),
+    ("rollback", "no message leads to an epoch that is not later"),
+];

@@ -1,0 +1,250 @@
+//! The feature tables that studies print, beside what the audit finds, with a reason for each
+//! difference.
+//!
+//! S003 (table 2 and section 3.1) prints forward and backward secrecy and whether the group's size is
+//! limited; S002 prints no such table: it says (section 5.2) which schemes only create groups, and
+//! points to a survey for the rest. Neither prints anything on collusion. Facts only, none of their
+//! words.
+
+use groupkey::Operation;
+use groupkey::catalogue::{Profile, Scheme, scheme};
+use serde::Serialize;
+
+use super::{Finding, Found};
+
+/// A feature that a study prints for a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feature {
+    /// Members join and leave a running group.
+    AddAndRemove,
+    /// A new member cannot get earlier keys.
+    BackwardSecrecy,
+    /// A removed member cannot get later keys.
+    ForwardSecrecy,
+    /// Nothing but memory at the controller limits the size of the group.
+    UnlimitedSize,
+}
+
+/// What a study prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// Which study, and where in it.
+    pub source: &'static str,
+    /// The scheme's id in the catalogue.
+    pub scheme: &'static str,
+    /// The feature.
+    pub feature: Feature,
+    /// Whether the study says that the scheme has it.
+    pub has: bool,
+}
+
+/// What a study prints, beside what we found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// Which study, and where in it.
+    pub source: &'static str,
+    /// The scheme's id in the catalogue.
+    pub scheme: &'static str,
+    /// The form of the scheme that was looked at.
+    pub profile: &'static str,
+    /// The feature.
+    pub feature: Feature,
+    /// Whether the study says that the scheme has it.
+    pub printed: bool,
+    /// Whether this form of it has, as far as was looked; absent where nothing was.
+    pub found: Option<bool>,
+    /// Why the two differ, where they do.
+    pub explanation: Option<&'static str>,
+}
+
+/// All that is printed.
+pub fn printed() -> Vec<Printed> {
+    let mut all = Vec::new();
+    for (scheme, limited) in SECRECY {
+        let row = |feature, has| Printed { source: "S003 table 2", scheme, feature, has };
+        all.push(row(Feature::ForwardSecrecy, true));
+        all.push(row(Feature::BackwardSecrecy, true));
+        all.push(row(Feature::UnlimitedSize, !limited));
+    }
+    all.push(Printed {
+        source: "S003 section 3.1",
+        scheme: "sgcsh",
+        feature: Feature::BackwardSecrecy,
+        has: false,
+    });
+    for (source, schemes) in MEASURED {
+        for scheme in schemes {
+            let has = !CREATION_ONLY.contains(scheme);
+            all.push(Printed { source, scheme, feature: Feature::AddAndRemove, has });
+        }
+    }
+    all
+}
+
+/// Sets what is printed beside findings, for both forms of each scheme. A secrecy without any finding
+/// about it is not compared.
+pub fn compare(findings: &[Finding]) -> Vec<Comparison> {
+    let mut all = Vec::new();
+    for printed in printed() {
+        for profile in Profile::ALL {
+            let Some(scheme) = scheme(printed.scheme) else { continue };
+            let found = found(scheme, profile, printed.feature, findings);
+            let differs = found.is_some_and(|found| found != printed.has);
+            let explanation = differs.then(|| explanation(&printed, profile)).flatten();
+            all.push(Comparison {
+                source: printed.source,
+                scheme: printed.scheme,
+                profile: profile.name(),
+                feature: printed.feature,
+                printed: printed.has,
+                found,
+                explanation,
+            });
+        }
+    }
+    all
+}
+
+impl Feature {
+    /// The claims, and the attacks, of which one that is broken breaks the feature.
+    const fn claims(self) -> &'static [&'static str] {
+        match self {
+            Self::BackwardSecrecy => &["backward-secrecy", "boneh-newcomer", "nishat-newcomer"],
+            Self::ForwardSecrecy => &[
+                "forward-secrecy",
+                "boneh-eavesdropper",
+                "boneh-outsider",
+                "nishat-evicted",
+                "nishat-gcd",
+            ],
+            Self::AddAndRemove | Self::UnlimitedSize => &[],
+        }
+    }
+}
+
+fn found(
+    scheme: &Scheme,
+    profile: Profile,
+    feature: Feature,
+    findings: &[Finding],
+) -> Option<bool> {
+    match feature {
+        Feature::AddAndRemove => {
+            let has = |operation| scheme.operations.contains(&operation);
+            Some(has(Operation::Add) && has(Operation::Remove))
+        }
+        Feature::UnlimitedSize => Some(scheme.members.1 >= MANY),
+        Feature::BackwardSecrecy | Feature::ForwardSecrecy => {
+            let about = |finding: &&Finding| {
+                finding.scheme == scheme.id
+                    && finding.profile == profile.name()
+                    && feature.claims().contains(&finding.claim.as_str())
+            };
+            let found = findings.iter().filter(about).map(|finding| finding.found);
+            let found: Vec<_> = found.filter(|found| *found != Found::NotApplicable).collect();
+            (!found.is_empty()).then(|| !found.contains(&Found::Broken))
+        }
+    }
+}
+
+fn explanation(printed: &Printed, profile: Profile) -> Option<&'static str> {
+    let of = |(scheme, feature, form, _): &&(&str, Feature, Option<Profile>, &str)| {
+        (*scheme, *feature) == (printed.scheme, printed.feature)
+            && form.is_none_or(|form| form == profile)
+    };
+    EXPLANATIONS.iter().find(of).map(|(.., text)| *text)
+}
+
+/// More members than any controller in these studies has memory for.
+const MANY: u32 = 1 << 24;
+
+/// Schemes of S003's table 2, and whether it calls their size limited.
+const SECRECY: [(&str, bool); 4] =
+    [("skdc", false), ("nishat", true), ("boneh-thin", false), ("boneh-fat", true)];
+
+/// Schemes of S002 whose operations it measures or says to be missing. It does not say how LKH groups
+/// its messages, nor which G-DH it is; these stand for them.
+const MEASURED: [(&str, &[&str]); 3] = [
+    (
+        "S002 section 5.1",
+        &[
+            "cfkm",
+            "gkmp",
+            "lkh-group",
+            "lkh-plus",
+            "oft",
+            "s2rp",
+            "sbsa-r",
+            "sgcsh",
+            "skdc",
+            "xfks-r",
+        ],
+    ),
+    ("S002 section 5.2", &["marks", "alohali-r", "riseg", "lnt", "dep", "kronos", "igkmp"]),
+    ("S002 section 7", &["gdh2-relay", "dh-lkh", "d-oft", "d-lkh", "bd", "cka"]),
+];
+
+/// Of these S002 has creations only.
+const CREATION_ONLY: [&str; 4] = ["marks", "alohali-r", "bd", "cka"];
+
+/// Why what is printed and what was found differ: scheme, feature, in which form (or both), reason.
+const EXPLANATIONS: &[(&str, Feature, Option<Profile>, &str)] = &[
+    (
+        "nishat",
+        Feature::ForwardSecrecy,
+        None,
+        "A removed member knows gamma + k, of which the next gamma gives it k' by continued fractions; \
+         another member's prime gives it every k. S003 infers secrecy from there being an update.",
+    ),
+    (
+        "nishat",
+        Feature::BackwardSecrecy,
+        None,
+        "A newcomer finds the k before its time in the same way, from the old gamma. S003 infers \
+         secrecy from there being an update.",
+    ),
+    (
+        "boneh-fat",
+        Feature::ForwardSecrecy,
+        None,
+        "Capacity grows by moving the hole to an element that was public before: anybody computes the \
+         next key, removed members included.",
+    ),
+    (
+        "boneh-thin",
+        Feature::ForwardSecrecy,
+        None,
+        "What a thin client decrypts with is sent in the open, and an element that will lie at the \
+         next hole is, too: anybody who listens computes keys.",
+    ),
+    (
+        "boneh-fat",
+        Feature::BackwardSecrecy,
+        None,
+        "A newcomer gets the element at the hole before its time, which opens the last header.",
+    ),
+    (
+        "boneh-thin",
+        Feature::BackwardSecrecy,
+        None,
+        "A newcomer gets the element at the hole before its time, which opens the last header.",
+    ),
+    (
+        "sgcsh",
+        Feature::BackwardSecrecy,
+        Some(Profile::Sound),
+        "S003 denies it, the scheme's own abstract claims it. With one hash chain, as in our published \
+         form, there is none; the sound form has two chains and a fresh value in each session.",
+    ),
+    (
+        "bd",
+        Feature::AddAndRemove,
+        None,
+        "S002 measures creations only. Every change is a new run, as Kim, Perrig and Tsudik (2004, \
+         table 1) count it, and so it is here.",
+    ),
+];
+
+#[cfg(test)]
+mod tests;

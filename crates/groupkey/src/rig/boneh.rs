@@ -1,0 +1,76 @@
+//! What somebody who only listens reads from the messages of a Boneh+ group, and makes of it.
+
+use alloc::vec::Vec;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use super::GROUP;
+use crate::context::{Context, Setting};
+use crate::crypto::Suite;
+use crate::crypto::pairing::{Check, G1, G2};
+use crate::identity::PartyId;
+use crate::outbox::Outbox;
+use crate::protection::Protection;
+use crate::secret::Key;
+use crate::wire::Reader;
+
+/// Somebody who listens to a group, and has no key at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Listener {
+    suite: Suite,
+    fat: bool,
+}
+
+impl Listener {
+    /// Listens to a rig's group of fat clients, or of thin ones.
+    pub const fn new(suite: Suite, fat: bool) -> Self {
+        Self { suite, fat }
+    }
+
+    /// The elements that a body begins with: a public key, or what a thin client is told; none
+    /// where it begins otherwise.
+    pub fn elements(&self, body: &[u8]) -> Vec<G1> {
+        let Ok(bytes) = Reader::new(body).bytes() else { return Vec::new() };
+        self.step(|cx| cx.g1s(bytes, Check::Subgroup).unwrap_or_default())
+    }
+
+    /// C_0 and C_1, at the end of every body.
+    pub fn header(&self, body: &[u8]) -> Option<(G2, G2)> {
+        let mut body = Reader::new(body);
+        if body.clone().bytes().is_ok() {
+            body.bytes().ok()?;
+        } else {
+            body.number().ok()?;
+        }
+        if self.fat {
+            for _ in 0..body.array().ok()? {
+                body.number().ok()?;
+            }
+        }
+        let (c0, c1) = (body.bytes().ok()?, body.bytes().ok()?);
+        let element = |bytes| self.step(|cx| cx.g2(bytes, Check::Subgroup).ok());
+        element(c0).zip(element(c1))
+    }
+
+    /// The group key of an epoch that would follow from the product of these pairings.
+    pub fn key(&self, epoch: u64, pairs: &[(&G1, &G2)]) -> Key {
+        let context = [GROUP.0.to_be_bytes(), epoch.to_be_bytes()].concat();
+        self.step(|cx| {
+            let shared = cx.pairings(pairs);
+            cx.derive_from_gt(&shared, "groupkey boneh group key", &context)
+        })
+    }
+
+    /// The inverse of an element.
+    pub fn inverse(&self, element: &G1) -> G1 {
+        self.step(|cx| cx.g1_inverse(element))
+    }
+
+    fn step<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let (setting, mut outbox) = (Setting { group: GROUP, suite: self.suite }, Outbox::new());
+        let (me, none) = (PartyId::Controller, Protection::None);
+        work(&mut Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ()))
+    }
+}
