@@ -32,7 +32,7 @@ fn fat_clients_cost_what_the_formulas_say() {
         let keys = 48 * (2 * CAPACITY - 1);
         let permanent = |rig: &Rig, party| rig.party(party).footprint().permanent as u32;
         assert_eq!(permanent(&rig, Controller), 16 + 3 * 32 + 2 * 96 + keys);
-        assert_eq!(permanent(&rig, MemberId(0).into()), 16 + 2 * 48 + keys);
+        assert_eq!(permanent(&rig, MemberId(0).into()), 16 + 2 * 48 + 2 * 96 + keys);
 
         let added = rig.add(n).unwrap();
         assert_eq!(recipients(&added), [Recipient::Member(MemberId(n)), Recipient::Group]);
@@ -70,7 +70,7 @@ fn thin_clients_cost_what_the_formulas_say() {
         (0..n).for_each(|member| assert_member(&created, member, 1, 1));
         let permanent = |party| rig.party(party).footprint().permanent;
         assert_eq!(permanent(Controller), 16 + 3 * 32 + 2 * 96);
-        assert_eq!(permanent(MemberId(0).into()), 16 + 2 * 48);
+        assert_eq!(permanent(MemberId(0).into()), 16 + 3 * 48 + 2 * 96);
 
         let added = rig.add(n).unwrap();
         assert_eq!(added.open_messages().count() as u32, n + 1);
