@@ -144,8 +144,9 @@ fn indices_run_out_and_do_not_come_back() {
         let held = |rig: &Rig| everybody.map(|party| rig.key_of(party).unwrap().1.clone());
         let before = held(&rig);
         assert!(before.iter().all(|key| *key == before[0]));
-        let full = RigError::Command(Unsupported::TooManyMembers { limit: CAPACITY }.into());
-        assert_eq!(rig.add(1000).map(drop), Err(full));
+        let used_up = Unsupported::CapacityUsedUp { capacity: CAPACITY };
+        assert!(used_up.to_string().contains("anew with a larger capacity"));
+        assert_eq!(rig.add(1000).map(drop), Err(RigError::Command(used_up.into())));
         assert_eq!(held(&rig), before);
         assert!(!rig.outsider_knows_key());
     }

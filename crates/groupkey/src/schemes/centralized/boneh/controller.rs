@@ -208,7 +208,10 @@ impl KeyServer for Controller {
         // The growing design doubles indices, which are numbers of 32 bits.
         let limit = self.capacity.unwrap_or(u32::MAX / 4);
         if all > u64::from(limit) {
-            return Err(Unsupported::TooManyMembers { limit }.into());
+            return Err(match self.capacity {
+                Some(capacity) => Unsupported::CapacityUsedUp { capacity }.into(),
+                None => Unsupported::TooManyMembers { limit }.into(),
+            });
         }
         let slots = self.group.roster.admit(members)?;
         let hole = self.capacity.map_or(1, |capacity| capacity + 1);
