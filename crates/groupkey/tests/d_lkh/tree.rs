@@ -140,7 +140,7 @@ impl Tree {
 
     /// How deep the shallowest node is beside which a tree of this height does not exceed the room.
     fn room(&self, height: usize, room: usize) -> Option<usize> {
-        if 1 + self.height().max(height) <= room {
+        if self.height().max(height) < room {
             return Some(0);
         }
         let Self::Node(left, right) = self else { return None };

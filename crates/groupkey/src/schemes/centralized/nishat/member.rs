@@ -65,7 +65,8 @@ impl Member {
 
     fn keys(&self) -> Result<(&SecretKey, &Current), Error> {
         let keys = self.secret.as_ref().zip(self.current.as_ref());
-        keys.map(|(secret, current)| (&secret.key, current)).ok_or(Misuse::NotCreated.into())
+        keys.map(|(secret, current)| (&secret.key, current))
+            .ok_or_else(|| Misuse::NotCreated.into())
     }
 
     /// In `sound` the key of a message depends on the group key, too: the encryption alone must
