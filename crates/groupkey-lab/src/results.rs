@@ -47,6 +47,8 @@ pub struct Setting {
     pub profile: String,
     /// Suite of algorithms.
     pub suite: String,
+    /// Protection of messages: `none`, `mac` or `signature`.
+    pub protection: String,
     /// `specified`, `reconstructed` or `stand-in`.
     pub provenance: String,
     /// `create`, `add` or `remove`.
@@ -74,6 +76,9 @@ pub struct NetworkRow {
     pub profile: String,
     /// Suite of algorithms.
     pub suite: String,
+    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows of before it was kept.
+    #[serde(default)]
+    pub protection: String,
     /// `specified`, `reconstructed` or `stand-in`.
     pub provenance: String,
     /// `create`, `add` or `remove`.
@@ -162,6 +167,7 @@ impl NetworkRow {
             scheme: setting.scheme,
             profile: setting.profile,
             suite: setting.suite,
+            protection: setting.protection,
             provenance: setting.provenance,
             operation: setting.operation,
             members: setting.members,
@@ -235,6 +241,7 @@ mod example {
             scheme: "skdc".to_owned(),
             profile: "sound".to_owned(),
             suite: "standard".to_owned(),
+            protection: "mac".to_owned(),
             provenance: "specified".to_owned(),
             operation: "create".to_owned(),
             members: 50,

@@ -113,6 +113,12 @@ pub enum Misuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsupported {
+    /// So many members were enrolled since the group began, and no place is given twice: what
+    /// somebody who left has keeps. Make the group anew, with a larger capacity.
+    CapacityUsedUp {
+        /// How many could be.
+        capacity: u32,
+    },
     /// The scheme has no such operation.
     Operation,
     /// More members than the scheme's parameters allow.
@@ -217,6 +223,13 @@ impl fmt::Display for Misuse {
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::CapacityUsedUp { capacity } => {
+                write!(
+                    f,
+                    "all {capacity} places were given away, and none is given twice: make the group \
+                     anew with a larger capacity"
+                )
+            }
             Self::Operation => write!(f, "the scheme has no such operation"),
             Self::TooManyMembers { limit } => {
                 write!(f, "the scheme's parameters allow at most {limit} members")

@@ -15,6 +15,9 @@
 //!   who signed what). It covers the protected header around it, so that a member cannot put what another
 //!   one said into a message of its own. Without, any member can speak in the name of any other.
 //!
+//! Where a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it: each has
+//! a key of its own, and carries it.
+//!
 //! What this does not do: a receiver that starts again has no memory of what it took, so it takes what is
 //! replayed to it within an epoch once more. Keep the [`Messenger`], or change the group key.
 //!
@@ -41,6 +44,7 @@
 //! assert_eq!((message.sender, &message.content[..]), (MemberId(0), &b"slippery road"[..]));
 //! ```
 
+mod encryption;
 mod object;
 mod window;
 
@@ -139,13 +143,8 @@ impl Messenger {
         }
         let source = Source { sender: me, session };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
-        let protected = header.encode(cx.suite());
-        let mut content = if signed {
-            let signature = cx.sign(&signature_structure(&protected, content))?;
-            encode_signed(content, &signature)
-        } else {
-            content.to_vec()
-        };
+        let protected = header.encode(cx.suite(), None);
+        let mut content = signed_if(cx, signed, &protected, content)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
@@ -162,11 +161,10 @@ impl Messenger {
     /// after [`SkippedEpoch`](Misbehaviour::SkippedEpoch), once the member has caught up.
     pub fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
         self.end_grace(cx.now());
-        let Object { header, protected, sealed } = Object::decode(cx.suite(), bytes)?;
-        if header.group != cx.group() {
-            return Err(Misbehaviour::ForeignGroup.into());
-        }
-        if header.signed != self.settings.signed {
+        let object = Object::decode(cx.suite(), bytes)?;
+        let header = object.header;
+        self.require_ours(cx, &header)?;
+        if object.carried.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let current = self.current.as_ref().map(|period| period.epoch).ok_or(Misuse::NotCreated)?;
@@ -174,7 +172,7 @@ impl Messenger {
         let mut refusal = no_key(header.epoch, current);
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
-                match period.open(cx, &header, protected, sealed, self.settings.sources) {
+                match period.open(cx, &object, None, self.settings.sources) {
                     // Without epochs, it may be one of the message key before.
                     Err(Error::Misbehaved(Misbehaviour::Forged)) => {
                         refusal = Misbehaviour::Forged.into();
@@ -184,6 +182,17 @@ impl Messenger {
             }
         }
         Err(refusal)
+    }
+
+    /// Refuses what is of another group, or signed where it must not be, or not where it must.
+    fn require_ours(&self, cx: &Context<'_>, header: &Header) -> Result<(), Error> {
+        if header.group != cx.group() {
+            return Err(Misbehaviour::ForeignGroup.into());
+        }
+        if header.signed != self.settings.signed {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        Ok(())
     }
 
     /// Wipes the key of the epoch before, if its time is over. [`Self::open`] does so as well; a member
@@ -224,43 +233,58 @@ struct Heard {
 }
 
 impl Period {
+    /// Opens a message, under the key that it carries or else its source's, if it was not taken yet.
     fn open(
         &mut self,
         cx: &mut Context<'_>,
-        header: &Header,
-        protected: &[u8],
-        sealed: &[u8],
+        object: &Object<'_>,
+        carried: Option<&Key>,
         limit: usize,
     ) -> Result<Received, Error> {
+        let Object { header, protected, sealed, .. } = object;
         let Source { sender, .. } = header.source;
-        let content = match self.sources.get_mut(&header.source) {
-            Some(heard) => {
-                if !heard.window.takes(header.counter) {
-                    return Err(Misbehaviour::Replayed.into());
-                }
-                let content = decrypt(cx, &heard.key, header, protected, sealed)?;
-                heard.window.note(header.counter);
-                content
+        let known = self.sources.get(&header.source);
+        if known.is_some_and(|heard| !heard.window.takes(header.counter)) {
+            return Err(Misbehaviour::Replayed.into());
+        }
+        let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
+        let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
+        let is_full = self.sources.len() == limit;
+        match self.sources.get_mut(&header.source) {
+            Some(heard) => heard.window.note(header.counter),
+            None if is_full => {
+                return Err(Unsupported::TooManySources { limit }.into());
             }
             None => {
-                let key = self.key_of(cx, header);
-                let content = decrypt(cx, &key, header, protected, sealed)?;
-                if self.sources.len() == limit {
-                    return Err(Unsupported::TooManySources { limit }.into());
-                }
                 let mut window = Window::default();
                 window.note(header.counter);
                 self.sources.insert(header.source, Heard { key, window });
-                content
             }
-        };
+        }
         Ok(Received { epoch: header.epoch, sender, content })
     }
 
     /// The key of a source in this period.
     fn key_of(&self, cx: &mut Context<'_>, header: &Header) -> Key {
-        cx.derive(&self.key, "groupkey message", &header.circumstances())
+        cx.derive(&self.key, LABEL, &header.circumstances())
     }
+}
+
+/// What keys of messages are derived for.
+const LABEL: &str = "groupkey message";
+
+/// The content, in a signed one if there must be a signature.
+fn signed_if(
+    cx: &mut Context<'_>,
+    signed: bool,
+    protected: &[u8],
+    content: &[u8],
+) -> Result<Vec<u8>, Error> {
+    if !signed {
+        return Ok(content.to_vec());
+    }
+    let signature = cx.sign(&signature_structure(protected, content))?;
+    Ok(encode_signed(content, &signature))
 }
 
 /// Decrypts a message and checks its signature, if it has one.

@@ -24,8 +24,10 @@
 //!
 //! What must be true when an operation has settled is the scheme's [`Law`](crate::catalogue::Law).
 
+use alloc::vec::Vec;
+
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -48,6 +50,20 @@ pub trait Party: Send {
     /// of all epochs since it came, those that it missed included, as far back as the scheme says.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
+    }
+
+    /// The scheme's own encryption, where it has one: a new key, and a ciphertext that carries it to
+    /// all who are members in the present epoch, whatever they know of each other. Everywhere else
+    /// [`Unsupported::Operation`]. [`Messenger::encrypt`](crate::messages::Messenger::encrypt) makes
+    /// messages of it.
+    fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        Err(Unsupported::Operation.into())
+    }
+
+    /// The key that a ciphertext of the present epoch carries. Nothing tells whether it is the right
+    /// one but what is encrypted under it.
+    fn decapsulate(&self, _: &mut Context<'_>, _: &[u8]) -> Result<Key, Error> {
+        Err(Unsupported::Operation.into())
     }
 
     /// How much key material this party holds.

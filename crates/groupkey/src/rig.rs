@@ -53,7 +53,8 @@ pub struct Settings {
     pub parameters: Vec<(&'static str, u32)>,
     /// The algorithms.
     pub suite: Suite,
-    /// How messages are protected.
+    /// How messages are protected: if nothing else is said, by a MAC, whatever the scheme, so that sizes
+    /// compare. What is usual for a scheme, [`Scheme::usual_protection`] says.
     pub protection: Guard,
     /// Everything drawn by chance follows from this.
     pub seed: u64,

@@ -26,7 +26,7 @@ fn fat_clients_cost_what_the_formulas_say() {
         let keys = 48 * (2 * CAPACITY - 1);
         let permanent = |rig: &Rig, party| rig.party(party).footprint().permanent as u32;
         assert_eq!(permanent(&rig, Controller), 16 + 3 * 32 + 2 * 96 + keys);
-        assert_eq!(permanent(&rig, MemberId(0).into()), 16 + 2 * 48 + keys);
+        assert_eq!(permanent(&rig, MemberId(0).into()), 16 + 2 * 48 + 2 * 96 + keys);
 
         let added = rig.add(n).unwrap();
         assert_eq!(recipients(&added), [Recipient::Member(MemberId(n)), Recipient::Group]);
@@ -64,7 +64,7 @@ fn thin_clients_cost_what_the_formulas_say() {
         (0..n).for_each(|member| assert_member(&created, member, 1, 1));
         let permanent = |party| rig.party(party).footprint().permanent;
         assert_eq!(permanent(Controller), 16 + 3 * 32 + 2 * 96);
-        assert_eq!(permanent(MemberId(0).into()), 16 + 2 * 48);
+        assert_eq!(permanent(MemberId(0).into()), 16 + 3 * 48 + 2 * 96);
 
         let added = rig.add(n).unwrap();
         assert_eq!(added.open_messages().count() as u32, n + 1);
@@ -138,8 +138,9 @@ fn indices_run_out_and_do_not_come_back() {
         let held = |rig: &Rig| everybody.map(|party| rig.key_of(party).unwrap().1.clone());
         let before = held(&rig);
         assert!(before.iter().all(|key| *key == before[0]));
-        let full = RigError::Command(Unsupported::TooManyMembers { limit: CAPACITY }.into());
-        assert_eq!(rig.add(1000).map(drop), Err(full));
+        let used_up = Unsupported::CapacityUsedUp { capacity: CAPACITY };
+        assert!(used_up.to_string().contains("anew with a larger capacity"));
+        assert_eq!(rig.add(1000).map(drop), Err(RigError::Command(used_up.into())));
         assert_eq!(held(&rig), before);
         assert!(!rig.outsider_knows_key());
     }

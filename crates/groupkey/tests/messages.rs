@@ -1,7 +1,7 @@
 //! Group messages over every scheme of the catalogue: whoever is in the group reads them, and nobody
 //! else; replays, old epochs and foreign signatures are refused.
 
-use groupkey::catalogue::{Law, SCHEMES, scheme};
+use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::messages::{Messenger, Received, Settings};
 use groupkey::rig::{self, Guard, Rig};
@@ -17,11 +17,15 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(scheme: &'static groupkey::catalogue::Scheme, guard: Guard, suite: Suite) -> Self {
+    fn new(scheme: &'static Scheme, guard: Guard, suite: Suite) -> Self {
         let settings = rig::Settings { protection: guard, suite, ..rig::Settings::default() };
+        Self::with(scheme, settings)
+    }
+
+    fn with(scheme: &'static Scheme, settings: rig::Settings) -> Self {
+        let signed = settings.protection == Guard::Signature;
         let mut rig = Rig::new(scheme, settings);
         rig.create(5).unwrap();
-        let signed = guard == Guard::Signature;
         let settings = Settings { grace: GRACE, signed, ..Settings::default() };
         let mut talk = Self { rig, members: Vec::new(), settings };
         (0..5).for_each(|id| talk.welcome(id));
@@ -60,6 +64,18 @@ impl Talk {
         let Self { rig, members, .. } = self;
         let (id, messenger) = members.iter_mut().find(|(member, _)| member.0 == id).unwrap();
         rig.at(*id, |cx, _| messenger.seal(cx, content)).unwrap()
+    }
+
+    fn encrypt(&mut self, id: u32, content: &[u8]) -> Result<Vec<u8>, Error> {
+        let Self { rig, members, .. } = self;
+        let (id, messenger) = members.iter_mut().find(|(member, _)| member.0 == id).unwrap();
+        rig.at(*id, |cx, party| messenger.encrypt(cx, party, content))
+    }
+
+    fn decrypt(&mut self, id: u32, bytes: &[u8]) -> Result<Received, Error> {
+        let Self { rig, members, .. } = self;
+        let (id, messenger) = members.iter_mut().find(|(member, _)| member.0 == id).unwrap();
+        rig.at(*id, |cx, party| messenger.decrypt(cx, party, bytes))
     }
 
     /// Opens a message with what a member or former member has.
@@ -281,6 +297,139 @@ fn no_more_senders_are_remembered_than_was_said() {
     talk.follow();
     let bytes = talk.seal(3, b"at last");
     talk.open(1, &bytes).unwrap();
+}
+
+/// Schemes with encryption of their own, and how many bytes carry a key in the suites standard and
+/// published. S004 tells 3,072 bits of Nishat's.
+const OWN_ENCRYPTION: [(&str, usize, usize); 3] =
+    [("boneh-fat", 192, 256), ("boneh-thin", 192, 256), ("nishat", 192, 3_072 / 8)];
+
+#[test]
+fn messages_by_the_schemes_own_encryption_are_read_by_members_alone() {
+    for (id, standard, published) in OWN_ENCRYPTION {
+        for (suite, carried) in [(Suite::Standard, standard), (Suite::Published, published)] {
+            for profile in Profile::ALL {
+                let settings = rig::Settings { profile, suite, ..rig::Settings::default() };
+                let mut talk = Talk::with(scheme(id).unwrap(), settings);
+                let context = format!("{id}, {}, {}", profile.name(), suite.name());
+                let [one, other] = [(0, "slippery"), (0, "road")].map(|(from, said)| {
+                    let bytes = talk.encrypt(from, said.as_bytes()).unwrap();
+                    assert_eq!(talk.decrypt(2, &bytes).unwrap().content, said.as_bytes());
+                    let again = talk.decrypt(2, &bytes);
+                    assert_eq!(again, Err(Misbehaviour::Replayed.into()), "{context}");
+                    bytes
+                });
+                // Header and content are as long as under the group key, a label and a length more.
+                let plain = talk.seal(1, b"slippery").len();
+                assert_eq!(one.len(), plain + 5 + 1 + carried_head(carried) + carried, "{context}");
+                assert_ne!(one[..80], other[..80], "each message has a key of its own");
+                assert_eq!(talk.open(3, &one), Err(Misbehaviour::UnexpectedMessage.into()));
+
+                talk.rig.sleep(2);
+                talk.rig.remove(4).unwrap();
+                talk.follow();
+                let bytes = talk.encrypt(1, b"they have gone").unwrap();
+                assert_eq!(talk.decrypt(3, &bytes).unwrap().sender, MemberId(1), "{context}");
+                let late = talk.decrypt(2, &bytes);
+                assert!(
+                    matches!(late, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))),
+                    "{context}: {late:?}"
+                );
+                let stale = talk.decrypt(3, &one);
+                let is_stale =
+                    |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
+                assert!(stale.is_err_and(is_stale), "{context}");
+            }
+        }
+    }
+}
+
+/// Bytes of a CBOR length beyond its first byte, and of what the longer header adds to the head
+/// around it: 24 to 255 take one byte more, up to 65,535 two.
+fn carried_head(carried: usize) -> usize {
+    let of = |length: usize| if length > 255 { 2 } else { 1 };
+    of(carried) + of(carried + 60) - 1
+}
+
+/// Who was evicted gets another key out of what carries one, or none. That this is so whatever it
+/// computes is the schemes' own tests' matter.
+#[test]
+fn who_was_evicted_cannot_decapsulate() {
+    for (id, ..) in OWN_ENCRYPTION {
+        // Two groups of one seed are one group: in the other one, the evicted member has a seat.
+        let [mut rig, mut listening] = [(); 2].map(|()| {
+            let mut rig = Rig::new(scheme(id).unwrap(), rig::Settings::default());
+            rig.create(4).unwrap();
+            rig
+        });
+        for heard in rig.remove(2).unwrap().open_messages() {
+            let _ = listening.inject(MemberId(2).into(), &heard.bytes);
+        }
+        let (key, ciphertext) = rig.at(MemberId(0), |cx, party| party.encapsulate(cx)).unwrap();
+        let open = |rig: &mut Rig, id| rig.at(id, |cx, party| party.decapsulate(cx, &ciphertext));
+        assert_eq!(open(&mut rig, MemberId(3)), Ok(key.clone()), "{id}");
+        assert_ne!(open(&mut listening, MemberId(2)), Ok(key), "{id}");
+    }
+}
+
+#[test]
+fn every_changed_byte_of_an_own_encryption_is_noticed() {
+    for (id, ..) in OWN_ENCRYPTION {
+        let settings = rig::Settings::default();
+        let mut talk = Talk::with(scheme(id).unwrap(), settings);
+        let bytes = talk.encrypt(0, b"slippery road").unwrap();
+        for place in (0..bytes.len()).step_by(3) {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1 << (place % 8);
+            assert!(talk.decrypt(1, &changed).is_err(), "{id}: byte {place}");
+            assert!(talk.decrypt(1, &bytes[..place]).is_err(), "{id}: cut at {place}");
+        }
+        assert!(talk.decrypt(1, &bytes).is_ok(), "{id}: the refused ones changed nothing");
+    }
+}
+
+/// Bytes that no scheme made, given to what opens them: no panic, and no key that anybody else has.
+#[test]
+fn hostile_bytes_carry_no_key() {
+    for (id, standard, published) in OWN_ENCRYPTION {
+        for (suite, length) in [(Suite::Standard, standard), (Suite::Published, published)] {
+            for profile in Profile::ALL {
+                let settings = rig::Settings { profile, suite, ..rig::Settings::default() };
+                let mut rig = Rig::new(scheme(id).unwrap(), settings);
+                rig.create(3).unwrap();
+                let one = rig.at(MemberId(0), |cx, party| party.encapsulate(cx));
+                let (key, genuine) = one.unwrap();
+                let mut offered: Vec<_> = [0, 1, length - 1, length + 1, 2 * length]
+                    .iter()
+                    .flat_map(|&length| [vec![0; length], vec![0xff; length]])
+                    .collect();
+                offered.extend([vec![0; length], vec![0xff; length], vec![0x80; length]]);
+                for place in (0..length).step_by(length / 8) {
+                    let mut changed = genuine.clone();
+                    changed[place] ^= 1 << (place % 8);
+                    offered.push(changed);
+                }
+                for bytes in offered {
+                    let opened = rig.at(MemberId(1), |cx, party| party.decapsulate(cx, &bytes));
+                    assert_ne!(opened.ok(), Some(key.clone()), "{id}, {}", suite.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn own_encryption_is_refused_where_there_is_none() {
+    for scheme in SCHEMES {
+        let mut rig = Rig::new(scheme, rig::Settings::default());
+        rig.create(4).unwrap();
+        let made = rig.at(MemberId(0), |cx, party| party.encapsulate(cx));
+        let has = OWN_ENCRYPTION.iter().any(|(id, ..)| *id == scheme.id);
+        assert_eq!(made.is_ok(), has, "{}", scheme.id);
+        if !has {
+            assert_eq!(made, Err(Unsupported::Operation.into()), "{}", scheme.id);
+        }
+    }
 }
 
 #[test]

@@ -59,14 +59,15 @@ impl error::Error for ResultsError {}
 pub fn write_csv(out: &mut impl Write, rows: &[NetworkRow]) -> io::Result<()> {
     writeln!(
         out,
-        "scheme,profile,suite,provenance,operation,members,loss_percent,delay_ms,qos,device,runs,\
-         seed,mean_ms,sd_ms,ci95_ms,p50_ms,p90_ms,p99_ms,transmission_ms,computation_ms,\
+        "scheme,profile,suite,protection,provenance,operation,members,loss_percent,delay_ms,qos,\
+         device,runs,seed,mean_ms,sd_ms,ci95_ms,p50_ms,p90_ms,p99_ms,transmission_ms,computation_ms,\
          member_mean_ms,messages,payload_bytes,wire_bytes,retransmissions"
     )?;
     for row in rows {
-        let quoted = [&row.scheme, &row.profile, &row.suite, &row.provenance, &row.operation]
-            .map(|text| csv_field(text));
-        write!(out, "{},{},{},{}", quoted.join(","), row.members, row.loss_percent, row.delay_ms)?;
+        let NetworkRow { scheme, profile, suite, protection, provenance, operation, .. } = row;
+        let quoted = [scheme, profile, suite, protection, provenance, operation];
+        let quoted = quoted.map(|text| csv_field(text)).join(",");
+        write!(out, "{quoted},{},{},{}", row.members, row.loss_percent, row.delay_ms)?;
         write!(out, ",{},{},{},{}", row.qos, csv_field(&row.device), row.runs, row.seed)?;
         for number in [
             row.mean_ms,

@@ -109,7 +109,10 @@ impl File {
 
         set(&mut plan.profile, profile.as_ref().map(|named| named.0));
         set(&mut plan.suite, suite.as_ref().map(|named| named.0));
-        set(&mut plan.protection, protection.as_ref().map(|named| named.0));
+        plan.protection = match protection {
+            Some(named) => named.0,
+            None => scheme.usual_protection(plan.profile),
+        };
         set(&mut plan.device, device.as_ref().map(|named| Arc::clone(&named.get_ref().0)));
         let controller_device = controller_device.as_ref();
         set(&mut plan.controller_device, controller_device.map(|n| Arc::clone(&n.get_ref().0)));

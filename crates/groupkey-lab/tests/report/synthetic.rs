@@ -65,6 +65,7 @@ fn rows() -> Vec<NetworkRow> {
                             scheme: scheme.to_owned(),
                             profile: "published".to_owned(),
                             suite: "published".to_owned(),
+                            protection: "mac".to_owned(),
                             provenance: "specified".to_owned(),
                             operation: operation.to_owned(),
                             members,

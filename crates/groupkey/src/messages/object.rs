@@ -1,7 +1,7 @@
 //! The form of a message: a tagged COSE_Encrypt0 (RFC 9052 section 5.2) with one possible encoding.
 //!
 //! ```text
-//! 16([ << {1: alg, ? 3: 18, 4: kid, 6: partial IV, 10: kid context} >>, {}, ciphertext ])
+//! 16([ << {1: alg, ? 3: 18, 4: kid, 6: partial IV, 10: kid context, ? -65538: carried} >>, {}, ciphertext ])
 //! ```
 
 use alloc::vec::Vec;
@@ -36,6 +36,8 @@ pub(super) struct Source {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object<'a> {
     pub(super) header: Header,
+    /// What carries the message's key, if it has one of its own.
+    pub(super) carried: Option<&'a [u8]>,
     pub(super) protected: &'a [u8],
     pub(super) sealed: &'a [u8],
 }
@@ -44,11 +46,12 @@ pub(super) struct Object<'a> {
 pub(super) const COUNTERS: u64 = 1 << 40;
 
 impl Header {
-    /// The protected header, as it stands in the message.
-    pub(super) fn encode(&self, suite: Suite) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(64);
+    /// The protected header, as it stands in the message; with what carries the message's key, if
+    /// it has one of its own.
+    pub(super) fn encode(&self, suite: Suite, carried: Option<&[u8]>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64 + carried.map_or(0, <[u8]>::len));
         let mut encoder = Encoder::new(&mut bytes);
-        let _ = encoder.map(4 + u64::from(self.signed));
+        let _ = encoder.map(4 + u64::from(self.signed) + u64::from(carried.is_some()));
         let _ = encoder.u8(ALGORITHM).and_then(|encoder| encoder.i64(algorithm(suite)));
         if self.signed {
             let _ = encoder.u8(CONTENT_TYPE).and_then(|encoder| encoder.u8(COSE_SIGN1));
@@ -60,6 +63,9 @@ impl Header {
         let _ = encoder.u8(PARTIAL_IV).and_then(|encoder| encoder.bytes(&counter[zeros..]));
         let source = self.source.encode();
         let _ = encoder.u8(KID_CONTEXT).and_then(|encoder| encoder.bytes(&source));
+        if let Some(carried) = carried {
+            let _ = encoder.i64(CARRIED).and_then(|encoder| encoder.bytes(carried));
+        }
         bytes
     }
 
@@ -72,13 +78,13 @@ impl Header {
         circumstances
     }
 
-    fn decode(suite: Suite, protected: &[u8]) -> Option<Self> {
+    fn decode(suite: Suite, protected: &[u8]) -> Option<(Self, Option<&[u8]>)> {
         let mut decoder = Decoder::new(protected);
         let items = decoder.map().ok()??;
         let mut item = |label: u8| (decoder.u8().ok()? == label).then_some(());
         item(ALGORITHM)?;
-        let signed = items == 5;
         let _ = decoder.i64().ok().filter(|&named| named == algorithm(suite))?;
+        let signed = decoder.probe().u8().ok()? == CONTENT_TYPE;
         if signed {
             let mut item = |label: u8| (decoder.u8().ok()? == label).then_some(());
             item(CONTENT_TYPE)?;
@@ -98,8 +104,15 @@ impl Header {
             source: Source::decode(source),
             signed,
         };
+        let carried = match items.checked_sub(4 + u64::from(signed))? {
+            0 => None,
+            _ => {
+                let _ = decoder.i64().ok().filter(|&label| label == CARRIED)?;
+                Some(decoder.bytes().ok()?)
+            }
+        };
         // There is one encoding, and this must be it.
-        (header.encode(suite) == protected).then_some(header)
+        (header.encode(suite, carried) == protected).then_some((header, carried))
     }
 }
 
@@ -136,9 +149,9 @@ impl<'a> Object<'a> {
             let mut decoder = Decoder::new(bytes);
             let [protected, sealed] = opening(&mut decoder, ENCRYPT0, 3)
                 .and_then(|()| Some([decoder.bytes().ok()?, after_map(&mut decoder)?]))?;
-            let header = Header::decode(suite, protected)?;
+            let (header, carried) = Header::decode(suite, protected)?;
             let strict = Self::encode(protected, sealed) == bytes;
-            strict.then_some(Self { header, protected, sealed })
+            strict.then_some(Self { header, carried, protected, sealed })
         };
         parts().ok_or_else(|| Misbehaviour::Malformed.into())
     }
@@ -227,6 +240,9 @@ const KID: u8 = 4;
 const PARTIAL_IV: u8 = 6;
 const KID_CONTEXT: u8 = 10;
 
+/// Our own, from the range for private use: the ciphertext of a scheme's own encryption.
+const CARRIED: i64 = -65_538;
+
 /// CoAP's number for `application/cose; cose-type="cose-sign1"`.
 const COSE_SIGN1: u8 = 18;
 
@@ -256,11 +272,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_message_survives_its_encoding(header in any_header(), sealed in any::<Vec<u8>>()) {
+        fn a_message_survives_its_encoding(
+            header in any_header(),
+            carried in any::<Option<Vec<u8>>>(),
+            sealed in any::<Vec<u8>>(),
+        ) {
             for suite in [Suite::Standard, Suite::Constrained] {
-                let bytes = Object::encode(&header.encode(suite), &sealed);
+                let protected = header.encode(suite, carried.as_deref());
+                let bytes = Object::encode(&protected, &sealed);
                 let object = Object::decode(suite, &bytes).unwrap();
                 prop_assert_eq!(object.header, header);
+                prop_assert_eq!(object.carried, carried.as_deref());
                 prop_assert_eq!(object.sealed, &sealed[..]);
             }
         }
@@ -268,14 +290,17 @@ mod tests {
         #[test]
         fn accepted_bytes_are_the_only_encoding(
             header in any_header(),
+            carried in any::<Option<[u8; 4]>>(),
             place in any::<prop::sample::Index>(),
             byte in any::<u8>(),
         ) {
-            let mut bytes = Object::encode(&header.encode(Suite::Standard), b"sealed");
+            let carried = carried.as_ref().map(|carried| &carried[..]);
+            let mut bytes = Object::encode(&header.encode(Suite::Standard, carried), b"sealed");
             let place = place.index(bytes.len());
             bytes[place] = byte;
             if let Ok(object) = Object::decode(Suite::Standard, &bytes) {
-                let again = Object::encode(&object.header.encode(Suite::Standard), object.sealed);
+                let protected = object.header.encode(Suite::Standard, object.carried);
+                let again = Object::encode(&protected, object.sealed);
                 prop_assert_eq!(again, bytes);
             }
         }
@@ -300,9 +325,9 @@ mod tests {
         let source = Source { sender: MemberId(1), session: [0; 8] };
         let header =
             |counter| Header { group: GroupId(1), epoch: Epoch(1), counter, source, signed: false };
-        let length = |counter| header(counter).encode(Suite::Standard).len();
+        let length = |counter| header(counter).encode(Suite::Standard, None).len();
         assert_eq!(length(COUNTERS - 1), length(0) + 4);
-        let beyond = Object::encode(&header(COUNTERS).encode(Suite::Standard), b"");
+        let beyond = Object::encode(&header(COUNTERS).encode(Suite::Standard, None), b"");
         assert!(Object::decode(Suite::Standard, &beyond).is_err());
     }
 }

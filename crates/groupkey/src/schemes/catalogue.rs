@@ -7,6 +7,7 @@ use core::fmt;
 use crate::crypto::group::Check;
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::party::{Operation, Party};
+use crate::protection::Guard;
 use crate::schemes::centralized::{
     boneh, cfkm, gkmp, lkh, lkh_plus, nishat, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
 };
@@ -243,6 +244,16 @@ impl Scheme {
             };
         }
         Configuration { scheme: self, profile, values, before: Epoch::default() }
+    }
+
+    /// How its messages are protected in a profile, unless somebody chooses otherwise. Where the
+    /// members make the key, the schemes' proofs ask for signatures; everywhere else, and in the
+    /// published profile, it is the MAC of the papers.
+    pub const fn usual_protection(&self, profile: Profile) -> Guard {
+        match (self.class, profile) {
+            (Class::Distributed, Profile::Sound) => Guard::Signature,
+            _ => Guard::Mac,
+        }
     }
 
     /// Whether the scheme has a controller.

@@ -84,7 +84,8 @@ pub(crate) enum Item {
 impl Transcript {
     /// Records a short life of a group: creation with four members, a join, an eviction that another
     /// member sleeps through, its catching up, one more join, the eviction of the first member. A
-    /// subgroup's controller sleeps through the last two, and catches up.
+    /// subgroup's controller sleeps through the last two, and catches up. Where a group can, it falls
+    /// into two parts in the end, which come together again.
     pub(crate) fn record(scheme: &'static Scheme, profile: Profile, suite: Suite) -> Self {
         let mut configuration = scheme.configuration(profile);
         if scheme.class == Class::Hybrid {
@@ -92,6 +93,7 @@ impl Transcript {
         }
         let mut stage = Stage {
             seats: BTreeMap::new(),
+            apart: BTreeSet::new(),
             queue: VecDeque::new(),
             transcript: Self { configuration, suite, parties: Vec::new(), messages: Vec::new() },
         };
@@ -141,6 +143,10 @@ impl Transcript {
             Given::Batch(joining, leaving) => {
                 cx.command(party, Command::Batch { joining, leaving })
             }
+            Given::Merge(members, epoch) => {
+                cx.command(party, Command::Merge { members, epoch: *epoch })
+            }
+            Given::Partition(members) => cx.command(party, Command::Partition(members)),
             Given::Grant(member, first, last) => {
                 cx.command(party, Command::Grant { member: *member, first: *first, last: *last })
             }
@@ -302,6 +308,8 @@ enum Given {
     Create(Vec<MemberId>),
     Enroll(Vec<MemberId>),
     Grant(MemberId, Epoch, Epoch),
+    Merge(Vec<MemberId>, Epoch),
+    Partition(Vec<MemberId>),
     Rekey,
     Remove(MemberId),
     Send,
@@ -309,6 +317,8 @@ enum Given {
 
 struct Stage {
     seats: BTreeMap<PartyId, Seat>,
+    /// Who is out of the others' reach.
+    apart: BTreeSet<PartyId>,
     queue: VecDeque<(PartyId, Channel, Arc<[u8]>)>,
     transcript: Transcript,
 }
@@ -372,6 +382,10 @@ impl Stage {
         if self.can(Operation::Batch) {
             self.batch(&[MemberId(10), MemberId(11)], MemberId(2));
         }
+        if self.can(Operation::Partition) {
+            self.add(MemberId(12));
+            self.part_and_merge();
+        }
         if self.can(Operation::Send) {
             self.step(sleeper, Given::Send);
             self.settle();
@@ -399,6 +413,33 @@ impl Stage {
         self.enroll(joining);
         self.seat(leaver.into()).present = false;
         self.command(|| Given::Batch(joining.to_vec(), vec![leaver]));
+    }
+
+    /// The group falls into two parts, each goes on by itself, and they come together again.
+    fn part_and_merge(&mut self) {
+        let (one, other): (Vec<_>, Vec<_>) = self.present().partition(|member| member.0 % 4 == 0);
+        assert!(one.len() >= 2 && other.len() >= 2, "both parts can go on");
+        self.apart = other.iter().map(|&member| member.into()).collect();
+        self.tell(&one, || Given::Partition(other.clone()));
+        self.tell(&other, || Given::Partition(one.clone()));
+        self.settle();
+        self.apart.clear();
+        let keys = self.seats.values().filter_map(|seat| seat.party.group_key());
+        let epoch = keys.map(|(epoch, _)| epoch).max().expect("the parts have keys").next();
+        self.tell(&one, || Given::Merge(other.clone(), epoch));
+        self.tell(&other, || Given::Merge(one.clone(), epoch));
+        self.settle();
+    }
+
+    fn tell(&mut self, members: &[MemberId], command: impl Fn() -> Given) {
+        members.iter().for_each(|&member| self.step(member.into(), command()));
+    }
+
+    fn present(&self) -> impl Iterator<Item = MemberId> {
+        self.seats.iter().filter(|(_, seat)| seat.present).filter_map(|(&id, _)| match id {
+            PartyId::Member(member) => Some(member),
+            _ => None,
+        })
     }
 
     fn can(&self, operation: Operation) -> bool {
@@ -453,7 +494,8 @@ impl Stage {
         seat.steps.push(Step { given, sent: sent.clone(), key: observe(&*seat.party).0 });
         for (bytes, message) in sent.into_iter().zip(outbox.messages()) {
             for (&to, seat) in &self.seats {
-                if to != id && seat.present && seat.receives(to, message.to) {
+                let in_reach = self.apart.contains(&to) == self.apart.contains(&id);
+                if to != id && seat.present && in_reach && seat.receives(to, message.to) {
                     self.queue.push_back((to, message.channel, Arc::clone(&bytes)));
                 }
             }

@@ -79,9 +79,9 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME", value_parser = choice::suite())]
     suite: Option<Suite>,
 
-    /// How messages are protected.
-    #[arg(long, value_name = "KIND", default_value = "mac", value_parser = choice::protection())]
-    protection: Guard,
+    /// How messages are protected [default: mac; signature in the sound form of distributed schemes].
+    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
+    protection: Option<Guard>,
 
     /// Sets a parameter of the schemes, for example degree=2.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
@@ -135,7 +135,8 @@ impl GroupArguments {
                     plan.profile = self.profile;
                     plan.parameters.clone_from(&self.set);
                     plan.suite = self.suite.unwrap_or_else(|| usual_suite(self.profile));
-                    plan.protection = self.protection;
+                    plan.protection =
+                        self.protection.unwrap_or_else(|| scheme.usual_protection(self.profile));
                     plan.set_conditions(conditions);
                     plan.request_bytes = self.request;
                     plan.qos = qos;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use groupkey::protection::Guard;
 use groupkey_lab::campaign::Outcome;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
@@ -44,7 +45,7 @@ pub(crate) fn print(
         }
     })?;
     if let (Format::Table, Some(plan)) = (format, plans.first()) {
-        let text = &circumstances(plan);
+        let text = &circumstances(plan, &protections(plans));
         writeln!(out, "{}\n", Paragraph { indent: 0, text })?;
         let left_out = table.fit(terminal_width());
         write!(out, "{table}")?;
@@ -65,17 +66,36 @@ pub(crate) fn print(
 }
 
 /// What all rows of a table have in common.
-fn circumstances(plan: &Plan) -> String {
-    let Plan { profile, suite, protection, device, controller_device, runs, seed, .. } = plan;
+fn circumstances(plan: &Plan, protections: &str) -> String {
+    let Plan { profile, suite, device, controller_device, runs, seed, .. } = plan;
     format!(
-        "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {}; members on {}, \
+        "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {protections}; members on {}, \
          controller on {}. Times in ms; messages, bytes and resent segments are means of one run.",
         profile.name(),
         suite.name(),
-        protection.name(),
         device.name,
         controller_device.name,
     )
+}
+
+/// How messages are protected: in one word where it is the same for all schemes.
+fn protections(plans: &[Plan]) -> String {
+    let schemes_with = |guard: Guard| {
+        let mut schemes: Vec<_> = plans
+            .iter()
+            .filter(|plan| plan.protection == guard)
+            .map(|plan| plan.scheme.id)
+            .collect();
+        schemes.dedup();
+        (guard, schemes)
+    };
+    let used: Vec<_> =
+        Guard::ALL.map(schemes_with).into_iter().filter(|(_, ids)| !ids.is_empty()).collect();
+    if let [(guard, _)] = &used[..] {
+        return guard.name().to_owned();
+    }
+    let each = used.iter().map(|(guard, ids)| format!("{} ({})", guard.name(), ids.join(", ")));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.

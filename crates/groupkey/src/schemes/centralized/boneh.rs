@@ -34,7 +34,7 @@
 //!
 //! where head is 2 E2, 1 E1, 1 P, 1 F. Powers are E1 where fewer than 16 are due. Held: controller 3
 //! scalars, the header, the set S, and fat the public key (public); member fat SK_i, u_(c,i) and 2N - 1
-//! elements, thin SK_i and g_i.
+//! elements, thin SK_i, g_i and u_(c,i); both the header, which own messages start from.
 //!
 //! Bodies: enrolment `i, SK_i`, thin `i, SK_i g_i`; fat `g_1 .. g_2N without g_h, S, C_0, C_1`, to those who
 //! have that `newcomer or 0, S, C_0, C_1`; thin `a_i, C_0, C_1`. Receivers have no state that ages: a fat
@@ -66,6 +66,7 @@
 //! same bytes.
 
 mod controller;
+mod encapsulation;
 mod index_set;
 mod member;
 mod setup;
@@ -166,7 +167,7 @@ const THIN_CAPACITY: Parameter = Parameter {
 };
 
 /// C_0 and C_1, from which members make the group key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Header {
     c0: G2,
     c1: G2,

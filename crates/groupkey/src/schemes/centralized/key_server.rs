@@ -5,6 +5,7 @@
 //! rekey messages in the order of their epochs, and asks when it missed one. A scheme adds how its
 //! keys are made, sent and received.
 
+use alloc::vec::Vec;
 use core::mem::discriminant;
 
 use crate::context::Context;
@@ -75,6 +76,11 @@ pub(crate) trait KeyServer: Send {
         self.bring_up_to_date(cx, slot);
     }
 
+    /// A message's key and what carries it, where the scheme has encryption of its own.
+    fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        Err(Unsupported::Operation.into())
+    }
+
     /// The group key of an epoch up to the present one, where the scheme heals.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
@@ -96,6 +102,10 @@ impl<S: KeyServer> Party for S {
 
     fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
         KeyServer::past_key(self, cx, epoch)
+    }
+
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        KeyServer::encapsulate(self, cx)
     }
 
     fn footprint(&self) -> Footprint {

@@ -12,17 +12,29 @@
 //! pair; the members below a node are sent keys wrapped under the node's key.
 //!
 //! **Merging**, in a creation at every node: the left half's leader draws the node's key, sends it
-//! to the right half's, and each sends it to its own half. **A change:** the sponsor is the
-//! neighbour of who joins, or the leader of the half beside who leaves. It draws all keys above
-//! itself anew (those above that half), and sends each half beside its path, through its leader,
-//! the keys above it.
+//! to the right half's, and each sends it to its own half. **A change:** the sponsor draws the keys
+//! of all nodes that are others than before, and sends each half that stayed as it was, through its
+//! leader, the keys above it. In a join the sponsor is the neighbour of who joins, and all nodes
+//! above the two are others; in a leave it is the leader of the half beside who leaves, with the
+//! nodes above that half; in a new period members take turns, with the nodes above themselves. In a
+//! partition it is the first of each part, with the nodes below which somebody is gone. **Two
+//! parts** come together in one tree: the guests', the smaller part's, goes beside the shallowest
+//! node of the hosts', of several the rightmost, where that does not become higher, or beside its
+//! root. The guests' leader tells its tree, and the hosts' is the sponsor.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
 //! | create, n members | n - 1 | n - 2 | 2 a level that it leads, and 1; the same |
 //! | add, newcomer at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
 //! | remove, h nodes above the half S | h | the same, and 1 if S has 2 or more | h(h + 3) / 2; h |
+//! | rekey, sponsor at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
+//! | partition, s halves stay | s - 1 | those of 2 or more | the sum of the halves' depths; its depth |
+//! | merge, s halves stay | s - 1 | the same, and 1 broadcast of a tree | the same |
 //! | catch up | 1 | 1 request | h |
+//!
+//! In a merger of equals, s = 2 in the published profile: 1 unicast and 2 multicasts, the paper's
+//! primitive on the roots. But what goes to a part then goes under its group key, and whoever gets
+//! hold of that has the next one. So in `sound` the roots are made anew, too, and s = 4.
 //!
 //! In the sound profile one broadcast more: the sponsor confirms the key. Where who leaves was one
 //! half of the whole group, the other half's key, which is the root's then, is new: 1 multicast. A
@@ -36,11 +48,13 @@
 //! SPREAD,  leader to all:                       width of its half, {keys}_half
 //! WELCOME, sponsor to newcomer:                 [id, ..], depths, salt, {keys}_pair
 //! CONFIRM, sponsor to all, sound:               confirmation, 16 bytes
+//! BRANCH,  guests' leader to all, merger:       [id, ..], depths
 //! REQUEST, member to all
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
 //! ```
 //!
-//! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
+//! In a merger `KEYS` and `SPREAD` begin with the merged tree, `[id, ..], depths`: nobody else has
+//! both. Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
 //! node that sender and width name lets it pass: a subset's topic would have to be there before
 //! the message that makes the subset. The confirmation is derived from the group key for group,
 //! epoch, members and tree; the sponsor of a creation is the first member. What is drawn for one
@@ -52,11 +66,12 @@
 //!
 //! Deviations: in a creation leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
-//! ours. Merging and splitting groups is left out. Three must join anew: who was asleep when it
+//! ours, and so is who does what in a partition and a new period. Three must join anew: who was asleep when it
 //! had to hand keys on, a sponsor that was asleep, and who was evicted in its sleep.
 
 mod change;
 mod creation;
+mod merging;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -68,32 +83,37 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, View, require_sender};
-use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::gdh::{self, Merger, View};
+use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "d-lkh",
-    "D-LKH, a key tree without a key server",
-    Provenance::Reconstructed,
-    "Rodeh, Birman and Dolev 2000",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    operations: gdh::OPERATIONS,
+    published_claims: Claims { key_independence: false, ..Claims::ALL },
+    ..gdh::entry(
+        "d-lkh",
+        "D-LKH, a key tree without a key server",
+        Provenance::Reconstructed,
+        "Rodeh, Birman and Dolev 2000",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
 pub struct Member {
     view: View,
     sound: bool,
+    confirming: Confirming,
     pairs: Pairs,
     share: Option<Share>,
     run: Run,
-    /// A confirmation that came to a newcomer before its welcome: of whom, for which epoch.
+    /// A confirmation that came before it was known of which tree: of whom, for which epoch.
     early: Option<(MemberId, Epoch, Key)>,
     asked: bool,
     temporary: usize,
@@ -105,6 +125,7 @@ const WELCOME: u8 = 2;
 const CONFIRM: u8 = 3;
 const REQUEST: u8 = 4;
 const ANSWER: u8 = 5;
+const BRANCH: u8 = 6;
 
 /// What lasts between operations.
 #[derive(Debug)]
@@ -119,25 +140,22 @@ struct Share {
 enum Run {
     Change(Change),
     Creation(Creation),
+    /// A merger, of which the tree is not known yet.
+    Merger(Merger),
     None,
 }
 
-/// What must still come before the group key is taken: the keys, the sponsor's confirmation, or
-/// both.
-#[derive(Debug)]
-struct Outcome {
-    tree: MemberTree,
-    sponsor: MemberId,
-    keys: Option<Vec<Key>>,
-    confirmation: Option<Key>,
-}
+type Outcome = member_tree::Outcome<Vec<Key>>;
 
 impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        let sound = configuration.profile() == Profile::Sound;
+        let label = "groupkey d-lkh confirmation";
         Self {
             view: View::new(configuration, me),
-            sound: configuration.profile() == Profile::Sound,
+            sound,
+            confirming: Confirming { is_due: sound, kind: CONFIRM, label },
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
@@ -148,18 +166,21 @@ impl Member {
     }
 
     fn take(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        use Operation::{Add, CatchUp, Create, Merge, Partition, Rekey, Remove};
         match (message.header().operation, message.header().kind) {
-            (Operation::Create | Operation::Add | Operation::Remove, SPREAD) => {
+            (Create | Add | Remove | Rekey | Merge | Partition, SPREAD) => {
                 self.receive_spread(cx, message)
             }
-            (Operation::Create, KEYS) => self.receive_offer(cx, message),
-            (Operation::Add | Operation::Remove, KEYS) => self.receive_keys(cx, message),
-            (Operation::Add, WELCOME) => self.receive_welcome(cx, message),
-            (Operation::Create | Operation::Add | Operation::Remove, CONFIRM) => {
+            (Create, KEYS) => self.receive_offer(cx, message),
+            (Add | Remove | Rekey | Partition, KEYS) => self.receive_keys(cx, message),
+            (Merge, KEYS) => self.receive_merged_keys(cx, message),
+            (Merge, BRANCH) => self.receive_branch(cx, message),
+            (Add, WELCOME) => self.receive_welcome(cx, message),
+            (Create | Add | Remove | Rekey | Merge | Partition, CONFIRM) => {
                 self.receive_confirmation(cx, message)
             }
-            (Operation::CatchUp, REQUEST) => self.answer(cx, message),
-            (Operation::CatchUp, ANSWER) => self.catch_up(cx, message),
+            (CatchUp, REQUEST) => self.answer(cx, message),
+            (CatchUp, ANSWER) => self.catch_up(cx, message),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
@@ -168,27 +189,45 @@ impl Member {
     fn receive_spread(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let sender = message.from_member()?;
         let mut body = message.body();
+        let told = match message.header().operation {
+            Operation::Merge => Some(MemberTree::read(&mut body)?),
+            _ => None,
+        };
         let width = body.number32()? as usize;
         let wrapped = body.bytes()?;
         body.finish()?;
         let tree = match (&self.run, &self.share) {
             (Run::Change(change), _) => change.tree(),
             (Run::Creation(creation), _) => creation.tree(),
+            (Run::Merger(_), _) => {
+                let told = told.ok_or(Misbehaviour::UnexpectedMessage)?;
+                return self.take_merged_spread(cx, message, told, width, wrapped);
+            }
             (Run::None, Some(share)) => &share.tree,
             // A newcomer that was not told yet who is there: it is in no half.
             (Run::None, None) if self.view.is_joining() => return Ok(()),
             (Run::None, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         if !tree.is_heard(self.view.me(), sender, width, self.view.roster())? {
-            let missed = message.header().epoch > self.view.epoch();
-            return if missed { message.follows(self.view.epoch()) } else { Ok(()) };
+            return self.let_pass(message);
         }
         let node = tree.led_by(sender, width).ok_or(Misbehaviour::UnexpectedSender)?;
         self.view.expect(message)?;
         match &self.run {
             Run::Change(_) => self.take_spread_keys(cx, message, sender, node, wrapped),
             Run::Creation(_) => self.take_merged_key(cx, message, node, wrapped),
-            Run::None => Err(Misbehaviour::UnexpectedMessage.into()),
+            Run::Merger(_) | Run::None => Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+    }
+
+    /// What concerns others is let pass, unless it shows that something was missed.
+    fn let_pass(&self, message: &Message<'_>) -> Result<(), Error> {
+        if message.header().epoch <= self.view.epoch() {
+            Ok(())
+        } else if self.view.change().is_some() {
+            self.view.expect(message).map(drop)
+        } else {
+            message.follows(self.view.epoch())
         }
     }
 
@@ -197,51 +236,46 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        if !self.sound {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let mut body = message.body();
-        let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        body.finish()?;
+        let confirmation = self.confirming.read(message)?;
         let epoch = message.header().epoch;
-        if self.view.is_joining() && epoch > self.view.epoch() {
-            // What goes to all may overtake what goes to the newcomer alone.
-            self.early = Some((message.from_member()?, epoch, Key::from_bytes(bytes)));
+        let joins = self.view.is_joining() && epoch > self.view.epoch();
+        if !joins {
+            self.view.expect(message)?;
+        }
+        if joins || matches!(self.run, Run::Merger(_)) {
+            // What goes to all may overtake what goes to few.
+            self.early = Some((message.from_member()?, epoch, confirmation));
             return Ok(());
         }
-        self.view.expect(message)?;
-        let outcome = match &mut self.run {
-            Run::Change(change) => change.outcome_mut(),
-            Run::Creation(creation) => creation.outcome_mut(),
-            Run::None => return Err(Misbehaviour::UnexpectedMessage.into()),
-        };
-        require_sender(message, outcome.sponsor)?;
-        if outcome.confirmation.is_some() {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let confirmation = Key::from_bytes(bytes);
-        if let Some(keys) = &outcome.keys {
-            verify(cx, epoch, &outcome.tree, keys, &confirmation)?;
-        }
-        outcome.confirmation = Some(confirmation);
+        let outcome = self.run.outcome_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
+        outcome.confirm(cx, message, confirmation)?;
         self.settle_if_complete(cx, epoch);
         Ok(())
     }
 
     /// Takes the group key if keys and, where it must be, confirmation are there.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        let sound = self.sound;
-        let outcome = match &mut self.run {
-            Run::Change(change) => change.outcome_mut(),
-            Run::Creation(creation) => creation.outcome_mut(),
-            Run::None => return,
-        };
-        if sound && outcome.confirmation.is_none() {
-            return;
+        if let Some((tree, keys)) = self.run.outcome_mut().and_then(Outcome::complete) {
+            self.install(cx, epoch, tree, keys);
         }
-        let Some(keys) = outcome.keys.take() else { return };
-        let tree = outcome.tree.clone();
-        self.install(cx, epoch, tree, keys);
+    }
+
+    /// The sponsor's confirmation, if it came before this. Refuses keys that it does not fit.
+    fn early_confirmation(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        tree: &MemberTree,
+        sponsor: MemberId,
+        keys: &Vec<Key>,
+    ) -> Result<Option<Key>, Error> {
+        match &self.early {
+            Some((sender, early, confirmation)) if (*sender, *early) == (sponsor, epoch) => {
+                self.confirming.verify(cx, epoch, tree, keys, confirmation)?;
+                Ok(Some(confirmation.clone()))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, keys: Vec<Key>) {
@@ -253,22 +287,6 @@ impl Member {
         self.early = None;
         self.asked = false;
         self.view.settle(cx, epoch, roster);
-    }
-
-    /// As the sponsor, which has the key already, tells everybody that it has.
-    fn confirm(
-        &self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        operation: Operation,
-        tree: &MemberTree,
-        keys: &[Key],
-    ) {
-        if self.sound {
-            let confirmation = confirmation(cx, epoch, tree, keys);
-            let mut draft = cx.draft(Recipient::Group, epoch, operation, CONFIRM);
-            draft.bytes(confirmation.as_bytes()).send();
-        }
     }
 
     fn keep(&mut self, met: Vec<Pair>) {
@@ -285,25 +303,17 @@ impl Member {
         Ok(())
     }
 
-    /// Everybody hears a request; the leader of the half beside the asking member has its keys.
+    /// Everybody hears a request; who has the asking member's keys answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        message.body().finish()?;
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
-        let path = tree.path(member);
-        let Some(lowest) = path.first().filter(|_| member != self.view.me()) else {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        };
-        if tree.leader(lowest.sibling) != Some(self.view.me()) {
-            return Ok(());
-        }
+        let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
         let epoch = self.view.epoch();
         let pair = self.pairs.with(cx, member)?;
         let key = pair.message_key(cx, epoch);
         let to = Recipient::Member(member);
         let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
         tree.write(&mut draft);
-        pairs::write(&mut draft, &key, epoch, &keys[keys.len() - path.len()..]);
+        pairs::write(&mut draft, &key, epoch, &keys[keys.len() - height..]);
         draft.send();
         self.pairs.keep(pair);
         Ok(())
@@ -313,18 +323,12 @@ impl Member {
         if !self.asked {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        message.is_later_than(self.view.epoch())?;
         let mut body = message.body();
-        let tree = MemberTree::read(&mut body)?;
-        let path = tree.path(self.view.me());
-        let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;
-        let sender = message.from_member()?;
-        if tree.leader(lowest.sibling) != Some(sender) {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
+        let (me, current) = (self.view.me(), self.view.epoch());
+        let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;
         let epoch = message.header().epoch;
         let pair = self.pairs.with(cx, sender)?;
-        let keys = pair.read(cx, &mut body, epoch, path.len())?;
+        let keys = pair.read(cx, &mut body, epoch, height)?;
         body.finish()?;
         self.pairs.keep(pair);
         self.install(cx, epoch, tree, keys);
@@ -332,18 +336,19 @@ impl Member {
     }
 }
 
-impl Outcome {
-    /// Nothing is there yet.
-    fn awaited(tree: MemberTree, sponsor: MemberId) -> Self {
-        Self { tree, sponsor, keys: None, confirmation: None }
-    }
-
-    /// Refuses keys that a confirmation, if it is there, does not fit.
-    fn must_fit(&self, cx: &mut Context<'_>, epoch: Epoch, keys: &[Key]) -> Result<(), Error> {
-        match &self.confirmation {
-            Some(confirmation) => verify(cx, epoch, &self.tree, keys, confirmation),
-            None => Ok(()),
+impl Run {
+    const fn outcome_mut(&mut self) -> Option<&mut Outcome> {
+        match self {
+            Self::Change(change) => Some(change.outcome_mut()),
+            Self::Creation(creation) => Some(creation.outcome_mut()),
+            Self::Merger(_) | Self::None => None,
         }
+    }
+}
+
+impl TreeKeys for Vec<Key> {
+    fn root(&self) -> Key {
+        self.last().cloned().unwrap_or_default()
     }
 }
 
@@ -351,17 +356,15 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(
-                Command::Batch { .. }
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
             Input::Command(Command::CatchUp) => self.ask(cx),
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => self.partition(cx, apart),
+            Input::Command(Command::Rekey) => self.rekey(cx),
             Input::Command(Command::Remove(member)) => self.remove(cx, member),
             Input::Message(message) => self.take(cx, &message),
         }
@@ -380,35 +383,20 @@ impl Party for Member {
     }
 }
 
-/// Shows who has the group key, and in which tree.
-fn confirmation(cx: &mut Context<'_>, epoch: Epoch, tree: &MemberTree, keys: &[Key]) -> Key {
-    let root = keys.last().cloned().unwrap_or_default();
-    tree.confirmation(cx, epoch, &root, "groupkey d-lkh confirmation")
-}
-
-fn verify(
-    cx: &mut Context<'_>,
-    epoch: Epoch,
-    tree: &MemberTree,
-    keys: &[Key],
-    claimed: &Key,
-) -> Result<(), Error> {
-    if confirmation(cx, epoch, tree, keys) == *claimed {
-        Ok(())
-    } else {
-        Err(Misbehaviour::Forged.into())
-    }
-}
-
-/// Sends keys to the members below a node that this one leads, under that node's key.
+/// Sends keys to the members below a node that this one leads, under that node's key. In a merger
+/// they do not know the tree yet.
 fn spread(
     cx: &mut Context<'_>,
     epoch: Epoch,
     operation: Operation,
-    width: usize,
-    half: &Key,
+    tree: &MemberTree,
+    node: usize,
+    key: &Key,
     keys: &[Key],
 ) {
     let mut draft = cx.draft(Recipient::Group, epoch, operation, SPREAD);
-    draft.number(width as u64).wrapped(half, epoch, 0, keys).send();
+    if operation == Operation::Merge {
+        tree.write(&mut draft);
+    }
+    draft.number(tree.width(node) as u64).wrapped(key, epoch, 0, keys).send();
 }

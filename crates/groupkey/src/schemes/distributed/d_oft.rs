@@ -73,8 +73,8 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, View, require_sender};
-use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::gdh::{self, View};
+use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pairs};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -97,6 +97,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Member {
     view: View,
     sound: bool,
+    confirming: Confirming,
     pairs: Pairs,
     share: Option<Share>,
     run: Run,
@@ -131,22 +132,17 @@ enum Run {
     None,
 }
 
-/// What must still come before the group key is taken: the secrets, the sponsor's confirmation, or
-/// both.
-#[derive(Debug)]
-struct Outcome {
-    tree: MemberTree,
-    sponsor: MemberId,
-    secrets: Option<Secrets>,
-    confirmation: Option<Key>,
-}
+type Outcome = member_tree::Outcome<Secrets>;
 
 impl Member {
     /// A member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+        let sound = configuration.profile() == Profile::Sound;
+        let label = "groupkey d-oft confirmation";
         Self {
             view: View::new(configuration, me),
-            sound: configuration.profile() == Profile::Sound,
+            sound,
+            confirming: Confirming { is_due: sound, kind: CONFIRM, label },
             pairs: Pairs::new("groupkey d-oft pair"),
             share: None,
             run: Run::None,
@@ -177,63 +173,29 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         self.view.expect(message)?;
-        let sound = self.sound;
-        let outcome = self.run.outcome().filter(|_| sound);
-        let outcome = outcome.ok_or(Misbehaviour::UnexpectedMessage)?;
-        require_sender(message, outcome.sponsor)?;
-        let mut body = message.body();
-        let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        body.finish()?;
-        if outcome.confirmation.is_some() {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        let confirmation = Key::from_bytes(bytes);
+        let outcome = self.run.outcome().ok_or(Misbehaviour::UnexpectedMessage)?;
+        outcome.confirm(cx, message, self.confirming.read(message)?)?;
         let epoch = message.header().epoch;
-        if let Some(secrets) = &outcome.secrets {
-            verify(cx, epoch, &outcome.tree, secrets, &confirmation)?;
-        }
-        outcome.confirmation = Some(confirmation);
         self.settle_if_complete(cx, epoch);
         Ok(())
     }
 
     /// Takes the group key if secrets and, where it must be, confirmation are there.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        let sound = self.sound;
-        let Some(outcome) = self.run.outcome() else { return };
-        if sound && outcome.confirmation.is_none() {
-            return;
+        if let Some((tree, secrets)) = self.run.outcome().and_then(Outcome::complete) {
+            self.install(cx, epoch, tree, secrets);
         }
-        let Some(secrets) = outcome.secrets.take() else { return };
-        let tree = outcome.tree.clone();
-        self.install(cx, epoch, tree, secrets);
     }
 
     fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, secrets: Secrets) {
         let roster = tree.roster();
-        let group_key = cx.derive_for(epoch, secrets.root(), "groupkey d-oft group key");
+        let group_key = cx.derive_for(epoch, secrets.highest(), "groupkey d-oft group key");
         self.pairs.retain(&roster);
         self.temporary = self.temporary.max(secrets.stored_bytes());
         self.share = Some(Share { tree, secrets, group_key });
         self.run = Run::None;
         self.asked = false;
         self.view.settle(cx, epoch, roster);
-    }
-
-    /// As the sponsor, which has the key already, tells everybody that it has.
-    fn confirm(
-        &self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        operation: Operation,
-        tree: &MemberTree,
-        secrets: &Secrets,
-    ) {
-        if self.sound {
-            let confirmation = confirmation(cx, epoch, tree, secrets);
-            let mut draft = cx.draft(Recipient::Group, epoch, operation, CONFIRM);
-            draft.bytes(confirmation.as_bytes()).send();
-        }
     }
 
     /// Asks for what was missed.
@@ -246,21 +208,12 @@ impl Member {
         Ok(())
     }
 
-    /// Everybody hears a request; the leader of the half beside the asking member knows what it
-    /// should.
+    /// Everybody hears a request; who knows what the asking member should answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let member = message.from_member()?;
-        message.body().finish()?;
         let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
-        let path = tree.path(member);
-        let Some(lowest) = path.first().filter(|_| member != self.view.me()) else {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        };
-        if tree.leader(lowest.sibling) != Some(self.view.me()) {
-            return Ok(());
-        }
+        let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
         let epoch = self.view.epoch();
-        let keys = secrets.of_neighbour(cx, path.len());
+        let keys = secrets.of_neighbour(cx, height);
         let pair = self.pairs.with(cx, member)?;
         let key = pair.message_key(cx, epoch);
         let to = Recipient::Member(member);
@@ -276,18 +229,12 @@ impl Member {
         let Some(share) = self.share.as_ref().filter(|_| self.asked) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        message.is_later_than(self.view.epoch())?;
         let mut body = message.body();
-        let tree = MemberTree::read(&mut body)?;
-        let path = tree.path(self.view.me());
-        let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;
-        let sender = message.from_member()?;
-        if tree.leader(lowest.sibling) != Some(sender) {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
+        let (me, current) = (self.view.me(), self.view.epoch());
+        let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;
         let epoch = message.header().epoch;
         let pair = self.pairs.with(cx, sender)?;
-        let keys = pair.read(cx, &mut body, epoch, 2 * path.len())?;
+        let keys = pair.read(cx, &mut body, epoch, 2 * height)?;
         body.finish()?;
         let secrets = share.secrets.caught_up(&keys);
         self.pairs.keep(pair);
@@ -307,18 +254,9 @@ impl Run {
     }
 }
 
-impl Outcome {
-    /// Nothing is there yet.
-    const fn awaited(tree: MemberTree, sponsor: MemberId) -> Self {
-        Self { tree, sponsor, secrets: None, confirmation: None }
-    }
-
-    /// Refuses secrets that a confirmation, if it is there, does not fit.
-    fn must_fit(&self, cx: &mut Context<'_>, epoch: Epoch, secrets: &Secrets) -> Result<(), Error> {
-        match &self.confirmation {
-            Some(confirmation) => verify(cx, epoch, &self.tree, secrets, confirmation),
-            None => Ok(()),
-        }
+impl TreeKeys for Secrets {
+    fn root(&self) -> Key {
+        self.highest().clone()
     }
 }
 
@@ -351,24 +289,6 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
         Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }
-    }
-}
-
-fn confirmation(cx: &mut Context<'_>, epoch: Epoch, tree: &MemberTree, secrets: &Secrets) -> Key {
-    tree.confirmation(cx, epoch, secrets.root(), "groupkey d-oft confirmation")
-}
-
-fn verify(
-    cx: &mut Context<'_>,
-    epoch: Epoch,
-    tree: &MemberTree,
-    secrets: &Secrets,
-    claimed: &Key,
-) -> Result<(), Error> {
-    if confirmation(cx, epoch, tree, secrets) == *claimed {
-        Ok(())
-    } else {
-        Err(Misbehaviour::Forged.into())
     }
 }
 

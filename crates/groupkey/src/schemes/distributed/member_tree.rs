@@ -6,9 +6,16 @@
 //! of the shallowest leaf, of several the rightmost; when a leaf goes, its sibling takes the place
 //! of their parent. So the tree of n members that only grew is ⌈log_2 n⌉ high.
 
+mod alteration;
+mod catching_up;
+mod outcome;
+
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+
+pub(crate) use self::alteration::Altered;
+pub(crate) use self::outcome::{Confirming, Outcome, TreeKeys};
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
@@ -55,6 +62,11 @@ impl MemberTree {
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.nodes.len().div_ceil(2)
+    }
+
+    /// Number of nodes: one less than twice the leaves.
+    pub(crate) const fn nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     /// The members, from left to right.

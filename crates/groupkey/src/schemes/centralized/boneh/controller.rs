@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use super::encapsulation::message_key;
 use super::index_set::IndexSet;
 use super::setup::{BATCH, Powers, Setup};
 use super::{Client, Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST};
 use crate::context::{Context, Draft};
-use crate::crypto::pairing::{G1, G2, Scalar};
-use crate::error::{Error, Unsupported};
+use crate::crypto::pairing::{G1, G2, Gt, Scalar};
+use crate::error::{Error, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
@@ -61,6 +62,14 @@ impl Controller {
 
     /// Draws the header and the key of the next epoch.
     fn renew(&mut self, cx: &mut Context<'_>) {
+        let (header, shared) = self.draw_header(cx);
+        let group_key = cx.derive_from_gt(&shared, LABEL, &context(cx, self.group.epoch.next()));
+        self.header = Some(header);
+        self.group.enter_next(cx, group_key);
+    }
+
+    /// A header for the present members, and its K.
+    fn draw_header(&self, cx: &mut Context<'_>) -> (Header, Gt) {
         let t = cx.random_scalar();
         let setup = self.setup();
         let generator = cx.g2_generator();
@@ -70,10 +79,7 @@ impl Controller {
         };
         let first = cx.g1_generator();
         let secret = cx.g1_power(&first, &setup.power(setup.hole).times(&t));
-        let shared = cx.pairings(&[(&secret, &generator)]);
-        let group_key = cx.derive_from_gt(&shared, LABEL, &context(cx, self.group.epoch.next()));
-        self.header = Some(header);
-        self.group.enter_next(cx, group_key);
+        (header, cx.pairings(&[(&secret, &generator)]))
     }
 
     fn current(&self) -> Option<(Epoch, &Header)> {
@@ -202,7 +208,10 @@ impl KeyServer for Controller {
         // The growing design doubles indices, which are numbers of 32 bits.
         let limit = self.capacity.unwrap_or(u32::MAX / 4);
         if all > u64::from(limit) {
-            return Err(Unsupported::TooManyMembers { limit }.into());
+            return Err(match self.capacity {
+                Some(capacity) => Unsupported::CapacityUsedUp { capacity }.into(),
+                None => Unsupported::TooManyMembers { limit }.into(),
+            });
         }
         let slots = self.group.roster.admit(members)?;
         let hole = self.capacity.map_or(1, |capacity| capacity + 1);
@@ -333,6 +342,12 @@ impl KeyServer for Controller {
         }
     }
 
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, _) = self.current().ok_or(Misuse::NotCreated)?;
+        let (header, shared) = self.draw_header(cx);
+        Ok((message_key(cx, epoch, &shared), header.encode()))
+    }
+
     fn held(&self) -> Footprint {
         let exponents = self.setup.as_ref().map_or(0, Setup::stored_bytes);
         let header = self.header.as_ref().map_or(0, Header::stored_bytes);
@@ -358,7 +373,7 @@ impl Header {
         2 * (G2::length(cx.suite()) + 2)
     }
 
-    fn stored_bytes(&self) -> usize {
+    pub(super) fn stored_bytes(&self) -> usize {
         self.c0.stored_bytes() + self.c1.stored_bytes()
     }
 }

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
 use super::controller::context;
+use super::encapsulation::{Opening, shared};
 use super::index_set::IndexSet;
 use super::{Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST};
 use crate::context::Context;
 use crate::crypto::pairing::{Check, G1};
-use crate::error::{Error, Misbehaviour};
+use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::Profile;
@@ -28,6 +29,8 @@ pub struct FatMember {
     /// Kept in the sound form; in the growing design it comes with every change.
     public_key: Option<PublicKey>,
     state: Option<FatState>,
+    /// Of the present epoch, which own messages start from.
+    header: Option<Header>,
 }
 
 /// A thin client.
@@ -39,8 +42,10 @@ pub struct ThinMember {
     own: Option<Own>,
     /// g_i.
     base: Option<G1>,
-    /// Growing design: u_(c,i).
-    combined: Option<G1>,
+    /// u_(c,i).
+    combined: Option<Zeroizing<G1>>,
+    /// Of the present epoch, which own messages start from.
+    header: Option<Header>,
 }
 
 /// What a member gets at its enrolment.
@@ -58,6 +63,8 @@ struct FatState {
     hole: u32,
     /// u_(c,i).
     combined: Zeroizing<G1>,
+    /// Growing design: g_i, for its public key is not kept.
+    base: Option<G1>,
     /// Growing design: g_(hole + 1), which is in no later public key but needed for the next add.
     next_hole: Option<G1>,
 }
@@ -73,7 +80,7 @@ impl FatMember {
     /// A member that is not enrolled yet.
     pub fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
-        Self { profile, check, membership, own: None, public_key: None, state: None }
+        Self { profile, check, membership, own: None, public_key: None, state: None, header: None }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -126,6 +133,7 @@ impl FatMember {
         let group_key =
             open(cx, header.epoch, public_key.element(own.index), &state.combined, &sealed);
         self.state = Some(state);
+        self.header = Some(sealed);
         if self.profile == Profile::Sound && received.is_some() {
             self.public_key = received;
         }
@@ -134,11 +142,24 @@ impl FatMember {
     }
 }
 
+impl FatMember {
+    fn opening(&self) -> Result<(Epoch, Opening<'_>), Error> {
+        let opening = || {
+            let (own, state) = (self.own.as_ref()?, self.state.as_ref()?);
+            let kept = || Some(self.public_key.as_ref()?.element(own.index));
+            let base = state.base.as_ref().or_else(kept)?;
+            let (combined, header) = (&*state.combined, self.header.as_ref()?);
+            Some((self.membership.epoch(), Opening { base, combined, header }))
+        };
+        opening().ok_or_else(|| Misuse::NotCreated.into())
+    }
+}
+
 impl ThinMember {
     /// A member that is not enrolled yet.
     pub fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
-        Self { profile, check, membership, own: None, base: None, combined: None }
+        Self { profile, check, membership, own: None, base: None, combined: None, header: None }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -196,11 +217,21 @@ impl ThinMember {
         if base.is_some() {
             self.base = base;
         }
-        if self.profile == Profile::Published {
-            self.combined = Some(combined);
-        }
+        self.combined = Some(Zeroizing::new(combined));
+        self.header = Some(sealed);
         self.membership.enter(cx, header.epoch, group_key);
         Ok(())
+    }
+}
+
+impl ThinMember {
+    fn opening(&self) -> Result<(Epoch, Opening<'_>), Error> {
+        let opening = || {
+            let (base, combined) = (self.base.as_ref()?, self.combined.as_deref()?);
+            let header = self.header.as_ref()?;
+            Some((self.membership.epoch(), Opening { base, combined, header }))
+        };
+        opening().ok_or_else(|| Misuse::NotCreated.into())
     }
 }
 
@@ -216,12 +247,26 @@ impl Party for FatMember {
         self.membership.group_key()
     }
 
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, opening) = self.opening()?;
+        Ok(opening.encapsulate(cx, epoch))
+    }
+
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (epoch, opening) = self.opening()?;
+        opening.decapsulate(cx, epoch, ciphertext, self.check)
+    }
+
     fn footprint(&self) -> Footprint {
         let element = self.own.as_ref().map_or(0, |own| own.key.stored_bytes());
         let elements = self.own.iter().len()
             + self.public_key.as_ref().map_or(0, |key| key.elements.len())
-            + self.state.as_ref().map_or(0, |state| 1 + state.next_hole.iter().len());
-        let permanent = self.membership.key_bytes() + elements * element;
+            + self
+                .state
+                .as_ref()
+                .map_or(0, |state| 1 + state.base.iter().len() + state.next_hole.iter().len());
+        let header = self.header.as_ref().map_or(0, Header::stored_bytes);
+        let permanent = self.membership.key_bytes() + elements * element + header;
         Footprint { permanent, temporary: Key::BYTES }
     }
 }
@@ -238,11 +283,22 @@ impl Party for ThinMember {
         self.membership.group_key()
     }
 
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, opening) = self.opening()?;
+        Ok(opening.encapsulate(cx, epoch))
+    }
+
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (epoch, opening) = self.opening()?;
+        opening.decapsulate(cx, epoch, ciphertext, self.check)
+    }
+
     fn footprint(&self) -> Footprint {
         let own = self.own.as_ref().map(|own| &*own.key);
-        let elements = own.into_iter().chain(&self.base).chain(&self.combined);
+        let elements = own.into_iter().chain(&self.base).chain(self.combined.as_deref());
         let elements: usize = elements.map(G1::stored_bytes).sum();
-        let permanent = self.membership.key_bytes() + elements;
+        let header = self.header.as_ref().map_or(0, Header::stored_bytes);
+        let permanent = self.membership.key_bytes() + elements + header;
         Footprint { permanent, temporary: Key::BYTES }
     }
 }
@@ -281,8 +337,9 @@ impl FatState {
             }
             None => cx.g1_product(&own.key, wanted.iter().map(|k| public_key.element(k))),
         };
-        let next_hole = growing.then(|| public_key.element(hole + 1).clone());
-        Self { members, hole, combined: Zeroizing::new(combined), next_hole }
+        let [base, next_hole] =
+            [own.index, hole + 1].map(|k| growing.then(|| public_key.element(k).clone()));
+        Self { members, hole, combined: Zeroizing::new(combined), base, next_hole }
     }
 }
 
@@ -355,8 +412,7 @@ fn factors(index: u32, members: &IndexSet, hole: u32) -> IndexSet {
 
 /// The group key: of K = e(g_i, C_1) / e(u_(c,i), C_0).
 fn open(cx: &mut Context<'_>, epoch: Epoch, base: &G1, combined: &G1, header: &Header) -> Key {
-    let inverse = Zeroizing::new(cx.g1_inverse(combined));
-    let shared = Zeroizing::new(cx.pairings(&[(base, &header.c1), (&inverse, &header.c0)]));
+    let shared = shared(cx, base, combined, header);
     let context = context(cx, epoch);
     cx.derive_from_gt(&shared, LABEL, &context)
 }

@@ -10,7 +10,7 @@ use crate::crypto::Suite;
 use crate::crypto::group::Check;
 use crate::crypto::integer::Prime;
 use crate::crypto::pairing::{Gt, Scalar};
-use crate::error::{Error, Misbehaviour};
+use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile};
@@ -18,7 +18,7 @@ use crate::schemes::centralized::key_server::Membership;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// A member. Beside its group key it has the scheme's own encryption: [`Self::encrypt`].
+/// A member. Beside its group key it has the scheme's own encryption.
 #[derive(Debug)]
 pub struct Member {
     profile: Profile,
@@ -63,33 +63,21 @@ impl Member {
         }
     }
 
-    /// A new random key, and a ciphertext that carries it to all who are members in this epoch:
-    /// the scheme's own encryption, equation 11. `None` before the first epoch.
-    pub fn encrypt(&self, cx: &mut Context<'_>) -> Option<(Key, Vec<u8>)> {
-        let (secret, current) = (self.secret.as_ref()?, self.current.as_ref()?);
-        let (element, ciphertext) = secret.key.encrypt(cx, &current.public_key);
-        Some((self.message_key(cx, element)?, ciphertext))
-    }
-
-    /// The key that a ciphertext of this epoch carries, equation 12. Nothing tells whether it is
-    /// the right one but what is encrypted with it.
-    pub fn decrypt(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
-        let (Some(secret), Some(current)) = (&self.secret, &self.current) else {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        };
-        let element = secret.key.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
-        self.message_key(cx, element).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+    fn keys(&self) -> Result<(&SecretKey, &Current), Error> {
+        let keys = self.secret.as_ref().zip(self.current.as_ref());
+        keys.map(|(secret, current)| (&secret.key, current))
+            .ok_or_else(|| Misuse::NotCreated.into())
     }
 
     /// In `sound` the key of a message depends on the group key, too: the encryption alone must
     /// not be what keeps others out.
-    fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Option<Key> {
-        let (epoch, group_key) = self.group_key()?;
+    fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Result<Key, Error> {
+        let (epoch, group_key) = self.group_key().ok_or(Misuse::NotCreated)?;
         let bound = match self.profile {
             Profile::Published => None,
             Profile::Sound => Some(group_key),
         };
-        Some(key_of(cx, epoch, element, "groupkey nishat message", bound))
+        Ok(key_of(cx, epoch, element, "groupkey nishat message", bound))
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -203,6 +191,20 @@ impl Party for Member {
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.membership.group_key()
+    }
+
+    /// Equation 11.
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (secret, current) = self.keys()?;
+        let (element, ciphertext) = secret.encrypt(cx, &current.public_key);
+        Ok((self.message_key(cx, element)?, ciphertext))
+    }
+
+    /// Equation 12.
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (secret, current) = self.keys()?;
+        let element = secret.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
+        self.message_key(cx, element)
     }
 
     fn footprint(&self) -> Footprint {

@@ -134,18 +134,18 @@ fn current_members_read_what_one_of_them_encrypts() {
             let mut group = Group::new(profile, suite, 4);
             let removed = group.evict(3);
             let writer = &group.members[&1];
-            let (key, ciphertext) = group.with(|cx| writer.encrypt(cx)).unwrap();
+            let (key, ciphertext) = group.with(|cx| writer.encapsulate(cx)).unwrap();
             assert_eq!(ciphertext.len(), encryption::ciphertext_length(suite));
             for reader in group.members.values() {
-                assert_eq!(group.with(|cx| reader.decrypt(cx, &ciphertext)), Ok(key.clone()));
+                assert_eq!(group.with(|cx| reader.decapsulate(cx, &ciphertext)), Ok(key.clone()));
             }
-            assert_ne!(group.with(|cx| removed.decrypt(cx, &ciphertext)), Ok(key.clone()));
+            assert_ne!(group.with(|cx| removed.decapsulate(cx, &ciphertext)), Ok(key.clone()));
             let short = &ciphertext[1..];
-            let refused = group.with(|cx| writer.decrypt(cx, short));
+            let refused = group.with(|cx| writer.decapsulate(cx, short));
             assert_eq!(refused, Err(Misbehaviour::Malformed.into()));
             let mut other = ciphertext.clone();
             *other.last_mut().unwrap() ^= 1;
-            assert_ne!(group.with(|cx| writer.decrypt(cx, &other)), Ok(key));
+            assert_ne!(group.with(|cx| writer.decapsulate(cx, &other)), Ok(key));
         }
     }
 }

@@ -1,16 +1,17 @@
-//! A change of the tree: the sponsor draws the keys above the place of the change and sends them
-//! to the halves beside its path, each through its leader.
+//! A change of the tree: the sponsor draws the keys of all nodes that are others than before and
+//! sends them to the halves that stayed as they were, each through its leader.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread, verify};
+use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::MemberId;
+use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::require_sender;
-use crate::schemes::distributed::member_tree::{Level, MemberTree};
+use crate::schemes::distributed::gdh::{self, Roster, require_sender};
+use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -28,13 +29,13 @@ pub(super) struct Change {
 }
 
 /// A member's place in a change.
-struct Place {
+pub(super) struct Place {
     /// How many nodes above its leaf are in its half.
     inside: usize,
     /// How many of the keys that it has stay.
     kept: usize,
     /// How many come anew.
-    renewed: usize,
+    pub(super) renewed: usize,
 }
 
 impl Change {
@@ -46,32 +47,43 @@ impl Change {
         &mut self.outcome
     }
 
-    /// What `me` waits for when the keys above `base`, which the sponsor leads, are made anew.
-    fn seen_by(
+    /// Who sends the keys.
+    pub(super) const fn from(&self) -> MemberId {
+        self.from
+    }
+
+    /// The half of the tree that this member is in.
+    pub(super) const fn half(&self) -> usize {
+        self.half
+    }
+
+    /// Whether this member leads its half.
+    pub(super) const fn is_by_hand(&self) -> bool {
+        self.by_hand
+    }
+
+    /// What `me` waits for when everything above the halves is made anew.
+    pub(super) fn seen_by(
         me: MemberId,
-        tree: MemberTree,
-        base: usize,
+        confirming: Confirming,
+        altered: Altered,
         sponsor: MemberId,
     ) -> Result<Self, Error> {
-        let leaf = tree.leaf(me).ok_or(Misuse::NotMember(me))?;
-        let beside = tree.path(sponsor).into_iter().map(|level| level.sibling);
-        let half = match tree.is_within(leaf, base) {
-            true => Some(base),
-            false => beside.into_iter().find(|&sibling| tree.is_within(leaf, sibling)),
-        };
-        let half = half.ok_or(Misbehaviour::InvalidRoster)?;
+        let half = altered.half_of(me).ok_or(Misbehaviour::InvalidRoster)?;
+        let tree = altered.tree;
         let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
         let by_hand = leader == me;
         let from = if by_hand { sponsor } else { leader };
-        Ok(Self { outcome: Outcome::awaited(tree, sponsor), half, from, by_hand })
+        let outcome = Outcome::awaited(confirming, tree, sponsor);
+        Ok(Self { outcome, half, from, by_hand })
     }
 
-    fn place_of(&self, me: MemberId) -> Place {
+    pub(super) fn place_of(&self, me: MemberId) -> Place {
         Place::of(&self.outcome.tree, self.half, &self.outcome.tree.path(me))
     }
 
     /// Puts the keys that came on top of those that stay, if they are confirmed or not yet to be.
-    fn complete(
+    pub(super) fn complete(
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
@@ -79,10 +91,16 @@ impl Change {
         place: &Place,
         new: &[Key],
     ) -> Result<Vec<Key>, Error> {
-        let mut keys = share.keys[..place.kept].to_vec();
-        keys.extend_from_slice(new);
+        let keys = place.with(share, new);
         self.outcome.must_fit(cx, message.header().epoch, &keys)?;
         Ok(keys)
+    }
+
+    /// These keys are there.
+    pub(super) fn having(mut self, keys: Vec<Key>, confirmation: Option<Key>) -> Self {
+        self.outcome.keys = Some(keys);
+        self.outcome.confirmation = confirmation;
+        self
     }
 }
 
@@ -92,6 +110,16 @@ impl Place {
         // Where the half is the whole tree, it is its root that is made anew.
         let renewed = (path.len() - inside).max(1);
         Self { inside, kept: path.len() - renewed, renewed }
+    }
+
+    /// The key of the own half, if there are others in it.
+    pub(super) fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
+        self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
+    }
+
+    /// The keys that stay with the new ones on top.
+    fn with(&self, share: &Share, new: &[Key]) -> Vec<Key> {
+        [&share.keys[..self.kept], new].concat()
     }
 }
 
@@ -107,12 +135,7 @@ impl Member {
         let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
         // Both leaves are under a new node, so all that stays of this place is the sponsor's leaf.
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
-        if sponsor == self.view.me() {
-            return self.lead(cx, Operation::Add, tree, base, Some(member));
-        }
-        self.run = Run::Change(Change::seen_by(self.view.me(), tree, base, sponsor)?);
-        self.view.begin(change);
-        Ok(())
+        self.alter(cx, change, Altered::above(tree, base), sponsor, Some(member))
     }
 
     /// Takes the command `Remove`: the leader of the half beside the old leaf acts.
@@ -122,50 +145,97 @@ impl Member {
         let mut tree = share.tree.clone();
         let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
         let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
+        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
+    }
+
+    /// Takes the command `Partition`: the first member that is left acts.
+    pub(super) fn partition(
+        &mut self,
+        cx: &mut Context<'_>,
+        apart: &[MemberId],
+    ) -> Result<(), Error> {
+        let change = self.view.partition(apart)?;
+        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
+        let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
+        let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
+        self.alter(cx, change, altered, sponsor, None)
+    }
+
+    /// Takes the command `Rekey`: the member whose turn it is makes all keys above itself anew.
+    pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        let change = self.view.refreshment()?;
+        let tree = self.share.as_ref().ok_or(Misuse::NotCreated)?.tree.clone();
+        let roster = tree.roster();
+        let sponsor = roster.at((self.view.epoch().0 % roster.len() as u64) as usize);
+        let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
+        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
+    }
+
+    /// The sponsor acts, all others wait.
+    fn alter(
+        &mut self,
+        cx: &mut Context<'_>,
+        change: gdh::Change,
+        altered: Altered,
+        sponsor: MemberId,
+        newcomer: Option<MemberId>,
+    ) -> Result<(), Error> {
         if sponsor == self.view.me() {
-            return self.lead(cx, Operation::Remove, tree, base, None);
+            return self.lead(cx, change.epoch(), change.operation(), altered, newcomer);
         }
-        self.run = Run::Change(Change::seen_by(self.view.me(), tree, base, sponsor)?);
+        self.run = Run::Change(Change::seen_by(self.view.me(), self.confirming, altered, sponsor)?);
         self.view.begin(change);
         Ok(())
     }
 
-    /// As the sponsor, makes the keys above `base` anew and sends them to everybody concerned.
-    fn lead(
+    /// As the sponsor, makes the keys above the halves anew and sends them to everybody concerned.
+    pub(super) fn lead(
         &mut self,
         cx: &mut Context<'_>,
+        epoch: Epoch,
         operation: Operation,
-        tree: MemberTree,
-        base: usize,
+        altered: Altered,
         newcomer: Option<MemberId>,
     ) -> Result<(), Error> {
+        let Altered { tree, halves } = altered;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
-        let path = tree.path(self.view.me());
-        let place = Place::of(&tree, base, &path);
-        let epoch = self.view.epoch().next();
-        let new: Vec<_> = (0..place.renewed).map(|_| cx.random_key()).collect();
-        let mut met = Vec::new();
-        for (number, level) in path[place.inside..].iter().enumerate() {
-            let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+        let me = self.view.me();
+        let mut drawn = vec![None; tree.nodes()];
+        let (mut met, mut own) = (Vec::new(), None);
+        for half in halves {
+            let mut above = tree.above(half);
+            if above.is_empty() {
+                // Where the half is the whole tree, it is its root that is made anew.
+                above.push(half);
+            }
+            let keys = above
+                .into_iter()
+                .map(|node| drawn[node].get_or_insert_with(|| cx.random_key()).clone());
+            let keys: Vec<Key> = keys.collect();
+            let other = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
+            if other == me {
+                let place = Place::of(&tree, half, &tree.path(me));
+                if let Some(key) = place.half_key(share) {
+                    spread(cx, epoch, operation, &tree, half, key, &keys);
+                }
+                own = Some(place.with(share, &keys));
+                continue;
+            }
             let pair = self.pairs.with(cx, other)?;
             let key = pair.message_key(cx, epoch);
             let welcome = newcomer == Some(other);
             let kind = if welcome { WELCOME } else { KEYS };
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, kind);
-            if welcome {
+            if welcome || operation == Operation::Merge {
                 tree.write(&mut draft);
             }
-            pairs::write(&mut draft, &key, epoch, &new[number..]);
+            pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
             met.push(pair);
         }
-        if let Some(half) = place.inside.checked_sub(1) {
-            spread(cx, epoch, operation, tree.width(base), &share.keys[half], &new);
-        }
-        let mut keys = share.keys[..place.kept].to_vec();
-        keys.extend(new);
+        let keys = own.ok_or(Misbehaviour::InvalidRoster)?;
         self.keep(met);
-        self.confirm(cx, epoch, operation, &tree, &keys);
+        self.confirming.send(cx, epoch, operation, &tree, &keys);
         self.install(cx, epoch, tree, keys);
         Ok(())
     }
@@ -191,9 +261,9 @@ impl Member {
         let new = pair.read(cx, &mut body, epoch, place.renewed)?;
         body.finish()?;
         let keys = change.complete(cx, message, share, &place, &new)?;
-        if let Some(half) = place.inside.checked_sub(1) {
-            let width = change.outcome.tree.width(change.half);
-            spread(cx, epoch, message.header().operation, width, &share.keys[half], &new);
+        if let Some(key) = place.half_key(share) {
+            let operation = message.header().operation;
+            spread(cx, epoch, operation, change.tree(), change.half, key, &new);
         }
         self.pairs.keep(pair);
         self.have(cx, message, keys);
@@ -219,8 +289,7 @@ impl Member {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         let place = change.place_of(self.view.me());
-        let half = place.inside.checked_sub(1).and_then(|level| share.keys.get(level));
-        let half = half.ok_or(Misbehaviour::UnexpectedMessage)?;
+        let half = place.half_key(share).ok_or(Misbehaviour::UnexpectedMessage)?;
         let new = open(cx, half, message.header().epoch, wrapped, place.renewed)?;
         let keys = change.complete(cx, message, share, &place, &new)?;
         self.have(cx, message, keys);
@@ -250,19 +319,13 @@ impl Member {
         let pair = self.pairs.with(cx, sponsor)?;
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        let confirmation = match &self.early {
-            Some((sender, early, confirmation)) if (*sender, *early) == (sponsor, epoch) => {
-                verify(cx, epoch, &tree, &keys, confirmation)?;
-                Some(confirmation.clone())
-            }
-            _ => None,
-        };
+        let confirmation = self.early_confirmation(cx, epoch, &tree, sponsor, &keys)?;
         self.pairs.keep(pair);
         self.view.welcome(epoch, tree.roster());
         let half = lowest.child;
-        let awaited = Outcome::awaited(tree, sponsor);
-        let outcome = Outcome { keys: Some(keys), confirmation, ..awaited };
-        self.run = Run::Change(Change { outcome, half, from: sponsor, by_hand: true });
+        let awaited = Outcome::awaited(self.confirming, tree, sponsor);
+        let change = Change { outcome: awaited, half, from: sponsor, by_hand: true };
+        self.run = Run::Change(change.having(keys, confirmation));
         self.settle_if_complete(cx, epoch);
         Ok(())
     }

@@ -87,8 +87,8 @@ impl Member {
             pairs::write(&mut draft, &message_key, epoch, core::slice::from_ref(&key));
             draft.send();
             if let Some(half) = keys.last() {
-                let width = tree.width(level.child);
-                spread(cx, epoch, Operation::Create, width, half, core::slice::from_ref(&key));
+                let key = core::slice::from_ref(&key);
+                spread(cx, epoch, Operation::Create, &tree, level.child, half, key);
             }
             keys.push(key);
             met.push(pair);
@@ -96,13 +96,13 @@ impl Member {
         self.keep(met);
         self.view.begin(change);
         if keys.len() == path.len() {
-            self.confirm(cx, epoch, Operation::Create, &tree, &keys);
+            self.confirming.send(cx, epoch, Operation::Create, &tree, &keys);
             self.install(cx, epoch, tree, keys);
             return Ok(());
         }
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
         self.run = Run::Creation(Creation {
-            outcome: Outcome::awaited(tree, sponsor),
+            outcome: Outcome::awaited(self.confirming, tree, sponsor),
             drawn: keys.len(),
             known: keys,
             waiting: vec![None; path.len()],
@@ -134,7 +134,7 @@ impl Member {
         let key = pair.read(cx, &mut body, epoch, 1)?;
         body.finish()?;
         if let Some(half) = creation.known.last() {
-            spread(cx, epoch, Operation::Create, tree.width(level.child), half, &key);
+            spread(cx, epoch, Operation::Create, tree, level.child, half, &key);
         }
         let mut known = creation.known.clone();
         known.extend(key);

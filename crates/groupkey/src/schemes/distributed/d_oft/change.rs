@@ -195,7 +195,7 @@ impl Member {
         let half = half.ok_or(Misbehaviour::InvalidRoster)?;
         let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
         let from = if leader == me { sponsor } else { leader };
-        let outcome = Outcome::awaited(tree, sponsor);
+        let outcome = Outcome::awaited(self.confirming, tree, sponsor);
         Ok(Change { outcome, base, half, from, repaired, addition: None })
     }
 
@@ -301,7 +301,7 @@ impl Member {
             pairs.keep(pair);
         }
         self.pairs = pairs;
-        self.confirm(cx, epoch, operation, tree, &secrets);
+        self.confirming.send(cx, epoch, operation, tree, &secrets);
         self.install(cx, epoch, tree.clone(), secrets);
         Ok(())
     }
@@ -317,7 +317,7 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         require_sender(message, change.outcome.sponsor)?;
-        if !change.by_hand() || change.outcome.secrets.is_some() {
+        if !change.by_hand() || change.outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let (epoch, operation) = (message.header().epoch, message.header().operation);
@@ -369,7 +369,7 @@ impl Member {
         let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        if change.by_hand() || change.outcome.secrets.is_some() {
+        if change.by_hand() || change.outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         if sender != change.from || width != tree.width(change.half) {
@@ -418,7 +418,8 @@ impl Member {
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
         self.view.welcome(epoch, tree.roster());
         let (base, half) = (lowest.sibling, lowest.child);
-        let outcome = Outcome { secrets: Some(secrets), ..Outcome::awaited(tree, sponsor) };
+        let mut outcome = Outcome::awaited(self.confirming, tree, sponsor);
+        outcome.keys = Some(secrets);
         let (from, repaired, addition) = (sponsor, false, None);
         self.run = Run::Change(Change { outcome, base, half, from, repaired, addition });
         self.settle_if_complete(cx, epoch);
@@ -427,7 +428,7 @@ impl Member {
 
     fn have(&mut self, cx: &mut Context<'_>, epoch: Epoch, secrets: Secrets) {
         if let Run::Change(change) = &mut self.run {
-            change.outcome.secrets = Some(secrets);
+            change.outcome.keys = Some(secrets);
         }
         self.settle_if_complete(cx, epoch);
     }

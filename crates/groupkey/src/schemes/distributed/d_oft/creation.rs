@@ -49,7 +49,7 @@ impl Member {
         let mut pairs = self.pairs.clone();
         let blinded = tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        let outcome = Outcome::awaited(tree, sponsor);
+        let outcome = Outcome::awaited(self.confirming, tree, sponsor);
         self.pairs = pairs;
         let waiting = vec![None; path.len()];
         self.run = Run::Creation(Creation { outcome, secrets, blinded, waiting });
@@ -72,7 +72,7 @@ impl Member {
         let path = outcome.tree.path(me);
         let from = |level: &Level| associate(&outcome.tree, me, *level) == Some(sender);
         let level = path.iter().position(from).ok_or(Misbehaviour::UnexpectedSender)?;
-        if waiting[level].is_some() || outcome.secrets.is_some() {
+        if waiting[level].is_some() || outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let (mut pairs, mut secrets) = (self.pairs.clone(), secrets.clone());
@@ -95,12 +95,12 @@ impl Member {
         self.pairs = pairs;
         if complete && outcome.sponsor == me {
             let tree = outcome.tree.clone();
-            self.confirm(cx, epoch, Operation::Create, &tree, &secrets);
+            self.confirming.send(cx, epoch, Operation::Create, &tree, &secrets);
             self.install(cx, epoch, tree, secrets);
             return Ok(());
         }
         if let Run::Creation(creation) = &mut self.run {
-            creation.outcome.secrets = complete.then(|| secrets.clone());
+            creation.outcome.keys = complete.then(|| secrets.clone());
             creation.secrets = secrets;
             creation.blinded = blinded;
             creation.waiting = waiting;

@@ -23,7 +23,7 @@ impl Secrets {
     }
 
     /// The secret of the root, or of the highest node that is known.
-    pub(super) fn root(&self) -> &Key {
+    pub(super) fn highest(&self) -> &Key {
         &self.own[self.own.len() - 1]
     }
 

@@ -180,7 +180,7 @@ fn everybody_has_the_same_secrets_where_paths_meet() {
         table.remove(3);
         table.remove(21);
         table.add(22);
-        let root = |member: &Member| member.share.as_ref().unwrap().secrets.root().clone();
+        let root = |member: &Member| member.share.as_ref().unwrap().secrets.highest().clone();
         let first = root(&table.members[0].1);
         assert!(table.members.iter().all(|(_, member)| root(member) == first));
     }

@@ -159,6 +159,16 @@ impl Merger {
         self.is_host
     }
 
+    /// The members of the part that the other comes to.
+    pub(crate) const fn hosts(&self) -> &Roster {
+        &self.hosts
+    }
+
+    /// The members of the part that comes to the other.
+    pub(crate) const fn guests(&self) -> &Roster {
+        &self.guests
+    }
+
     /// The event, for one that knows its members in their order: a host, or a guest that was told. A
     /// guest that was not gives no roster.
     pub(crate) fn change(&self, roster: Roster) -> Change {

@@ -1,17 +1,17 @@
 //! D-LKH costs what the header of its file says, in whatever tree comes about, and a leader that
 //! hands on other keys than it should is noticed by those whom it deceives.
 
+mod events;
+mod table;
+mod tree;
+
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::protection::Protection;
 use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
-use groupkey::{
-    Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, Recipient, Setting, Suite,
-};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use groupkey::{Command, MemberId, Recipient, Suite};
+use table::Table;
+use tree::Tree;
 
 const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
 
@@ -250,189 +250,6 @@ fn only_who_leads_is_believed() {
     let confirmation = table.confirmation();
     table.deliver(5, &confirmation).unwrap();
     assert_eq!(table.key(5), table.key(2));
-}
-
-/// Members who hand messages to each other unprotected, as the test says.
-struct Table {
-    seats: Vec<Box<dyn Party>>,
-    credentials: Credentials,
-    seed: u64,
-    steps: u64,
-    wire: Vec<Vec<u8>>,
-}
-
-impl Table {
-    fn new(profile: Profile) -> Self {
-        let configuration = scheme().configuration(profile);
-        let seats = (0..8).map(|id| configuration.member(MemberId(id))).collect();
-        let credentials = Credentials::new(Guard::None, 1);
-        Self { seats, credentials, seed: 0, steps: 0, wire: Vec::new() }
-    }
-
-    fn create(&mut self, n: u32) {
-        let members: Vec<_> = (0..n).map(MemberId).collect();
-        (0..n).for_each(|id| self.command(id, Command::Create(&members)));
-        let mut next = 0;
-        while let Some(message) = self.wire.get(next).cloned() {
-            next += 1;
-            for id in 0..n as u8 {
-                // Headers of small numbers: sender and addressee are the last two items.
-                let addressed = message[7] == 0xf6 || message[7] == id + 1;
-                if addressed && message[6] != id + 1 {
-                    self.deliver(id.into(), &message).unwrap();
-                }
-            }
-        }
-        self.wire.clear();
-    }
-
-    fn remove(&mut self, leaver: u32) {
-        let others = (0..self.seats.len() as u32).filter(|&id| id != leaver);
-        others.for_each(|id| self.command(id, Command::Remove(MemberId(leaver))));
-    }
-
-    fn command(&mut self, id: u32, command: Command<'_>) {
-        self.step(id, |cx, party| cx.command(party, command)).unwrap();
-    }
-
-    fn deliver(&mut self, id: u32, message: &[u8]) -> Result<(), Error> {
-        self.step(id, |cx, party| cx.deliver(party, Channel::Open, message))
-    }
-
-    fn step(
-        &mut self,
-        id: u32,
-        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
-        let mut rng = ChaCha20Rng::seed_from_u64(self.seed);
-        self.steps += 1;
-        rng.set_stream(self.steps);
-        let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
-        let me = MemberId(id).into();
-        let keys = self.credentials.peer_keys(me, setting.suite);
-        let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe)
-            .with_peer_keys(&keys);
-        let result = act(&mut cx, &mut *self.seats[id as usize]);
-        self.wire.extend(outbox.messages().map(|message| message.bytes.to_vec()));
-        result
-    }
-
-    fn keys_to(&self, id: u8) -> Vec<u8> {
-        let found = self.wire.iter().find(|bytes| bytes[5] == KEYS && bytes[7] == id + 1);
-        found.expect("keys were sent").clone()
-    }
-
-    fn confirmation(&self) -> Vec<u8> {
-        self.wire.iter().find(|bytes| bytes[5] == CONFIRM).expect("it was sent").clone()
-    }
-
-    fn key(&self, id: u32) -> Option<Key> {
-        self.seats[id as usize].group_key().map(|(_, key)| key.clone())
-    }
-}
-
-const KEYS: u8 = 0;
-const CONFIRM: u8 = 3;
-
-/// A tree of its own, for the header's formulas.
-enum Tree {
-    Leaf(u32),
-    Node(Box<Self>, Box<Self>),
-}
-
-impl Tree {
-    fn balanced(members: &[u32]) -> Self {
-        match members {
-            [member] => Self::Leaf(*member),
-            _ => {
-                let (left, right) = members.split_at(members.len().div_ceil(2));
-                Self::Node(Box::new(Self::balanced(left)), Box::new(Self::balanced(right)))
-            }
-        }
-    }
-
-    fn width(&self) -> usize {
-        match self {
-            Self::Leaf(_) => 1,
-            Self::Node(left, right) => left.width() + right.width(),
-        }
-    }
-
-    fn has(&self, member: u32) -> bool {
-        match self {
-            Self::Leaf(own) => *own == member,
-            Self::Node(left, right) => left.has(member) || right.has(member),
-        }
-    }
-
-    fn depth(&self, member: u32) -> usize {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => {
-                1 + if left.has(member) { left.depth(member) } else { right.depth(member) }
-            }
-        }
-    }
-
-    fn shallowest(&self) -> usize {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => 1 + left.shallowest().min(right.shallowest()),
-        }
-    }
-
-    /// How many nodes this member is the leftmost leaf of.
-    fn levels_led_by(&self, member: u32) -> u64 {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => {
-                let here = left.has(member) && left.leftmost() == member;
-                u64::from(here) + left.levels_led_by(member) + right.levels_led_by(member)
-            }
-        }
-    }
-
-    fn leftmost(&self) -> u32 {
-        match self {
-            Self::Leaf(member) => *member,
-            Self::Node(left, _) => left.leftmost(),
-        }
-    }
-
-    /// The widths of the halves beside the sponsor's path, the newcomer's first.
-    fn insert(&mut self, member: u32) -> Vec<usize> {
-        match self {
-            Self::Leaf(own) => {
-                *self = Self::Node(Box::new(Self::Leaf(*own)), Box::new(Self::Leaf(member)));
-                vec![1]
-            }
-            Self::Node(left, right) => {
-                let (way, beside) = match right.shallowest() <= left.shallowest() {
-                    true => (right, left),
-                    false => (left, right),
-                };
-                let mut halves = way.insert(member);
-                halves.push(beside.width());
-                halves
-            }
-        }
-    }
-
-    /// The width of the half that moves up, and those of the halves beside the way above it.
-    fn remove(&mut self, member: u32) -> (usize, Vec<usize>) {
-        let Self::Node(left, right) = self else { panic!("nobody is left") };
-        let gone = |half: &Self| matches!(half, Self::Leaf(leaf) if *leaf == member);
-        if gone(left) || gone(right) {
-            let half = if gone(left) { right } else { left };
-            *self = std::mem::replace(&mut **half, Self::Leaf(0));
-            return (self.width(), Vec::new());
-        }
-        let (way, beside) = if left.has(member) { (left, right) } else { (right, left) };
-        let (half, mut halves) = way.remove(member);
-        halves.push(beside.width());
-        (half, halves)
-    }
 }
 
 fn scheme() -> &'static Scheme {

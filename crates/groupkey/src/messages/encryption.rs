@@ -1,0 +1,70 @@
+//! Messages by a scheme's own encryption, where it has one ([`Party::encapsulate`]): each has a key
+//! of its own, which the scheme's ciphertext carries in the protected header.
+//!
+//! All else is as with messages under the group's key: the same form, source, counter and window.
+//! The key is derived from what the ciphertext carries, for group, epoch, sender and session. It
+//! stands in the protected header because then the message's tag covers it, and there is one
+//! encoding.
+
+use alloc::vec::Vec;
+
+use super::object::{COUNTERS, Header, Object, Source, encrypt_structure};
+use super::{LABEL, Messenger, Own, Received, no_key, signed_if};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::party::Party;
+
+impl Messenger {
+    /// Encrypts a message by the scheme's own encryption: to all who are members now. Lengths are as
+    /// with [`Self::seal`]. [`Operation`](crate::error::Unsupported::Operation) where the scheme has
+    /// none.
+    pub fn encrypt(
+        &mut self,
+        cx: &mut Context<'_>,
+        party: &dyn Party,
+        content: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        let (me, session, signed) = (self.me, self.session, self.settings.signed);
+        let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
+        let counter = period.own.as_ref().map_or(0, |own| own.counter);
+        if counter == COUNTERS {
+            return Err(Misuse::CountersUsedUp.into());
+        }
+        let (carried, ciphertext) = party.encapsulate(cx)?;
+        let source = Source { sender: me, session };
+        let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
+        let protected = header.encode(cx.suite(), Some(&ciphertext));
+        let mut content = signed_if(cx, signed, &protected, content)?;
+        let key = cx.derive(&carried, LABEL, &header.circumstances());
+        cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
+        let key = match period.own.take() {
+            Some(own) => own.key,
+            None => period.key_of(cx, &header),
+        };
+        period.own = Some(Own { key, counter: counter + 1 });
+        Ok(Object::encode(&protected, &content))
+    }
+
+    /// Decrypts what [`Self::encrypt`] made in the present epoch; there is no time of grace, for a
+    /// party opens what is of its epoch. On an error nothing has changed.
+    pub fn decrypt(
+        &mut self,
+        cx: &mut Context<'_>,
+        party: &dyn Party,
+        bytes: &[u8],
+    ) -> Result<Received, Error> {
+        self.end_grace(cx.now());
+        let object = Object::decode(cx.suite(), bytes)?;
+        self.require_ours(cx, &object.header)?;
+        let ciphertext = object.carried.ok_or(Misbehaviour::UnexpectedMessage)?;
+        let limit = self.settings.sources;
+        let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
+        let present = party.group_key().map(|(epoch, _)| epoch).ok_or(Misuse::NotCreated)?;
+        if object.header.epoch != present || period.epoch != present {
+            return Err(no_key(object.header.epoch, present));
+        }
+        let carried = party.decapsulate(cx, ciphertext)?;
+        let key = cx.derive(&carried, LABEL, &object.header.circumstances());
+        period.open(cx, &object, Some(&key), limit)
+    }
+}

@@ -1,0 +1,209 @@
+//! Larger alterations of a tree: several leaves go at once, or two trees become one. What stays
+//! as it was are halves, which cover all leaves; all nodes above them are others than before.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::{MemberTree, Node};
+use crate::identity::MemberId;
+use crate::schemes::distributed::gdh::Roster;
+
+/// A tree after an event, and the halves of it that stayed as they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Altered {
+    pub(crate) tree: MemberTree,
+    /// From left to right. Where the whole tree stayed, its root.
+    pub(crate) halves: Vec<usize>,
+}
+
+impl Altered {
+    /// This tree, in which everything above a node is made anew.
+    pub(crate) fn above(tree: MemberTree, node: usize) -> Self {
+        let mut halves = tree.beside(node);
+        halves.push(node);
+        halves.sort_unstable();
+        Self { tree, halves }
+    }
+
+    /// The half that a member is in.
+    pub(crate) fn half_of(&self, member: MemberId) -> Option<usize> {
+        let leaf = self.tree.leaf(member)?;
+        self.halves.iter().copied().find(|&half| self.tree.is_within(leaf, half))
+    }
+}
+
+impl MemberTree {
+    /// Takes several members out; in the place of a node that loses a half comes the other one.
+    /// `None` if nobody is left.
+    pub(crate) fn without(&self, apart: &Roster) -> Option<Altered> {
+        let mut left = vec![0; self.nodes.len()];
+        for node in (0..self.nodes.len()).rev() {
+            left[node] = match self.nodes[node].member {
+                Some(member) => usize::from(apart.place(member).is_none()),
+                None => {
+                    let (one, other) = self.halves(node);
+                    left[one] + left[other]
+                }
+            };
+        }
+        let (mut nodes, mut halves) = (Vec::new(), Vec::new());
+        let mut node = 0;
+        while node < self.nodes.len() {
+            let Node { size, .. } = self.nodes[node];
+            if left[node] == 0 {
+                node += size;
+            } else if left[node] == self.width(node) {
+                halves.push(nodes.len());
+                nodes.extend_from_slice(&self.nodes[node..node + size]);
+                node += size;
+            } else {
+                let (one, other) = self.halves(node);
+                if left[one] > 0 && left[other] > 0 {
+                    nodes.push(Node { size: 2 * left[node] - 1, member: None });
+                }
+                node += 1;
+            }
+        }
+        (!nodes.is_empty()).then_some(Altered { tree: Self { nodes }, halves })
+    }
+
+    /// Takes another tree in: beside the shallowest node, of several the rightmost, where this
+    /// tree does not become higher, or beside its root. With `roots_anew`, a former root is none
+    /// of the halves that stay, but its own halves are.
+    pub(crate) fn merged(&self, other: &Self, roots_anew: bool) -> Altered {
+        let beside = self.place_for(other.height());
+        let (mut nodes, added) = (self.nodes.clone(), other.nodes.len());
+        for above in self.above(beside) {
+            nodes[above].size += 1 + added;
+        }
+        let end = beside + nodes[beside].size;
+        nodes.splice(end..end, other.nodes.iter().copied());
+        nodes.insert(beside, Node { size: 1 + end - beside + added, member: None });
+        let tree = Self { nodes };
+        let (kept, taken) = tree.halves(beside);
+        let mut halves = tree.beside(beside);
+        for (half, was_root) in [(kept, beside == 0), (taken, true)] {
+            if roots_anew && was_root && !tree.is_leaf(half) {
+                halves.extend(<[usize; 2]>::from(tree.halves(half)));
+            } else {
+                halves.push(half);
+            }
+        }
+        halves.sort_unstable();
+        Altered { tree, halves }
+    }
+
+    /// The halves beside the way from the root to a node.
+    pub(crate) fn beside(&self, node: usize) -> Vec<usize> {
+        let down = self.down_to(node);
+        let beside = down.windows(2).map(|pair| {
+            let (left, right) = self.halves(pair[0]);
+            if pair[1] == left { right } else { left }
+        });
+        beside.collect()
+    }
+
+    /// The nodes above a node, from below.
+    pub(crate) fn above(&self, node: usize) -> Vec<usize> {
+        let mut above = self.down_to(node);
+        above.pop();
+        above.reverse();
+        above
+    }
+
+    fn place_for(&self, height: usize) -> usize {
+        let (depths, heights) = (self.depths(), self.heights());
+        let fits = |node: &usize| depths[*node] + 1 + heights[*node].max(height) <= heights[0];
+        let nodes = (0..self.nodes.len()).filter(fits);
+        nodes.min_by_key(|&node| (depths[node], Reverse(node))).unwrap_or(0)
+    }
+
+    fn height(&self) -> usize {
+        self.heights()[0]
+    }
+
+    fn heights(&self) -> Vec<usize> {
+        let mut heights = vec![0; self.nodes.len()];
+        for node in (0..self.nodes.len()).rev().filter(|&node| !self.is_leaf(node)) {
+            let (left, right) = self.halves(node);
+            heights[node] = 1 + heights[left].max(heights[right]);
+        }
+        heights
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roster(members: impl IntoIterator<Item = u32>) -> Roster {
+        Roster::of(&members.into_iter().map(MemberId).collect::<Vec<_>>())
+    }
+
+    fn tree(members: core::ops::Range<u32>) -> MemberTree {
+        MemberTree::balanced(&roster(members))
+    }
+
+    /// Members and form say all of a tree, and each of them is in one of the halves.
+    fn assert_whole(altered: &Altered) {
+        let Altered { tree, halves } = altered;
+        assert_eq!(MemberTree::of(&tree.roster(), &tree.form()).as_ref(), Some(tree));
+        let covered: Vec<_> = halves.iter().flat_map(|&half| tree.members_below(half)).collect();
+        assert_eq!(Roster::of(&covered), tree.roster());
+    }
+
+    #[test]
+    fn several_that_go_are_as_one_after_the_other() {
+        for n in 3..=40 {
+            for step in 2..7 {
+                let (mut each, apart) = (tree(0..n), roster((0..n - 2).step_by(step)));
+                apart.iter().for_each(|member| assert!(each.remove(member).is_some()));
+                let altered = tree(0..n).without(&apart).unwrap();
+                assert_eq!(altered.tree, each);
+                assert_whole(&altered);
+            }
+        }
+        assert!(tree(0..3).without(&roster(0..3)).is_none());
+    }
+
+    #[test]
+    fn what_nobody_left_stays_as_it_was() {
+        // ((0 1) (2 3)) ((4 5) (6 7))
+        let altered = tree(0..8).without(&roster([0, 5])).unwrap();
+        assert_eq!(altered.tree.form(), [2, 3, 3, 2, 3, 3]);
+        let half = altered.half_of(MemberId(7)).unwrap();
+        assert_eq!(altered.tree.members_below(half), [6, 7].map(MemberId));
+        let altered = tree(0..8).without(&roster(4..8)).unwrap();
+        assert_eq!(altered.halves, [0], "half the group stayed as it was");
+    }
+
+    #[test]
+    fn a_part_that_is_taken_in_can_be_taken_out() {
+        for n in 2..=24 {
+            for m in 2..=n {
+                for roots_anew in [false, true] {
+                    let (one, other) = (tree(0..n), tree(n..n + m));
+                    let altered = one.merged(&other, roots_anew);
+                    assert_whole(&altered);
+                    let highest = one.height().max(other.height());
+                    assert!(altered.tree.height() <= highest + 1);
+                    let back = |apart| altered.tree.without(&apart).unwrap().tree;
+                    assert_eq!(back(roster(n..n + m)), one);
+                    assert_eq!(back(roster(0..n)), other);
+                    assert_eq!(altered.tree.leader(0), one.leader(0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_that_fits_does_not_make_the_tree_higher() {
+        // (((0 1) 2) (3 4)): 5 members, room for a pair beside 2.
+        let altered = tree(0..5).merged(&tree(5..7), false);
+        assert_eq!(altered.tree.height(), 3);
+        let altered = tree(0..4).merged(&tree(4..8), false);
+        assert_eq!(altered.halves.len(), 2, "equals come beside each other");
+        assert_eq!(tree(0..4).merged(&tree(4..8), true).halves.len(), 4);
+    }
+}

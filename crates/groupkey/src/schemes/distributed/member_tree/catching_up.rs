@@ -1,0 +1,43 @@
+//! Who answers a member that missed something: the leader of the half beside it, which has all of
+//! its keys but those that are its alone.
+
+use super::MemberTree;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::wire::{Message, Reader};
+
+impl MemberTree {
+    /// Who asks, and how many nodes are above it, if it is for `me` to answer. Everybody hears a
+    /// request.
+    pub(crate) fn asked(
+        &self,
+        me: MemberId,
+        message: &Message<'_>,
+    ) -> Result<Option<(MemberId, usize)>, Error> {
+        let member = message.from_member()?;
+        message.body().finish()?;
+        let path = self.path(member);
+        let lowest = path.first().filter(|_| member != me);
+        let lowest = lowest.ok_or(Misbehaviour::UnexpectedSender)?;
+        let is_mine = self.leader(lowest.sibling) == Some(me);
+        Ok(is_mine.then_some((member, path.len())))
+    }
+
+    /// Reads the tree with which an answer begins: who sent it, and how many nodes are above `me`.
+    pub(crate) fn read_answer(
+        message: &Message<'_>,
+        body: &mut Reader<'_>,
+        me: MemberId,
+        current: Epoch,
+    ) -> Result<(Self, MemberId, usize), Error> {
+        message.is_later_than(current)?;
+        let tree = Self::read(body)?;
+        let path = tree.path(me);
+        let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;
+        let sender = message.from_member()?;
+        if tree.leader(lowest.sibling) != Some(sender) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        Ok((tree, sender, path.len()))
+    }
+}

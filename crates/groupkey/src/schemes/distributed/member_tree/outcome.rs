@@ -1,0 +1,135 @@
+//! What a member waits for when a tree changes: its keys, and, where sponsors confirm, that the
+//! sponsor has the same root.
+
+use super::MemberTree;
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::require_sender;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// Whether and how a scheme's sponsors show that they have the root's key: derived from it for
+/// group, epoch, members and form, 16 bytes to all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confirming {
+    /// In the sound profile.
+    pub(crate) is_due: bool,
+    /// The kind of the message.
+    pub(crate) kind: u8,
+    pub(crate) label: &'static str,
+}
+
+/// Keys of nodes of a tree, the root's among them.
+pub(crate) trait TreeKeys {
+    fn root(&self) -> Key;
+}
+
+/// What must still come before the group key is taken: the keys, the sponsor's confirmation, or
+/// both.
+#[derive(Debug)]
+pub(crate) struct Outcome<K> {
+    confirming: Confirming,
+    pub(crate) tree: MemberTree,
+    pub(crate) sponsor: MemberId,
+    pub(crate) keys: Option<K>,
+    pub(crate) confirmation: Option<Key>,
+}
+
+impl Confirming {
+    /// As the sponsor, which has the keys already, tells everybody that it has.
+    pub(crate) fn send(
+        self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+        tree: &MemberTree,
+        keys: &impl TreeKeys,
+    ) {
+        if self.is_due {
+            let confirmation = tree.confirmation(cx, epoch, &keys.root(), self.label);
+            let mut draft = cx.draft(Recipient::Group, epoch, operation, self.kind);
+            draft.bytes(confirmation.as_bytes()).send();
+        }
+    }
+
+    /// Reads what [`Self::send`] sends.
+    pub(crate) fn read(self, message: &Message<'_>) -> Result<Key, Error> {
+        if !self.is_due {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let mut body = message.body();
+        let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        Ok(Key::from_bytes(bytes))
+    }
+
+    /// Refuses keys and a confirmation that do not fit each other.
+    pub(crate) fn verify(
+        self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        tree: &MemberTree,
+        keys: &impl TreeKeys,
+        confirmation: &Key,
+    ) -> Result<(), Error> {
+        if tree.confirmation(cx, epoch, &keys.root(), self.label) == *confirmation {
+            Ok(())
+        } else {
+            Err(Misbehaviour::Forged.into())
+        }
+    }
+}
+
+impl<K: TreeKeys> Outcome<K> {
+    /// Nothing is there yet.
+    pub(crate) const fn awaited(
+        confirming: Confirming,
+        tree: MemberTree,
+        sponsor: MemberId,
+    ) -> Self {
+        Self { confirming, tree, sponsor, keys: None, confirmation: None }
+    }
+
+    /// Refuses keys that a confirmation, if it is there, does not fit.
+    pub(crate) fn must_fit(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        keys: &K,
+    ) -> Result<(), Error> {
+        match &self.confirmation {
+            Some(confirmation) => self.confirming.verify(cx, epoch, &self.tree, keys, confirmation),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the sponsor's confirmation, which comes once.
+    pub(crate) fn confirm(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        confirmation: Key,
+    ) -> Result<(), Error> {
+        require_sender(message, self.sponsor)?;
+        if self.confirmation.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if let Some(keys) = &self.keys {
+            let epoch = message.header().epoch;
+            self.confirming.verify(cx, epoch, &self.tree, keys, &confirmation)?;
+        }
+        self.confirmation = Some(confirmation);
+        Ok(())
+    }
+
+    /// Tree and keys, if keys and, where it must be, confirmation are there.
+    pub(crate) fn complete(&mut self) -> Option<(MemberTree, K)> {
+        if self.confirming.is_due && self.confirmation.is_none() {
+            return None;
+        }
+        self.keys.take().map(|keys| (self.tree.clone(), keys))
+    }
+}

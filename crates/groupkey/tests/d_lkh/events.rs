@@ -1,0 +1,269 @@
+//! Parts of a group that lose sight of each other and come together again, and new periods.
+
+use groupkey::catalogue::Profile;
+use groupkey::error::{Misbehaviour, Misuse};
+use groupkey::protection::Protection;
+use groupkey::rig::{Guard, Report, Rig, Settings};
+use groupkey::{Command, Context, Epoch, Key, MemberId, Outbox, Setting, Suite};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::tree::Tree;
+use crate::{messages, rig, scheme, sound};
+
+#[test]
+fn parting_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for (n, step) in [(4, 2), (5, 2), (8, 2), (8, 3), (9, 2), (17, 4), (20, 3), (30, 7)] {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(n).unwrap();
+            let tree = Tree::balanced(&(0..n).collect::<Vec<_>>());
+            let apart: Vec<_> = (1..n).step_by(step).collect();
+            let rest: Vec<_> = (0..n).filter(|member| !apart.contains(member)).collect();
+            let report = rig.partition(&apart).unwrap();
+            let key = rig.agreed_key().unwrap().clone();
+            rig.change_sides();
+            assert_ne!(*rig.agreed_key().unwrap(), key, "each part has a key of its own");
+            rig.change_sides();
+            let mut expected = (0, 0, 0);
+            for leavers in [&apart, &rest] {
+                let (_, halves) = tree.without(leavers);
+                expected.0 += halves.len() as u64 - 1;
+                expected.1 += halves.iter().filter(|&&width| width > 1).count() as u64;
+                expected.2 += sound(profile);
+            }
+            assert_eq!(messages(&report), expected, "{n} members, every {step}th");
+            rig.merge().unwrap();
+            rig.agreed_key().unwrap();
+        }
+    }
+}
+
+#[test]
+fn merging_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in [4, 5, 6, 8, 9, 12, 16, 17, 20, 30] {
+            for apart in [2, 3, n / 2] {
+                if n - apart < 2 {
+                    continue;
+                }
+                let mut rig = rig(profile, Suite::Standard);
+                rig.create(n).unwrap();
+                let whole = Tree::balanced(&(0..n).collect::<Vec<_>>());
+                let guests: Vec<_> = (n - apart..n).collect();
+                let hosts: Vec<_> = (0..n - apart).collect();
+                let parts = [&guests, &hosts].map(|leavers| whole.without(leavers).0.unwrap());
+                let parts = match parts[0].width() >= parts[1].width() {
+                    true => parts,
+                    false => {
+                        let [one, other] = parts;
+                        [other, one]
+                    }
+                };
+                rig.partition(&guests).unwrap();
+                let before = rig.agreed_key().unwrap().clone();
+                let report = rig.merge().unwrap();
+                assert_ne!(*rig.agreed_key().unwrap(), before);
+                let (tree, halves) = parts[0].merged(&parts[1], profile == Profile::Sound);
+                let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
+                // One more of all: the guests' leader tells its tree.
+                let branch = report.messages.iter().filter(|sent| sent.bytes[KIND] == BRANCH);
+                assert_eq!(branch.count(), 1);
+                let expected = (halves.len() as u64 - 1, wide + 1, sound(profile));
+                assert_eq!(messages(&report), expected, "{n} members, {apart} apart");
+                for member in tree.leaves() {
+                    let held = rig.party(MemberId(member).into()).footprint().permanent;
+                    assert!(
+                        held >= 16 * tree.depth(member),
+                        "{n} members, {apart} apart: {member}"
+                    );
+                }
+                // The tree is the one that everybody thinks it is.
+                rig.add(n).unwrap();
+                rig.remove(0).unwrap();
+                rig.agreed_key().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_new_period_costs_what_the_header_says() {
+    for profile in Profile::ALL {
+        for n in [2, 3, 5, 8, 9, 20, 30] {
+            let mut rig = rig(profile, Suite::Standard);
+            rig.create(n).unwrap();
+            let tree = Tree::balanced(&(0..n).collect::<Vec<_>>());
+            let mut keys = vec![rig.agreed_key().unwrap().clone()];
+            for epoch in 1..=4 {
+                // Members take turns.
+                let (_, halves) = tree.without(&[epoch % n]);
+                let depth = tree.depth(epoch % n);
+                let report = rig.rekey().unwrap();
+                let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
+                assert_eq!(messages(&report), (depth as u64, wide, sound(profile)), "{n} members");
+                let key = rig.agreed_key().unwrap().clone();
+                assert!(!keys.contains(&key));
+                keys.push(key);
+            }
+        }
+    }
+}
+
+/// Whoever got hold of the group keys of before a merger has the one after it, as published; and
+/// not in the sound profile, where nothing was sent under them.
+#[test]
+fn what_former_group_keys_are_worth() {
+    for profile in Profile::ALL {
+        let mut rig = rig(profile, Suite::Standard);
+        rig.create(8).unwrap();
+        rig.partition(&[4, 5, 6, 7]).unwrap();
+        let mut leaked = vec![rig.agreed_key().unwrap().clone()];
+        rig.change_sides();
+        leaked.push(rig.agreed_key().unwrap().clone());
+        rig.change_sides();
+        let report = rig.merge().unwrap();
+        let (epoch, key) = rig.key_of(MemberId(0).into()).unwrap();
+        let opened = leaked.iter().any(|leaked| opens(&report, epoch, leaked, key));
+        assert_eq!(opened, profile == Profile::Published);
+    }
+}
+
+/// Whether a key opens some `SPREAD` to this group key.
+fn opens(report: &Report, epoch: Epoch, leaked: &Key, key: &Key) -> bool {
+    let (mut outbox, mut probe) = (Outbox::new(), ());
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let (none, me) = (Protection::None, MemberId(0).into());
+    let setting = Setting { suite: Suite::Standard, ..Setting::default() };
+    let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
+    let spreads = report.messages.iter().filter(|sent| sent.bytes[KIND] == SPREAD);
+    spreads.into_iter().any(|sent| {
+        // The wrapped keys are the last item of the body; the tag of 16 bytes takes 17.
+        let end = sent.bytes.len() - 17;
+        let one = end - cx.wrapped_length(1);
+        let mut opened = [Key::default()];
+        cx.unwrap_keys(leaked, epoch, 0, &sent.bytes[one..end], &mut opened).is_ok()
+            && opened[0] == *key
+    })
+}
+
+#[test]
+fn parts_come_together_in_any_order_and_under_attack() {
+    for seed in 0..8 {
+        for profile in Profile::ALL {
+            let suite = Suite::ALL[seed as usize % Suite::ALL.len()];
+            let protection = if seed % 2 == 0 { Guard::Signature } else { Guard::Mac };
+            let hostile = true;
+            let settings =
+                Settings { seed, profile, suite, protection, hostile, ..Settings::default() };
+            let mut rig = Rig::new(scheme(), settings);
+            rig.create(5 + seed as u32 % 5).unwrap();
+            for round in 0..3 {
+                let apart: Vec<_> = rig.members().skip(1 + round % 2).step_by(2).collect();
+                rig.partition(&apart).unwrap();
+                rig.agreed_key().unwrap();
+                rig.add(50 + round as u32).unwrap();
+                rig.change_sides();
+                rig.rekey().unwrap();
+                rig.agreed_key().unwrap();
+                rig.merge().unwrap();
+                rig.agreed_key().unwrap();
+                rig.rekey().unwrap();
+                let leaver = rig.members().nth(seed as usize % 3).unwrap();
+                rig.remove(leaver).unwrap();
+                rig.agreed_key().unwrap();
+                assert!(!rig.outsider_knows_key());
+            }
+        }
+    }
+}
+
+#[test]
+fn who_slept_through_a_merger_catches_up() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(8).unwrap();
+    rig.partition(&[4, 5, 6, 7]).unwrap();
+    // Who leads nothing.
+    rig.sleep(1);
+    rig.merge().unwrap();
+    rig.catch_up(1).unwrap();
+    rig.agreed_key().unwrap();
+}
+
+#[test]
+fn events_out_of_place_are_refused() {
+    let mut rig = rig(Profile::Sound, Suite::Standard);
+    rig.create(4).unwrap();
+    let [one, two, nine] = [1, 2, 9].map(MemberId);
+    refused(&mut rig, 0, Command::Partition(&[]), Misuse::EmptyBatch);
+    refused(&mut rig, 1, Command::Partition(&[one]), Misuse::WrongRole);
+    refused(&mut rig, 0, Command::Partition(&[nine]), Misuse::NotMember(nine));
+    refused(&mut rig, 0, Command::Partition(&[one, one]), Misuse::NamedTwice(one));
+    refused(&mut rig, 0, Command::Partition(&[one, two, MemberId(3)]), Misuse::TooFewMembers);
+
+    refused(
+        &mut rig,
+        0,
+        Command::Merge { members: &[nine], epoch: Epoch(1) },
+        Misuse::EpochOver(Epoch(1)),
+    );
+    refused(
+        &mut rig,
+        0,
+        Command::Merge { members: &[one], epoch: Epoch(2) },
+        Misuse::AlreadyMember(one),
+    );
+    refused(&mut rig, 0, Command::Merge { members: &[], epoch: Epoch(2) }, Misuse::EmptyBatch);
+}
+
+fn refused(rig: &mut Rig, member: u32, command: Command<'_>, misuse: Misuse) {
+    let given = rig.command_to(MemberId(member).into(), command);
+    assert_eq!(given, Err(misuse.into()), "{command:?}");
+}
+
+/// What the guests' leader says is believed only if it is about the guests, and only once.
+#[test]
+fn a_branch_of_others_is_refused() {
+    let mut table = crate::Table::new(Profile::Sound);
+    table.create(8);
+    let (hosts, guests) = ([0, 1, 2, 3, 4].map(MemberId), [5, 6, 7].map(MemberId));
+    for (part, apart) in [(0..5, &guests[..]), (5..8, &hosts)] {
+        part.clone().for_each(|id| table.command(id, Command::Partition(apart)));
+        table.settle(part);
+    }
+    let merge = |members| Command::Merge { members, epoch: Epoch(9) };
+    (0..5).for_each(|id| table.command(id, merge(&guests)));
+    (5..8).for_each(|id| table.command(id, merge(&hosts)));
+    let [branch] = &table.wire[..] else { panic!("one tree is told") };
+    let branch = branch.clone();
+    let body = branch.len() - 8;
+    assert_eq!(branch[body..], [0x83, 5, 6, 7, 0x43, 1, 2, 2], "ids and depths");
+    for (place, changed, refusal) in [
+        (body + 1, 4, Misbehaviour::InvalidRoster),
+        (body + 2, 5, Misbehaviour::InvalidRoster),
+        (body + 5, 2, Misbehaviour::InvalidRoster),
+        (6, 7, Misbehaviour::UnexpectedSender),
+    ] {
+        let mut message = branch.clone();
+        message[place] = changed;
+        assert_eq!(table.deliver(0, &message), Err(refusal.into()), "byte {place}");
+    }
+    assert_eq!(table.deliver(1, &branch), Ok(()), "1 does not lead: nothing is taken");
+    table.deliver(0, &branch).unwrap();
+    let keys = table.keys_to(5);
+    let mut message = keys.clone();
+    let told = message.windows(3).position(|window| window == [5, 6, 7]).unwrap();
+    message[told..told + 2].copy_from_slice(&[6, 5]);
+    let refused = table.deliver(5, &message);
+    assert_eq!(refused, Err(Misbehaviour::InvalidRoster.into()), "6 and 5 changed places");
+    table.deliver(5, &keys).unwrap();
+    assert_eq!(table.deliver(5, &keys), Err(Misbehaviour::UnexpectedMessage.into()));
+    table.wire.retain(|message| *message != branch && *message != keys);
+    table.settle(0..8);
+    (1..8).for_each(|id| assert_eq!(table.key(id), table.key(0)));
+}
+
+/// Where the kind of a message stands, while epochs are small.
+const KIND: usize = 5;
+const SPREAD: u8 = 1;
+const BRANCH: u8 = 6;
