@@ -6,13 +6,13 @@ use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
 
 use super::StaticVariables;
-use crate::device::measure::{Effort, Line, Workbench};
+use crate::device::measure::{Effort, Price, Workbench};
 
 /// What primitives cost here. Those that occur are measured when they first do.
 #[derive(Clone, Debug)]
 pub struct Prices {
     effort: Effort,
-    known: BTreeMap<(&'static str, Primitive), Line>,
+    known: BTreeMap<(&'static str, Primitive), Price>,
 }
 
 impl Prices {
@@ -31,7 +31,7 @@ impl Prices {
             if meter.tally(primitive).calls > 0 {
                 self.known
                     .entry((suite.name(), primitive))
-                    .or_insert_with(|| bench.line_of(primitive));
+                    .or_insert_with(|| bench.price(primitive));
             }
         }
     }
@@ -48,7 +48,7 @@ impl Prices {
     }
 
     /// All that are known: by suite, then by the meter's name of the primitive.
-    pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Line>> {
+    pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Price>> {
         let mut by_name: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (&(suite, primitive), &line) in &self.known {
             by_name
@@ -83,7 +83,7 @@ mod tests {
         prices.learn(Suite::Standard, &meter);
         let by_name = prices.by_name();
         assert_eq!(by_name["standard"].keys().collect::<Vec<_>>(), ["wrap"]);
-        let Line { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
+        let Price { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
         let cost = prices.cost(Suite::Standard, &meter);
         assert!((cost - (2.0 * per_call_ns + 3.0 * per_unit_ns)).abs() < 1e-6);
         assert_eq!(prices.cost(Suite::Constrained, &meter), 0.0);
