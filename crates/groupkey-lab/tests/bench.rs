@@ -110,7 +110,10 @@ fn the_sponsor_counts_what_the_busiest_member_counts_in_the_rig() {
 fn a_large_group_is_measured_as_a_small_one() {
     let mut prices = prices();
     for id in ["skdc", "lkh-group", "igkmp"] {
-        let plan = BenchPlan { repetitions: 2, ..BenchPlan::new(scheme(id).expect("in the catalogue"), vec![]) };
+        let plan = BenchPlan {
+            repetitions: 2,
+            ..BenchPlan::new(scheme(id).expect("in the catalogue"), vec![])
+        };
         let rows = measured(&plan, 20_000, &mut prices).rows;
         assert_eq!(find(&rows, Activity::Remove, "member").members, 20_000);
         let sent: u64 = match id {
@@ -132,9 +135,11 @@ fn encryption_is_measured_per_byte() {
         let plan = BenchPlan { message_bytes, activities, ..everything(skdc) };
         measured(&plan, 3, prices).rows
     };
-    for (bytes, primitive, activity) in
-        [(0, "seal", Activity::Encrypt), (50, "seal", Activity::Encrypt), (50, "unseal", Activity::Decrypt)]
-    {
+    for (bytes, primitive, activity) in [
+        (0, "seal", Activity::Encrypt),
+        (50, "seal", Activity::Encrypt),
+        (50, "unseal", Activity::Decrypt),
+    ] {
         let rows = of_bytes(bytes, &mut prices);
         let row = find(&rows, activity, "member");
         assert_eq!(row.message_bytes, Some(bytes));
@@ -180,7 +185,11 @@ fn check_roles(plan: &BenchPlan, members: u32, measurement: &Measurement) {
             let known = specified
                 .iter()
                 .any(|f| (f.role.name(), f.phase.name()) == (&*row.role, &*row.phase));
-            assert!(known, "{id}: {} at {}, {} is not specified", row.role, row.operation, row.phase);
+            assert!(
+                known,
+                "{id}: {} at {}, {} is not specified",
+                row.role, row.operation, row.phase
+            );
         }
     }
 }

@@ -87,56 +87,56 @@ impl<'p> Book<'p> {
         prices: &mut Prices,
         busy: Option<Warning>,
     ) -> BenchRow {
-    let Self { plan, members, activity, .. } = self;
-    let BenchPlan { workload, scheme, profile, suite, protection, device, .. } = plan;
-    let Series { phase, part, work, samples } = series;
-    prices.learn(*suite, &work.meter);
-    let counted_ns = prices.cost(*suite, &work.meter);
-    let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
-    let summary = Summary::of(&times);
-    let warnings = Warning::of_samples(&times, stage.clock()).into_iter().chain(busy);
-    let traffic = work.traffic();
-    let costs = device.as_ref().and_then(|device| device.costs(*suite));
-    BenchRow {
-        scheme: scheme.id.to_owned(),
-        profile: profile.name().to_owned(),
-        suite: suite.name().to_owned(),
-        security_bits: stage.security_bits(),
-        class: scheme.class.name().to_owned(),
-        provenance: scheme.provenance.name().to_owned(),
-        protection: protection.name().to_owned(),
-        workload: workload.clone(),
-        operation: activity.name().to_owned(),
-        role: part.role.name().to_owned(),
-        phase: phase.name().to_owned(),
-        members: *members,
-        subgroups: stage.subgroups(),
-        message_bytes: activity.operation().is_none().then_some(plan.message_bytes),
-        repetitions: samples.len() as u32,
-        seed: plan.seed,
-        mean_ns: summary.mean,
-        ci95_ns: summary.ci95,
-        sd_ns: summary.sd,
-        p50_ns: summary.p50,
-        p90_ns: summary.p90,
-        p99_ns: summary.p99,
-        counted_ns,
-        measured_over_counted: (counted_ns > 0.0).then(|| summary.min / counted_ns),
-        primitives: counts(&work.meter),
-        permanent_bytes: work.permanent,
-        temporary_bytes: work.temporary,
-        messages: traffic.messages,
-        payload_bytes: traffic.payload_bytes,
-        wire_bytes: traffic.wire_bytes,
-        unicast: work.unicast,
-        multicast: work.multicast,
-        broadcast: work.broadcast,
-        device: device.as_ref().map(|device| device.name.clone()),
-        device_ns: costs.map(|costs| costs.computation(&work.meter) as f64),
-        device_joule: None,
-        samples_ns: samples.clone(),
-        warnings: warnings.map(|warning| warning.to_string()).collect(),
-    }
+        let Self { plan, members, activity, .. } = self;
+        let BenchPlan { workload, scheme, profile, suite, protection, device, .. } = plan;
+        let Series { phase, part, work, samples } = series;
+        prices.learn(*suite, &work.meter);
+        let counted_ns = prices.cost(*suite, &work.meter);
+        let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
+        let summary = Summary::of(&times);
+        let warnings = Warning::of_samples(&times, stage.clock()).into_iter().chain(busy);
+        let traffic = work.traffic();
+        let costs = device.as_ref().and_then(|device| device.costs(*suite));
+        BenchRow {
+            scheme: scheme.id.to_owned(),
+            profile: profile.name().to_owned(),
+            suite: suite.name().to_owned(),
+            security_bits: stage.security_bits(),
+            class: scheme.class.name().to_owned(),
+            provenance: scheme.provenance.name().to_owned(),
+            protection: protection.name().to_owned(),
+            workload: workload.clone(),
+            operation: activity.name().to_owned(),
+            role: part.role.name().to_owned(),
+            phase: phase.name().to_owned(),
+            members: *members,
+            subgroups: stage.subgroups(),
+            message_bytes: activity.operation().is_none().then_some(plan.message_bytes),
+            repetitions: samples.len() as u32,
+            seed: plan.seed,
+            mean_ns: summary.mean,
+            ci95_ns: summary.ci95,
+            sd_ns: summary.sd,
+            p50_ns: summary.p50,
+            p90_ns: summary.p90,
+            p99_ns: summary.p99,
+            counted_ns,
+            measured_over_counted: (counted_ns > 0.0).then(|| summary.min / counted_ns),
+            primitives: counts(&work.meter),
+            permanent_bytes: work.permanent,
+            temporary_bytes: work.temporary,
+            messages: traffic.messages,
+            payload_bytes: traffic.payload_bytes,
+            wire_bytes: traffic.wire_bytes,
+            unicast: work.unicast,
+            multicast: work.multicast,
+            broadcast: work.broadcast,
+            device: device.as_ref().map(|device| device.name.clone()),
+            device_ns: costs.map(|costs| costs.computation(&work.meter) as f64),
+            device_joule: None,
+            samples_ns: samples.clone(),
+            warnings: warnings.map(|warning| warning.to_string()).collect(),
+        }
     }
 }
 

@@ -37,7 +37,8 @@ impl Cast {
             Class::Distributed => members.iter().copied().collect(),
             Class::Centralized => {
                 let middle = leaver.0;
-                let places = [0, middle.saturating_sub(1), middle, middle + 1, middle + 2, count - 1];
+                let places =
+                    [0, middle.saturating_sub(1), middle, middle + 1, middle + 2, count - 1];
                 places.into_iter().filter_map(in_place).collect()
             }
             Class::Hybrid => {

@@ -72,9 +72,8 @@ impl FileRow for BenchRow {
         columns.extend(fields![text: class, provenance, protection, workload]);
         columns.extend(fields![text: operation, role, phase]);
         columns.extend(fields![integer: members, subgroups]);
-        columns.push(Column::integer("message_bytes", |row: &Self| {
-            row.message_bytes.map(u64::from)
-        }));
+        columns
+            .push(Column::integer("message_bytes", |row: &Self| row.message_bytes.map(u64::from)));
         columns.extend(fields![integer: repetitions, seed]);
         columns.extend(fields![number: mean_ns, ci95_ns, sd_ns, p50_ns, p90_ns, p99_ns]);
         columns.extend(fields![number: counted_ns]);

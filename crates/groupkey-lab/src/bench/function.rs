@@ -97,7 +97,9 @@ impl Role {
             Self::Sponsor => {
                 "who has most to do of members among themselves, if they differ; who begins a message"
             }
-            Self::SubgroupController => "the one that has most to do: the change is in its subgroup",
+            Self::SubgroupController => {
+                "the one that has most to do: the change is in its subgroup"
+            }
         }
     }
 }
@@ -232,12 +234,14 @@ impl Function {
         use Role as R;
         let Self { role, activity, phase } = self;
         let definition = match (phase, activity, role) {
-            (Phase::Deployment, A::Create, R::Controller) => {
-                ("ids of n members", "an individual key for each; in hybrid schemes, news for subgroups")
-            }
-            (Phase::Deployment, A::Add, R::Controller) => {
-                ("id of the newcomer", "its individual key; in hybrid schemes, news for its subgroup")
-            }
+            (Phase::Deployment, A::Create, R::Controller) => (
+                "ids of n members",
+                "an individual key for each; in hybrid schemes, news for subgroups",
+            ),
+            (Phase::Deployment, A::Add, R::Controller) => (
+                "id of the newcomer",
+                "its individual key; in hybrid schemes, news for its subgroup",
+            ),
             (Phase::Deployment, A::Batch, R::Controller) => {
                 ("ids of the newcomers", "an individual key for each")
             }
@@ -250,9 +254,10 @@ impl Function {
             (Phase::Deployment, A::Add | A::Batch, R::NewMember) => {
                 ("the message with its individual key", "holds its individual key")
             }
-            (Phase::Operational, A::Create, R::Controller) => {
-                ("ids of n members, in order", "the group key, and all messages for members or subgroups")
-            }
+            (Phase::Operational, A::Create, R::Controller) => (
+                "ids of n members, in order",
+                "the group key, and all messages for members or subgroups",
+            ),
             (Phase::Operational, A::Add, R::Controller) => {
                 ("id of the newcomer", "the next group key, and all messages")
             }
@@ -274,12 +279,14 @@ impl Function {
             (Phase::Operational, A::Create, R::Member) => {
                 ("the messages for it; without a controller also the ids of all", "the group key")
             }
-            (Phase::Operational, A::Add | A::Remove | A::Batch | A::Rekey, R::Member) => {
-                ("the messages for it; without a controller also who comes or goes", "the next group key")
-            }
-            (Phase::Operational, A::Partition | A::Merge, R::Member) => {
-                ("who is out of reach, or back; the messages for it", "the next group key of its part")
-            }
+            (Phase::Operational, A::Add | A::Remove | A::Batch | A::Rekey, R::Member) => (
+                "the messages for it; without a controller also who comes or goes",
+                "the next group key",
+            ),
+            (Phase::Operational, A::Partition | A::Merge, R::Member) => (
+                "who is out of reach, or back; the messages for it",
+                "the next group key of its part",
+            ),
             (Phase::Operational, A::Send, R::Member) => {
                 ("the message's key, wrapped", "the message's key")
             }
@@ -340,7 +347,8 @@ mod tests {
         for scheme in SCHEMES {
             for &operation in scheme.operations {
                 let activity = Activity::ALL.into_iter().find(|a| a.operation() == Some(operation));
-                let activity = activity.unwrap_or_else(|| panic!("{} of {}", operation.name(), scheme.id));
+                let activity =
+                    activity.unwrap_or_else(|| panic!("{} of {}", operation.name(), scheme.id));
                 assert!(!Function::of(scheme, activity).is_empty(), "{}", scheme.id);
             }
         }

@@ -10,8 +10,7 @@ use groupkey::catalogue::{Class, Law};
 use groupkey::messages::{Messenger, Settings};
 use groupkey::protection::Guard;
 use groupkey::{
-    Channel, Command, Context, Error, Event, MemberId, Party, PartyId, Recipient,
-    SubsetId,
+    Channel, Command, Context, Error, Event, MemberId, Party, PartyId, Recipient, SubsetId,
 };
 
 use super::cast::{BATCH, leaver, newcomer};
@@ -80,7 +79,8 @@ impl<'s> Group<'s> {
                 self.operate(Command::Remove(leaver))?;
             }
             Activity::Batch => {
-                let several = |first: MemberId| (0..BATCH).map(move |next| MemberId(first.0 + next));
+                let several =
+                    |first: MemberId| (0..BATCH).map(move |next| MemberId(first.0 + next));
                 let (joining, leaving): (Vec<_>, Vec<_>) =
                     (several(newcomer).collect(), several(leaver).collect());
                 episodes.extend(self.enroll(activity, &joining)?);
@@ -229,8 +229,7 @@ impl<'s> Group<'s> {
     ) -> Result<(T, Share), BenchError> {
         let party = member.into();
         let seat = &self.seats[&party];
-        let (result, nanoseconds, meter) =
-            self.stage.measure(party, |cx| what(cx, &*seat.party));
+        let (result, nanoseconds, meter) = self.stage.measure(party, |cx| what(cx, &*seat.party));
         let result = result.map_err(|error| BenchError::of_command(party, error))?;
         let mut share = Share { nanoseconds, work: Work { meter, ..Work::default() } };
         share.work.keep(seat.party.footprint());
@@ -282,9 +281,9 @@ impl<'s> Group<'s> {
             let traffic = match message.to {
                 Recipient::Group => &mut work.broadcast,
                 Recipient::Subset(_) => &mut work.multicast,
-                Recipient::Controller
-                | Recipient::Member(_)
-                | Recipient::SubgroupController(_) => &mut work.unicast,
+                Recipient::Controller | Recipient::Member(_) | Recipient::SubgroupController(_) => {
+                    &mut work.unicast
+                }
             };
             traffic.count(message.body_bytes, message.bytes.len());
 
@@ -335,7 +334,8 @@ impl<'s> Group<'s> {
         }
         let controller = self.seats.get(&PartyId::Controller);
         for part in [&self.current, &self.apart] {
-            let seat = |member: &MemberId| (PartyId::from(*member), &self.seats[&PartyId::from(*member)]);
+            let seat =
+                |member: &MemberId| (PartyId::from(*member), &self.seats[&PartyId::from(*member)]);
             let controller = controller.map(|seat| (PartyId::Controller, seat));
             let mut held = controller.into_iter().chain(part.iter().map(seat));
             let Some((first, one)) = held.next() else { continue };

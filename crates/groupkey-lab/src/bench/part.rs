@@ -76,7 +76,11 @@ mod tests {
     use super::*;
     use crate::bench::Phase;
 
-    fn told(class: Class, activity: Activity, efforts: &[(PartyId, usize)]) -> Vec<(Role, PartyId)> {
+    fn told(
+        class: Class,
+        activity: Activity,
+        efforts: &[(PartyId, usize)],
+    ) -> Vec<(Role, PartyId)> {
         let shares = efforts.iter().map(|&(party, effort)| {
             let mut share = Share::default();
             share.work.meter.record(Primitive::Derive, effort);
@@ -94,8 +98,13 @@ mod tests {
 
     #[test]
     fn of_a_served_group_the_busiest_member_is_told_of() {
-        let efforts =
-            [(PartyId::Controller, 9), (member(0), 1), (member(1), 3), (member(3), 3), (member(4), 7)];
+        let efforts = [
+            (PartyId::Controller, 9),
+            (member(0), 1),
+            (member(1), 3),
+            (member(3), 3),
+            (member(4), 7),
+        ];
         assert_eq!(
             told(Class::Centralized, Activity::Add, &efforts),
             [
@@ -114,10 +123,7 @@ mod tests {
             [(Role::Sponsor, member(0)), (Role::Member, member(2))]
         );
         let alike = [(member(0), 2), (member(1), 2), (member(2), 2)];
-        assert_eq!(
-            told(Class::Distributed, Activity::Create, &alike),
-            [(Role::Member, member(1))]
-        );
+        assert_eq!(told(Class::Distributed, Activity::Create, &alike), [(Role::Member, member(1))]);
     }
 
     #[test]

@@ -21,6 +21,21 @@ impl Prices {
         Self { effort, known: BTreeMap::new() }
     }
 
+    /// Prices that were measured before, by suite and by the meter's name of the primitive, so that a
+    /// benchmark that goes on counts as it did. Names that there are not are left out.
+    pub fn resume(effort: Effort, by_name: &BTreeMap<String, BTreeMap<String, Price>>) -> Self {
+        let suites = Suite::ALL
+            .into_iter()
+            .filter_map(|suite| by_name.get(suite.name()).map(|prices| (suite.name(), prices)));
+        let known = suites.flat_map(|(suite, prices)| {
+            let known = Primitive::ALL.into_iter();
+            known.filter_map(move |primitive| {
+                prices.get(primitive.name()).map(|&price| ((suite, primitive), price))
+            })
+        });
+        Self { effort, known: known.collect() }
+    }
+
     /// Measures what a meter counted and nobody has measured yet.
     pub fn learn(&mut self, suite: Suite, meter: &Meter) {
         // They are drawn as schemes draw in the benchmark.
@@ -51,10 +66,7 @@ impl Prices {
     pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Price>> {
         let mut by_name: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (&(suite, primitive), &line) in &self.known {
-            by_name
-                .entry(suite.to_owned())
-                .or_default()
-                .insert(primitive.name().to_owned(), line);
+            by_name.entry(suite.to_owned()).or_default().insert(primitive.name().to_owned(), line);
         }
         by_name
     }
@@ -87,6 +99,8 @@ mod tests {
         let cost = prices.cost(Suite::Standard, &meter);
         assert!((cost - (2.0 * per_call_ns + 3.0 * per_unit_ns)).abs() < 1e-6);
         assert_eq!(prices.cost(Suite::Constrained, &meter), 0.0);
+        let resumed = Prices::resume(HASTE, &by_name);
+        assert_eq!(resumed.cost(Suite::Standard, &meter), cost);
     }
 
     /// Every primitive can be priced in every suite: nothing panics, nothing is below nothing.

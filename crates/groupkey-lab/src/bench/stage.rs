@@ -10,7 +10,9 @@ use groupkey::catalogue::{Class, Configuration};
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
-use groupkey::{Command, Context, Footprint, GroupId, MemberId, Outbox, PartyId, Recipient, Setting, Suite};
+use groupkey::{
+    Command, Context, Footprint, GroupId, MemberId, Outbox, PartyId, Recipient, Setting, Suite,
+};
 
 use super::cast::{Cast, Division};
 use super::group::Group;
@@ -67,9 +69,8 @@ impl Stage {
     /// A stage for a plan's groups of so many members. In a hybrid scheme it sees first who is put where.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
         let scheme = plan.scheme;
-        let configuration = plan
-            .configuration()
-            .map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
+        let configuration =
+            plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
         let mut stage = Self {
             configuration,
             setting: Setting { group: GroupId(1), suite: plan.suite },
