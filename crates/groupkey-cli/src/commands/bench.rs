@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     let Work { plans: all } = work(arguments)?;
     let units = bench::units(&all);
     for note in plans::left_out(&all) {
-        eprintln!("note: {note}");
+        remark(&format!("note: {note}"));
     }
 
     let folder = output.out.as_deref().map(BenchFolder::create).transpose()?;
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     drop(bar);
     let outcome = outcome.map_err(failure)?;
     for refusal in refusals.into_inner() {
-        eprintln!("note: {refusal}");
+        remark(&format!("note: {refusal}"));
     }
 
     if let Some(folder) = &folder {
@@ -230,7 +230,13 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
     } else {
         "with --out what is done is kept, and --resume goes on"
     };
-    eprintln!("{} sizes to measure, about {}; {keeps}", units.len(), in_words(expected));
+    let (sizes, expected) = (units.len(), in_words(expected));
+    remark(&format!("{sizes} sizes to measure, about {expected}; {keeps}"));
+}
+
+/// Says something beside the results. Who closed standard error does not want to hear it.
+fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// A duration as people say it.
@@ -253,7 +259,10 @@ fn refusal(unit: Unit<'_>, activity: Activity, error: Error) -> String {
 fn failure(error: BenchError) -> Failure {
     match error {
         BenchError::Plan { .. } => Failure::input(error.to_string()),
-        BenchError::Sink(error) => error.into(),
+        BenchError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {
+            Failure::OutputClosed
+        }
+        // Standard output or a file; a file names itself.
         _ => Failure::running(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@ use groupkey::catalogue::Class;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 use terminal_size::{Width, terminal_size_of};
 
+use super::remark;
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table, figure};
 
@@ -36,10 +37,10 @@ pub(crate) fn print_warnings(rows: &[&BenchRow]) {
         .collect();
     for (row, warning) in warnings.iter().take(SHOWN) {
         let BenchRow { scheme, operation, role, members, .. } = row;
-        eprintln!("warning: {scheme}, {role} at {operation} of {members} members: {warning}");
+        remark(&format!("warning: {scheme}, {role} at {operation} of {members} members: {warning}"));
     }
     if warnings.len() > SHOWN {
-        eprintln!("warning: {} more of this kind; --json has all", warnings.len() - SHOWN);
+        remark(&format!("warning: {} more of this kind; --json has all", warnings.len() - SHOWN));
     }
 }
 
