@@ -109,7 +109,7 @@ mod tests {
         let mut all = Meter::new();
         Primitive::ALL.into_iter().for_each(|primitive| all.record(primitive, 1));
         let mut prices = Prices::new(Effort { batches: 1, batch: Duration::from_nanos(1) });
-        for suite in [Suite::Standard, Suite::Constrained, Suite::Published] {
+        for suite in [Suite::Standard, Suite::Published] {
             prices.learn(suite, &all);
         }
         for lines in prices.by_name().values() {

@@ -37,7 +37,9 @@ pub(crate) fn print_warnings(rows: &[&BenchRow]) {
         .collect();
     for (row, warning) in warnings.iter().take(SHOWN) {
         let BenchRow { scheme, operation, role, members, .. } = row;
-        remark(&format!("warning: {scheme}, {role} at {operation} of {members} members: {warning}"));
+        remark(&format!(
+            "warning: {scheme}, {role} at {operation} of {members} members: {warning}"
+        ));
     }
     if warnings.len() > SHOWN {
         remark(&format!("warning: {} more of this kind; --json has all", warnings.len() - SHOWN));
