@@ -3,6 +3,8 @@
 //! A profile is a TOML file in `devices/`. Every figure in it says where it comes from: `measured`,
 //! `published`, `calibrated` (solved so that a published value comes out) or `assumed`.
 
+pub mod measure;
+
 use std::collections::BTreeMap;
 use std::{error, fmt};
 
