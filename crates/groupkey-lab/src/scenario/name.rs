@@ -13,7 +13,7 @@ use crate::conditions::LossDirection;
 use crate::device::Device;
 
 /// Something that a file calls by name.
-pub(super) struct Named<T>(pub(super) T);
+pub(crate) struct Named<T>(pub(crate) T);
 
 impl<'de, T: Name> Deserialize<'de> for Named<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -22,7 +22,7 @@ impl<'de, T: Name> Deserialize<'de> for Named<T> {
     }
 }
 
-pub(super) trait Name: Sized {
+pub(crate) trait Name: Sized {
     /// What is called so, or what is wrong with the name.
     fn from_name(name: &str) -> Result<Self, String>;
 }
