@@ -6,6 +6,8 @@
 //! `assumed`.
 
 mod file;
+pub mod measure;
+mod measured;
 mod power;
 mod text;
 

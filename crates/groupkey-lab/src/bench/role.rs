@@ -3,13 +3,11 @@
 use std::fmt;
 
 use groupkey::{Channel, PartyId, Recipient};
-use serde::{Deserialize, Serialize};
 
 use super::Traffic;
 
 /// Who does something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// The controller of the group (papers: CI).
     Controller,
@@ -24,8 +22,7 @@ pub enum Role {
 }
 
 /// When something is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Once for each member, before it is in operation, over a confidential channel.
     Deployment,
@@ -34,8 +31,7 @@ pub enum Phase {
 }
 
 /// To how many a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cast {
     /// To one party.
     Unicast,

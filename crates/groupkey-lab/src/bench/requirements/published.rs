@@ -1,0 +1,118 @@
+//! Tables 1 and 2 of S003, set beside what our runs did.
+
+use groupkey::Operation;
+
+use super::Requirements;
+use crate::bench::role::{Cast, Phase};
+
+/// One entry of S003's tables beside ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// What it is about, and the table.
+    pub what: &'static str,
+    /// What S003 says.
+    pub published: String,
+    /// What our run did.
+    pub ours: String,
+}
+
+impl Comparison {
+    /// Whether the two are the same.
+    pub fn agrees(&self) -> bool {
+        self.published == self.ours
+    }
+}
+
+/// S003's tables beside a scheme's run; empty for schemes that S003 does not have.
+pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
+    let Some(entry) = PUBLISHED.iter().find(|entry| entry.scheme == requirements.scheme) else {
+        return Vec::new();
+    };
+    let ours = |phase| names(&requirements.casts(Operation::Create, phase));
+    let secrecy = |changes: Option<bool>| yes_or_no(changes == Some(true));
+    vec![
+        Comparison {
+            what: "creation, deployment, confidential (table 1)",
+            published: names(&[Cast::Unicast]),
+            ours: ours(Phase::Deployment),
+        },
+        Comparison {
+            what: "creation, operational, public (table 1)",
+            published: names(&[entry.operational]),
+            ours: ours(Phase::Operational),
+        },
+        Comparison {
+            what: "group size (table 2)",
+            published: limit(entry.is_limited),
+            ours: limit(requirements.is_limited()),
+        },
+        Comparison {
+            what: "backward secrecy: a join changes the key at once (table 2)",
+            published: yes_or_no(true),
+            ours: secrecy(requirements.join_changes_key),
+        },
+        Comparison {
+            what: "forward secrecy: a leave changes the key at once (table 2)",
+            published: yes_or_no(true),
+            ours: secrecy(requirements.leave_changes_key),
+        },
+    ]
+}
+
+/// A column of S003's tables. All four are unicast and confidential in deployment, public in operation,
+/// and have both secrecies.
+struct Entry {
+    scheme: &'static str,
+    operational: Cast,
+    is_limited: bool,
+}
+
+const PUBLISHED: [Entry; 4] = [
+    Entry { scheme: "skdc", operational: Cast::Unicast, is_limited: false },
+    Entry { scheme: "nishat", operational: Cast::Broadcast, is_limited: true },
+    Entry { scheme: "boneh-fat", operational: Cast::Broadcast, is_limited: true },
+    Entry { scheme: "boneh-thin", operational: Cast::Unicast, is_limited: false },
+];
+
+fn names(casts: &[Cast]) -> String {
+    match casts {
+        [] => "none".to_owned(),
+        _ => casts.iter().map(|cast| cast.name()).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+fn limit(is_limited: bool) -> String {
+    if is_limited { "limited" } else { "unlimited" }.to_owned()
+}
+
+fn yes_or_no(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::{Profile, scheme};
+
+    use super::super::requirements;
+    use super::*;
+
+    /// The only difference: our thin client gets what is the same for all in a broadcast.
+    #[test]
+    fn the_published_tables_come_out() {
+        for entry in &PUBLISHED {
+            let scheme = scheme(entry.scheme).expect("in the catalogue");
+            let found = requirements(scheme, Profile::Published).expect("it runs");
+            let differing: Vec<_> =
+                compare(&found).into_iter().filter(|comparison| !comparison.agrees()).collect();
+            match entry.scheme {
+                "boneh-thin" => {
+                    assert_eq!(differing.len(), 1, "{differing:?}");
+                    assert_eq!(differing[0].ours, "unicast and broadcast");
+                }
+                id => assert_eq!(differing, [], "{id}"),
+            }
+        }
+        let tgdh = scheme("tgdh").expect("in the catalogue");
+        assert_eq!(compare(&requirements(tgdh, Profile::Sound).expect("it runs")), []);
+    }
+}

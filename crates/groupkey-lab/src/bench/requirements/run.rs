@@ -1,0 +1,167 @@
+//! The runs from which the requirements follow.
+
+use std::collections::BTreeMap;
+
+use groupkey::catalogue::{Law, Profile, Scheme};
+use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
+use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient, Suite};
+
+use super::{MEMBERS, Requirements, Use};
+use crate::bench::role::{Cast, Phase, Role};
+
+pub(super) fn requirements(
+    scheme: &'static Scheme,
+    profile: Profile,
+) -> Result<Requirements, RigError> {
+    let mut uses = BTreeMap::new();
+    let mut join_changes_key = None;
+    let mut leave_changes_key = None;
+    for &operation in scheme.operations {
+        let mut group = Group::new(scheme, profile);
+        let created = group.rig.create(MEMBERS)?;
+        if operation == Operation::Create {
+            note(&mut uses, operation, &created, &[]);
+            continue;
+        }
+        let before = group.key();
+        let (report, joining) = group.run(operation)?;
+        note(&mut uses, operation, &report, joining);
+        let changed = before.is_some() && group.key() != before;
+        match (scheme.law, operation) {
+            (Law::OneKey, Operation::Add) => join_changes_key = Some(changed),
+            (Law::OneKey, Operation::Remove) => {
+                leave_changes_key = Some(changed && !group.rig.outsider_knows_key());
+            }
+            _ => {}
+        }
+    }
+    Ok(Requirements {
+        scheme: scheme.id,
+        profile,
+        uses: uses.into_iter().map(|(way, (messages, longest))| way.used(messages, longest)).collect(),
+        operations: scheme.operations.to_vec(),
+        join_changes_key,
+        leave_changes_key,
+        member_bytes_per_member: growth(scheme, profile)?,
+        members: scheme.members,
+    })
+}
+
+/// A group that runs one operation.
+struct Group {
+    rig: Rig,
+}
+
+impl Group {
+    fn new(scheme: &'static Scheme, profile: Profile) -> Self {
+        let suite = match profile {
+            Profile::Published => Suite::Published,
+            Profile::Sound => Suite::Standard,
+        };
+        let settings = Settings { profile, suite, latency: 0, ..Settings::default() };
+        Self { rig: Rig::new(scheme, settings) }
+    }
+
+    /// What an operation took in a group of [`MEMBERS`], and who joined in it.
+    fn run(&mut self, operation: Operation) -> Result<(Report, &'static [u32]), RigError> {
+        const MIDDLE: u32 = MEMBERS / 2;
+        const NEXT: u32 = MEMBERS + 1;
+        let rig = &mut self.rig;
+        Ok(match operation {
+            Operation::Add => (rig.add(MEMBERS)?, &[MEMBERS]),
+            Operation::Batch => {
+                (rig.batch(&[MEMBERS, NEXT], &[MIDDLE, MIDDLE + 1])?, &[MEMBERS, NEXT])
+            }
+            Operation::CatchUp => {
+                rig.sleep(MIDDLE);
+                rig.remove(0)?;
+                (rig.catch_up(MIDDLE)?, &[])
+            }
+            Operation::Grant => (rig.grant(NEXT, 3, 4)?, &[]),
+            Operation::Merge => {
+                rig.partition(&[MIDDLE, MIDDLE + 1])?;
+                (rig.merge()?, &[])
+            }
+            Operation::Partition => (rig.partition(&[MIDDLE, MIDDLE + 1])?, &[]),
+            Operation::Rekey => (rig.rekey()?, &[]),
+            Operation::Remove => (rig.remove(MIDDLE)?, &[]),
+            Operation::Send => (rig.send(MIDDLE)?, &[]),
+            // The creation was run; these are parts of others.
+            Operation::Create | Operation::Enroll | Operation::Order => (Report::default(), &[]),
+        })
+    }
+
+    /// The key that the members agree on.
+    fn key(&self) -> Option<Key> {
+        self.rig.agreed_key().ok().cloned()
+    }
+}
+
+/// One way that messages go.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    operation: Operation,
+    phase: Phase,
+    from: Role,
+    to: Role,
+    cast: Cast,
+}
+
+impl Way {
+    fn used(self, messages: usize, longest_body_bytes: usize) -> Use {
+        let Self { operation, phase, from, to, cast } = self;
+        Use { operation, phase, from, to, cast, messages, longest_body_bytes }
+    }
+}
+
+/// Adds what was sent: how many messages went which way, and the longest body.
+fn note(
+    uses: &mut BTreeMap<Way, (usize, usize)>,
+    operation: Operation,
+    report: &Report,
+    joining: &[u32],
+) {
+    let member = |MemberId(member): MemberId| match joining.contains(&member) {
+        true => Role::NewMember,
+        false => Role::Member,
+    };
+    for Sent { from, to, channel, body_bytes, .. } in report.deployment.iter().chain(&report.messages) {
+        let way = Way {
+            operation,
+            phase: Phase::of(*channel),
+            from: match *from {
+                PartyId::Member(id) => member(id),
+                party => Role::of(party),
+            },
+            to: match *to {
+                Recipient::Controller => Role::Controller,
+                Recipient::Group | Recipient::Subset(_) => Role::Member,
+                Recipient::Member(id) if *channel == Channel::Open => member(id),
+                Recipient::Member(_) => Role::Member,
+                Recipient::SubgroupController(_) => Role::SubgroupController,
+            },
+            cast: Cast::of(*to),
+        };
+        let (messages, longest) = uses.entry(way).or_default();
+        *messages += 1;
+        *longest = (*longest).max(*body_bytes);
+    }
+}
+
+/// Bytes that the member with most holds more for each member more, if that is in proportion to the group:
+/// from 16 to 32 members at least three quarters as many for each as from 8 to 16. A path in a tree has half.
+fn growth(scheme: &'static Scheme, profile: Profile) -> Result<Option<f64>, RigError> {
+    let mut held = [0.0; 3];
+    for (held, members) in held.iter_mut().zip([MEMBERS, 2 * MEMBERS, 4 * MEMBERS]) {
+        let mut group = Group::new(scheme, profile);
+        group.rig.create(members)?;
+        let of_member = |member| {
+            let footprint = group.rig.party(MemberId(member).into()).footprint();
+            footprint.permanent + footprint.temporary
+        };
+        *held = (0..members).map(of_member).max().unwrap_or(0) as f64;
+    }
+    let each = f64::from(MEMBERS);
+    let (first, then) = ((held[1] - held[0]) / each, (held[2] - held[1]) / (2.0 * each));
+    Ok((then > 0.0 && then >= 0.75 * first).then_some(then))
+}
