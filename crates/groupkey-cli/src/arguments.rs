@@ -2,9 +2,11 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::device::DeviceArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+use crate::commands::trace::TraceArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -37,6 +39,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
+    Device(DeviceArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -49,6 +53,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
+    /// Make a trace of members that join and leave, by chance.
+    Trace(TraceArguments),
 }
 
 #[cfg(test)]
@@ -90,6 +96,12 @@ mod tests {
             "net",
             "net",
             "net",
+            "device",
+            "list",
+            "trace",
+            "--kind",
+            "poisson",
+            "--stay",
             "reproduce",
             "network-impact",
             "schemes",

@@ -11,6 +11,7 @@ mod measured;
 mod power;
 mod text;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use groupkey::Suite;
@@ -116,6 +117,24 @@ impl Device {
     /// The suites that the profile has costs for.
     pub fn suites(&self) -> impl Iterator<Item = Suite> {
         Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
+    }
+
+    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated` or `assumed`.
+    pub fn sources(&self) -> BTreeMap<&str, usize> {
+        let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
+        let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
+        let powers = self.power.iter().flat_map(|power| [&power.idle, &power.active]);
+        let costs = self.suites.iter().flatten().flat_map(|costs| &costs.0);
+        let mut sources = BTreeMap::new();
+        for source in packets
+            .into_iter()
+            .chain(powers.map(|figure| figure.source.as_str()))
+            .chain(costs.map(|cost| cost.source.as_str()))
+        {
+            let word = source.split(':').next().unwrap_or_default();
+            *sources.entry(word).or_default() += 1;
+        }
+        sources
     }
 
     /// The energy of a step with these counted primitives; `None` if the profile has no costs of the

@@ -1,9 +1,11 @@
 //! One file for each command.
 
+pub(crate) mod device;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod tour;
+pub(crate) mod trace;
 
 use std::io::Write;
 
@@ -14,8 +16,10 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::Device(arguments)) => device::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
+        Some(Command::Trace(arguments)) => trace::run(arguments, out),
     }
 }
