@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::bench::BenchArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
@@ -24,6 +25,7 @@ use crate::commands::trace::TraceArguments;
 Examples:
   groupkey                                      a short tour
   groupkey schemes                              which schemes there are
+  groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
   groupkey reproduce network-impact             a published study, with a report to look at
@@ -39,6 +41,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure what each role of a scheme computes, keeps and sends.
+    ///
+    /// One row for each role, operation and phase: time with its confidence interval, the cost of the
+    /// counted primitives by themselves and the ratio of the two, bytes kept, messages and bytes sent.
+    /// Schemes with a controller and schemes without stand in tables of their own, because they are
+    /// for different needs. Counts and bytes are the same in every run; times are this machine's.
+    Bench(Box<BenchArguments>),
     /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
     Device(DeviceArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
@@ -63,7 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::commands::net;
+    use crate::commands::{bench, net};
     use crate::failure::Failure;
 
     #[test]
@@ -80,6 +89,9 @@ mod tests {
             let line = std::iter::once("groupkey".to_owned()).chain(words);
             let refused = match Cli::try_parse_from(line) {
                 Ok(Cli { command: Some(Command::Net(arguments)) }) => net::work(&arguments).err(),
+                Ok(Cli { command: Some(Command::Bench(arguments)) }) => {
+                    bench::work(&arguments).err()
+                }
                 Ok(_) => None,
                 Err(error) if error.use_stderr() => Some(Failure::from(error)),
                 Err(_) => None,
@@ -93,6 +105,8 @@ mod tests {
     /// Something that may stand on a command line: often what is expected there, sometimes not.
     fn word() -> impl Strategy<Value = String> {
         let known = prop::sample::select(vec![
+            "bench",
+            "bench",
             "net",
             "net",
             "net",
@@ -134,6 +148,14 @@ mod tests {
             "--out",
             "--resume",
             "--fresh",
+            "--workload",
+            "--class",
+            "--role",
+            "--repetitions",
+            "--step",
+            "smart-city",
+            "hybrid",
+            "sponsor",
             "skdc",
             "lkh-group",
             "gdh2,skdc",

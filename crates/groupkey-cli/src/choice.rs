@@ -1,10 +1,11 @@
 //! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_lab::bench::trace::Kind;
+use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::Device;
 use groupkey_sim::HandOver;
@@ -26,6 +27,57 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
             _ => "the group is created",
         };
         (operation.name(), operation, meaning)
+    }))
+}
+
+/// A class of schemes.
+pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
+    named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
+        let meaning = match class {
+            Class::Centralized => "one controller",
+            Class::Distributed => "the members among themselves",
+            Class::Hybrid => "a controller, and under it controllers of subgroups",
+        };
+        (class.name(), class, meaning)
+    }))
+}
+
+/// What a benchmark measures.
+pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
+    named(Activity::ALL.map(|activity| (activity.name(), activity, activity.meaning())))
+}
+
+/// A role in a group.
+pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
+    named(Role::ALL.map(|role| {
+        let meaning = match role {
+            Role::Controller => "the key server",
+            Role::Member => "a member that was there before and stays",
+            Role::NewMember => "a member that joins",
+            Role::Sponsor => "a member that acts for the others",
+            Role::SubgroupController => "the controller of a subgroup",
+        };
+        (role.name(), role, meaning)
+    }))
+}
+
+/// A phase in the life of a group.
+pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
+    named(Phase::ALL.map(|phase| {
+        let meaning = match phase {
+            Phase::Deployment => "once for each member, over a confidential channel",
+            Phase::Operational => "whenever the group changes, over open channels",
+        };
+        (phase.name(), phase, meaning)
+    }))
+}
+
+/// A workload of S002.
+pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
+    named(Workload::ALL.map(|workload| {
+        let Workload { name, k_min, k_max, step, repetitions, .. } = workload;
+        let meaning = format!("{k_min} to {k_max} members, step {step}, {repetitions} repetitions");
+        (name, workload, meaning)
     }))
 }
 
@@ -102,7 +154,9 @@ pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
 pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
     named(Kind::ALL.map(|kind| {
         let meaning = match kind {
-            Kind::Day => "days of traffic: few at night, most in the morning and late in the afternoon",
+            Kind::Day => {
+                "days of traffic: few at night, most in the morning and late in the afternoon"
+            }
             Kind::FlashCrowd => "steady, and once five times as many come at once and soon go",
             Kind::Poisson => "steady: as many come as go",
         };

@@ -21,7 +21,8 @@ impl ProgressBar {
     /// The same, of work that is counted in something else.
     pub(crate) fn counting(unit: &str) -> Self {
         let bar = indicatif::ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let style = format!("{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {unit}, {{eta}} left");
+        let style =
+            format!("{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {unit}, {{eta}} left");
         bar.set_style(ProgressStyle::with_template(&style).expect("the template is well-formed"));
         Self { bar, started: Instant::now() }
     }

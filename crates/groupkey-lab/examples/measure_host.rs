@@ -4,7 +4,7 @@
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey_lab::device::measure::{Effort, Line, Workbench};
+use groupkey_lab::device::measure::{Effort, Price, Workbench};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -16,7 +16,7 @@ fn main() {
         let whole = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Published);
         let own = |primitive: &Primitive| whole || primitive.is_of_group();
         for primitive in Primitive::ALL.into_iter().filter(own) {
-            let Line { per_call_ns, per_unit_ns } = bench.line_of(primitive);
+            let Price { per_call_ns, per_unit_ns } = bench.price(primitive);
             println!("\n[{}.{}]", suite.name(), primitive.name());
             println!("per_call_ns = {per_call_ns:.0}\nper_unit_ns = {per_unit_ns:.2}");
         }

@@ -6,10 +6,11 @@
 //! `assumed`.
 
 mod file;
-pub mod measure;
 mod measured;
 mod power;
 mod text;
+
+pub mod measure;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -147,8 +148,10 @@ impl Device {
 impl Costs {
     /// The time that a step with these counted primitives takes (ns).
     pub fn computation(&self, meter: &Meter) -> u64 {
-        self.uses(meter).map(|(cost, calls, amount)| cost.time_ns(calls, amount)).sum::<f64>().round()
-            as u64
+        self.uses(meter)
+            .map(|(cost, calls, amount)| cost.time_ns(calls, amount))
+            .sum::<f64>()
+            .round() as u64
     }
 
     /// The same in seconds, with the error that the sources give: those of different primitives are

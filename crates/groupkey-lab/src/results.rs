@@ -1,19 +1,24 @@
 //! Result rows: one setting and operation each, with statistics over the runs and the runs
 //! themselves. Everything else, tables, figures and verdicts, derives from them.
 
+mod columns;
 mod file;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::file::{ResultsError, read_jsonl, write_csv, write_jsonl, write_line};
+pub use self::columns::Column;
+pub(crate) use self::columns::fields;
+pub use self::file::{
+    FileHeader, FileRow, ResultsError, read_jsonl, write_csv, write_jsonl, write_line,
+};
 use crate::statistics::Summary;
 
 /// First line of a results file: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Always [`Header::FORMAT`].
+    /// Always [`Header::FORMAT`](FileHeader::FORMAT).
     pub format: String,
-    /// Version of the format; readers refuse any but [`Header::VERSION`].
+    /// Version of the format; readers refuse any but [`Header::VERSION`](FileHeader::VERSION).
     pub version: u32,
     /// Name of the study, for example `network`.
     pub study: String,
@@ -31,11 +36,10 @@ pub struct Header {
     pub assumptions: Vec<String>,
 }
 
-impl Header {
-    /// The value of `format`.
-    pub const FORMAT: &str = "groupkey-results";
-    /// The version of the format that this code writes and reads.
-    pub const VERSION: u32 = 1;
+impl FileHeader for Header {
+    type Row = NetworkRow;
+    const FORMAT: &'static str = "groupkey-results";
+    const VERSION: u32 = 1;
 }
 
 /// What a row measures: one operation of one scheme in one network.
@@ -191,6 +195,22 @@ impl NetworkRow {
     /// The runs' total times (ms), in the order they were run.
     pub fn totals_ms(&self) -> Vec<f64> {
         self.samples.iter().map(|s| s.total_ms).collect()
+    }
+}
+
+impl FileRow for NetworkRow {
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = Vec::new();
+        columns.extend(fields![text: scheme, profile, suite, provenance, operation]);
+        columns.extend(fields![integer: members]);
+        columns.extend(fields![number: loss_percent, delay_ms]);
+        columns.extend(fields![integer: qos]);
+        columns.extend(fields![text: device]);
+        columns.extend(fields![integer: runs, seed]);
+        columns.extend(fields![number: mean_ms, sd_ms, ci95_ms, p50_ms, p90_ms, p99_ms]);
+        columns.extend(fields![number: transmission_ms, computation_ms, member_mean_ms]);
+        columns.extend(fields![number: messages, payload_bytes, wire_bytes, retransmissions]);
+        columns
     }
 }
 

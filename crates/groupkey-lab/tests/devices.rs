@@ -17,8 +17,12 @@ fn the_esp32_takes_the_published_times_for_nishat() {
     for (primitives, mean, error) in
         [(&update, 0.669, 0.039), (&encryption, 0.569, 0.058), (&decryption, 1.389, 0.004)]
     {
-        let seconds = device("esp32-pbc").costs(Suite::Published).expect("of S004").time(&of(primitives));
-        assert!((seconds.value - mean).abs() < error.min(0.002), "{primitives:?}: {seconds:?}");
+        let seconds =
+            device("esp32-pbc").costs(Suite::Published).expect("of S004").time(&of(primitives));
+        assert!(
+            (seconds.value - mean).abs() < f64::min(error, 0.002),
+            "{primitives:?}: {seconds:?}"
+        );
         assert!(seconds.error > 0.0);
     }
 }
@@ -41,7 +45,8 @@ fn the_esp8266_takes_the_published_times_for_tgdh() {
 fn the_laptop_stays_below_the_published_bound() {
     let mut meter = Meter::new();
     (0..55_000).for_each(|_| meter.record(Primitive::Wrap, 1));
-    let seconds = device("i3-5005u-python").costs(Suite::Published).expect("of S002").time(&meter).value;
+    let seconds =
+        device("i3-5005u-python").costs(Suite::Published).expect("of S002").time(&meter).value;
     assert!((1.0..20.0).contains(&seconds), "{seconds}");
 }
 
@@ -63,7 +68,8 @@ fn every_profile_is_written_as_it_is_read() {
     for name in Device::names() {
         let device = device(name);
         let text = device.to_toml();
-        let read = Device::from_toml(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let read =
+            Device::from_toml(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         assert_eq!(read, device);
     }
 }
@@ -94,13 +100,16 @@ fn figures_that_cannot_be_are_refused() {
     assert!(told("error_watt = 0.00028", "error_watt = inf").contains("not negative"));
     assert!(told("error_percent = 5.8", "error_percent = -5.8").contains("error_percent"));
     assert!(told("per_call_ns = 20000", "per_call_ns = nan").contains("nanoseconds"));
-    assert!(told("source = \"published: S004", "source = \"heard: S004").contains("must begin with"));
+    assert!(
+        told("source = \"published: S004", "source = \"heard: S004").contains("must begin with")
+    );
     let energy = "per_call_ns = 20000, energy = { per_call_joule = -1, error_percent = 1 }";
     assert!(told("per_call_ns = 20000", energy).contains("energies"));
 
     let basis = |name: &str, factor: &str| {
         let processing = text.split("[published]").next().expect("the part before the tables");
-        let basis = format!("[basis]\ndevice = '{name}'\nfactor = {factor}\nsource = 'assumed: x'\n");
+        let basis =
+            format!("[basis]\ndevice = '{name}'\nfactor = {factor}\nsource = 'assumed: x'\n");
         Device::from_toml(&format!("{processing}{basis}"))
     };
     assert_eq!(basis("esp32-pbc", "2").map(|device| device.suites().count()), Ok(1));

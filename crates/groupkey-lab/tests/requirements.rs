@@ -2,7 +2,7 @@
 
 use groupkey::catalogue::{Class, Profile, SCHEMES};
 use groupkey_lab::bench::requirements::requirements;
-use groupkey_lab::bench::role::{Cast, Phase, Role};
+use groupkey_lab::bench::{Phase, Reach, Role};
 
 #[test]
 fn every_scheme_is_told() {
@@ -13,12 +13,16 @@ fn every_scheme_is_told() {
         for used in &found.uses {
             let parties = [used.from, used.to];
             let has_controller = parties.contains(&Role::Controller);
-            assert!(!has_controller || scheme.class != Class::Distributed, "{}: {used:?}", scheme.id);
+            assert!(
+                !has_controller || scheme.class != Class::Distributed,
+                "{}: {used:?}",
+                scheme.id
+            );
             let has_subgroups = parties.contains(&Role::SubgroupController);
             assert!(!has_subgroups || scheme.class == Class::Hybrid, "{}: {used:?}", scheme.id);
             // What is confidential goes to one party each.
             assert!(
-                used.phase == Phase::Operational || used.cast == Cast::Unicast,
+                used.phase == Phase::Operational || used.reach == Reach::Unicast,
                 "{}: {used:?}",
                 scheme.id
             );

@@ -17,7 +17,8 @@ fn every_example_of_a_workload_is_read() {
     for path in examples {
         let workload = Workload::load(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(workload.members.all().next().is_some());
-        let concerned = SCHEMES.iter().filter(|scheme| workload.patterns_of(scheme).next().is_some());
+        let concerned =
+            SCHEMES.iter().filter(|scheme| workload.patterns_of(scheme).next().is_some());
         assert!(concerned.count() > 0, "{}", path.display());
     }
 }

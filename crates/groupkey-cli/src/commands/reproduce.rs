@@ -1,6 +1,6 @@
 //! `groupkey reproduce`: published studies, run again.
 
-mod folder;
+pub(crate) mod folder;
 mod network_impact;
 
 use std::io::Write;

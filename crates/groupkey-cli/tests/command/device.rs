@@ -32,7 +32,10 @@ fn what_is_shown_can_be_read_again() {
     folder.file("bad.toml", &shown.replacen("per_call_ns", "per_cal_ns", 1));
     let refused = groupkey_in(folder.path(), &["device", "show", "bad.toml"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("bad.toml:") && refused.stderr.contains("per_cal_ns"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("bad.toml:") && refused.stderr.contains("per_cal_ns"),
+        "{refused:?}"
+    );
     let refused = groupkey("device show toaster");
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("esp32-pbc"), "{refused:?}");
@@ -42,7 +45,8 @@ fn what_is_shown_can_be_read_again() {
 fn a_profile_is_not_written_over_another_file() {
     let folder = Folder::new();
     folder.file("mine.toml", "precious");
-    let refused = groupkey_in(folder.path(), &["device", "measure", "--quick", "--out", "mine.toml"]);
+    let refused =
+        groupkey_in(folder.path(), &["device", "measure", "--quick", "--out", "mine.toml"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("does not exist yet"), "{refused:?}");
 }

@@ -91,10 +91,7 @@ pub fn gross_energy(seconds: Deviation, power: Deviation) -> Deviation {
 /// Energy of an action (J) beyond what idling takes in the same time, and its error. It is negative where
 /// the device drew less than idle.
 pub fn net_energy(seconds: Deviation, power: Deviation, idle: Deviation) -> Deviation {
-    let above = Deviation {
-        value: power.value - idle.value,
-        error: power.error.hypot(idle.error),
-    };
+    let above = Deviation { value: power.value - idle.value, error: power.error.hypot(idle.error) };
     gross_energy(seconds, above)
 }
 
@@ -106,8 +103,7 @@ pub fn battery_actions(joule: f64, efficiency: Deviation) -> Deviation {
 
 /// Batteries of this energy (J) that an energy empties, and their error. `None` if a battery has none.
 pub fn batteries(energy: Deviation, joule: f64) -> Option<Deviation> {
-    (joule > 0.0)
-        .then(|| Deviation { value: energy.value / joule, error: energy.error / joule })
+    (joule > 0.0).then(|| Deviation { value: energy.value / joule, error: energy.error / joule })
 }
 
 fn mean(values: impl ExactSizeIterator<Item = Deviation>) -> Option<Deviation> {

@@ -13,7 +13,7 @@ use groupkey::catalogue::{Profile, Scheme};
 use groupkey::rig::RigError;
 
 pub use self::published::{Comparison, compare};
-use super::role::{Cast, Phase, Role};
+use super::{Phase, Reach, Role};
 
 /// What a scheme asks for and offers.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub struct Use {
     /// Who receives.
     pub to: Role,
     /// To how many each message goes.
-    pub cast: Cast,
+    pub reach: Reach,
     /// How many messages there were in a group of [`MEMBERS`] members.
     pub messages: usize,
     /// Bytes of the scheme's own bodies in the longest of them.
@@ -63,10 +63,7 @@ pub const MEMBERS: u32 = 8;
 
 /// Runs a scheme in a profile and tells what it asked for: in the suite `published` for the published
 /// profile, else in `standard`. Nothing is left to chance: the result is the same every time.
-pub fn requirements(
-    scheme: &'static Scheme,
-    profile: Profile,
-) -> Result<Requirements, RigError> {
+pub fn requirements(scheme: &'static Scheme, profile: Profile) -> Result<Requirements, RigError> {
     run::requirements(scheme, profile)
 }
 
@@ -77,11 +74,11 @@ impl Requirements {
     }
 
     /// To how many the messages of an operation in a phase went, each kind once, fewest first.
-    pub fn casts(&self, operation: Operation, phase: Phase) -> Vec<Cast> {
-        let mut casts: Vec<_> = self.of(operation, phase).map(|used| used.cast).collect();
-        casts.sort_unstable();
-        casts.dedup();
-        casts
+    pub fn reaches(&self, operation: Operation, phase: Phase) -> Vec<Reach> {
+        let mut reaches: Vec<_> = self.of(operation, phase).map(|used| used.reach).collect();
+        reaches.sort_unstable();
+        reaches.dedup();
+        reaches
     }
 
     /// The topology: who sends to whom, in operation, each pair once.
@@ -113,11 +110,14 @@ mod tests {
     #[test]
     fn skdc_sends_unicasts_only() {
         let skdc = of("skdc");
-        assert_eq!(skdc.casts(Operation::Create, Phase::Deployment), [Cast::Unicast]);
-        assert_eq!(skdc.casts(Operation::Create, Phase::Operational), [Cast::Unicast]);
+        assert_eq!(skdc.reaches(Operation::Create, Phase::Deployment), [Reach::Unicast]);
+        assert_eq!(skdc.reaches(Operation::Create, Phase::Operational), [Reach::Unicast]);
         let create: Vec<_> = skdc.of(Operation::Create, Phase::Operational).collect();
         assert_eq!((create.len(), create[0].messages), (1, 8));
-        assert_eq!(skdc.links(), [(Role::Controller, Role::Member), (Role::Controller, Role::NewMember)]);
+        assert_eq!(
+            skdc.links(),
+            [(Role::Controller, Role::Member), (Role::Controller, Role::NewMember)]
+        );
         assert_eq!((skdc.join_changes_key, skdc.leave_changes_key), (Some(true), Some(true)));
         assert!(!skdc.is_limited());
     }
@@ -126,18 +126,25 @@ mod tests {
     fn members_among_themselves_have_no_deployment() {
         let tgdh = of("tgdh");
         assert!(tgdh.uses.iter().all(|used| used.phase == Phase::Operational));
-        assert!(tgdh.links().iter().all(|(from, to)| {
-            ![from, to].into_iter().any(|role| *role == Role::Controller)
-        }));
+        assert!(
+            tgdh.links().iter().all(|(from, to)| {
+                ![from, to].into_iter().any(|role| *role == Role::Controller)
+            })
+        );
         assert!(tgdh.is_limited(), "each has the tree of all");
     }
 
     #[test]
     fn a_subset_is_a_multicast() {
         let key_oriented = of("lkh-key");
-        assert!(key_oriented.casts(Operation::Remove, Phase::Operational).contains(&Cast::Multicast));
+        assert!(
+            key_oriented.reaches(Operation::Remove, Phase::Operational).contains(&Reach::Multicast)
+        );
         assert!(!key_oriented.is_limited(), "a path is logarithmic");
         let group_oriented = of("lkh-group");
-        assert_eq!(group_oriented.casts(Operation::Remove, Phase::Operational), [Cast::Broadcast]);
+        assert_eq!(
+            group_oriented.reaches(Operation::Remove, Phase::Operational),
+            [Reach::Broadcast]
+        );
     }
 }

@@ -38,6 +38,9 @@ pub struct BenchRow {
     pub members: u32,
     /// Subgroups that they are divided into; 0 if there are none.
     pub subgroups: u32,
+    /// Bytes of the message that is encrypted or decrypted; absent for everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<u32>,
     /// Measured repetitions.
     pub repetitions: u32,
     /// Seed of the run: the inputs follow from it.

@@ -10,7 +10,7 @@ use std::path::Path;
 use groupkey::Operation;
 use groupkey::catalogue::{Class, Scheme};
 
-use super::role::{Phase, Role};
+use super::{Phase, Role};
 use crate::input::InputError;
 
 /// What a benchmark runs.
@@ -198,6 +198,18 @@ mod tests {
         let platoon = named("platoon");
         assert_eq!(platoon.members.all().collect::<Vec<_>>(), (2..=30).collect::<Vec<_>>());
         assert_eq!(platoon.classes, [Class::Distributed]);
+    }
+
+    /// The command `bench` knows the two of S002 without a file: they are the same.
+    #[test]
+    fn the_commands_workloads_are_these() {
+        for known in crate::bench::Workload::ALL {
+            let own = named(known.name);
+            assert_eq!(own.members.all().collect::<Vec<_>>(), known.sizes());
+            assert_eq!(own.classes, known.classes);
+            let repetitions = own.patterns.iter().map(|pattern| pattern.repetitions);
+            assert!(repetitions.into_iter().all(|repetitions| repetitions == known.repetitions));
+        }
     }
 
     /// S004 section V.B: updates of groups from 50 to 550 members, messages of up to 50 bytes.

@@ -145,8 +145,8 @@ impl Basis {
         if !(factor.is_finite() && *factor > 0.0) {
             return Err(DeviceError::InvalidFactor { key: "factor" });
         }
-        let device =
-            Device::named(name).ok_or_else(|| DeviceError::UnknownBasis { device: name.clone() })?;
+        let device = Device::named(name)
+            .ok_or_else(|| DeviceError::UnknownBasis { device: name.clone() })?;
         for suite in device.suites() {
             let costs = device.costs(suite).expect("it is among its suites");
             let table = tables[suite as usize].get_or_insert_default();
@@ -158,7 +158,10 @@ impl Basis {
                     per_unit_ns: there.per_unit_ns * factor,
                     error_percent: None,
                     energy: None,
-                    source: format!("assumed: {factor} times {name} ({why}); there {}", there.source),
+                    source: format!(
+                        "assumed: {factor} times {name} ({why}); there {}",
+                        there.source
+                    ),
                 });
             }
         }
@@ -232,11 +235,9 @@ impl DeviceError {
         match toml::from_str::<File>(text) {
             Err(error) => InputError::in_text(path, text, Mistake::from(error)),
             // The form is right; the message names the table or the figure.
-            Ok(_) => InputError {
-                path: path.to_owned(),
-                position: None,
-                problem: self.to_string(),
-            },
+            Ok(_) => {
+                InputError { path: path.to_owned(), position: None, problem: self.to_string() }
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use groupkey::{
     Party, PartyId, Recipient, Setting, Suite,
 };
 use rand_core::CryptoRng;
+use serde::{Deserialize, Serialize};
 
 /// Measures the primitives of one suite.
 pub struct Workbench<'r> {
@@ -39,9 +40,10 @@ pub struct Effort {
     pub batch: Duration,
 }
 
-/// A line: time of a call, and of each unit of its amount (ns).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+/// What a primitive costs: so much a call, and so much a unit of the call's amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
     /// Time of a call (ns).
     pub per_call_ns: f64,
     /// Time of a unit (ns); what a unit is, [`Primitive`] tells.
@@ -63,10 +65,10 @@ const MANY: usize = 65;
 
 impl Workbench<'_> {
     /// What a primitive costs here.
-    pub fn line_of(&self, primitive: Primitive) -> Line {
+    pub fn price(&self, primitive: Primitive) -> Price {
         let (per_call, per_unit) = self.cost(primitive);
         // What is too cheap for the clock may come out below nothing.
-        Line { per_call_ns: per_call.max(0.0), per_unit_ns: per_unit.max(0.0) }
+        Price { per_call_ns: per_call.max(0.0), per_unit_ns: per_unit.max(0.0) }
     }
 
     /// Time of a call and of a unit (ns).

@@ -34,10 +34,10 @@ impl Device {
                             return None;
                         }
                         done += 1;
-                        let line = bench.line_of(primitive);
+                        let price = bench.price(primitive);
                         Cost {
-                            per_call_ns: tenths(line.per_call_ns),
-                            per_unit_ns: tenths(line.per_unit_ns),
+                            per_call_ns: tenths(price.per_call_ns),
+                            per_unit_ns: tenths(price.per_unit_ns),
                             error_percent: None,
                             energy: None,
                             source: SOURCE.to_owned(),
@@ -82,5 +82,7 @@ fn tenths(ns: f64) -> f64 {
 
 const SOURCE: &str = match cfg!(debug_assertions) {
     false => "measured: groupkey device measure, the fastest of several batches",
-    true => "measured: groupkey device measure, the fastest of several batches, in an unoptimised build",
+    true => {
+        "measured: groupkey device measure, the fastest of several batches, in an unoptimised build"
+    }
 };

@@ -90,7 +90,7 @@ impl Plan {
         devices.into_iter().try_for_each(|device| self.validate_device(device))
     }
 
-    pub(super) fn configuration(&self) -> Result<Configuration, PlanError> {
+    pub(crate) fn configuration(&self) -> Result<Configuration, PlanError> {
         let mut configuration = self.scheme.configuration(self.profile);
         for (name, value) in &self.parameters {
             configuration.set(name, *value).map_err(|error| {

@@ -1,33 +1,65 @@
 //! The files that rows are kept in: versioned JSON Lines, and CSV for spreadsheets.
 //!
-//! `results.jsonl` is a [`Header`] line and then one [`NetworkRow`] a line, raw samples included.
-//! `summary.csv` has the same rows without the samples. Both are the same bytes for the same rows.
+//! `results.jsonl` is a header line and then one row a line, raw samples included; which rows, the
+//! header's [`FileHeader::FORMAT`] tells. `summary.csv` has the same rows without the samples. Both are
+//! the same bytes for the same rows.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::{error, fmt, fs};
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use super::{Header, NetworkRow};
+use super::columns::{self, Column};
+
+/// The first line of a results file.
+pub trait FileHeader: Serialize + DeserializeOwned {
+    /// What the other lines hold.
+    type Row: FileRow;
+    /// The value of the header's field `format`.
+    const FORMAT: &'static str;
+    /// The value of its field `version`: what this code writes, and all that it reads.
+    const VERSION: u32;
+}
+
+/// Another line of a results file.
+pub trait FileRow: Serialize + DeserializeOwned {
+    /// The row as a table has it: everything but lists.
+    fn columns() -> Vec<Column<Self>>;
+
+    /// What is wrong with a row of the right form, beside negative numbers.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
 
 /// Writes a whole results file.
-pub fn write_jsonl(out: &mut impl Write, header: &Header, rows: &[NetworkRow]) -> io::Result<()> {
+pub fn write_jsonl<H: FileHeader>(
+    out: &mut impl Write,
+    header: &H,
+    rows: &[H::Row],
+) -> io::Result<()> {
     write_line(out, header)?;
     rows.iter().try_for_each(|row| write_line(out, row))
 }
 
-/// Writes one [`Header`] or [`NetworkRow`] as one line; a campaign calls it as each row is done.
+/// Writes a header or a row as one line; a campaign calls it as each row is done.
 pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
+}
+
+/// Writes the rows, without samples, as RFC 4180 CSV (but with plain line feeds).
+pub fn write_csv<R: FileRow>(out: &mut impl Write, rows: &[R]) -> io::Result<()> {
+    columns::write(out, &R::columns(), rows)
 }
 
 /// Reads a results file.
 ///
 /// A campaign that was interrupted may leave half a line at the end: it is dropped, and the rows
 /// before it are returned.
-pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<NetworkRow>), ResultsError> {
+pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), ResultsError> {
     let failed = |line, problem| ResultsError { path: path.to_owned(), line, problem };
     let bytes = fs::read(path).map_err(|error| failed(0, error.to_string()))?;
     parse(&bytes).map_err(|(line, problem)| failed(line, problem))
@@ -55,50 +87,30 @@ impl fmt::Display for ResultsError {
 
 impl error::Error for ResultsError {}
 
-/// Writes the rows, without samples, as RFC 4180 CSV (but with plain line feeds).
-pub fn write_csv(out: &mut impl Write, rows: &[NetworkRow]) -> io::Result<()> {
-    writeln!(
-        out,
-        "scheme,profile,suite,provenance,operation,members,loss_percent,delay_ms,qos,device,runs,\
-         seed,mean_ms,sd_ms,ci95_ms,p50_ms,p90_ms,p99_ms,transmission_ms,computation_ms,\
-         member_mean_ms,messages,payload_bytes,wire_bytes,retransmissions"
-    )?;
-    for row in rows {
-        let quoted = [&row.scheme, &row.profile, &row.suite, &row.provenance, &row.operation]
-            .map(|text| csv_field(text));
-        write!(out, "{},{},{},{}", quoted.join(","), row.members, row.loss_percent, row.delay_ms)?;
-        write!(out, ",{},{},{},{}", row.qos, csv_field(&row.device), row.runs, row.seed)?;
-        for number in [
-            row.mean_ms,
-            row.sd_ms,
-            row.ci95_ms,
-            row.p50_ms,
-            row.p90_ms,
-            row.p99_ms,
-            row.transmission_ms,
-            row.computation_ms,
-            row.member_mean_ms,
-            row.messages,
-            row.payload_bytes,
-            row.wire_bytes,
-            row.retransmissions,
-        ] {
-            write!(out, ",{number}")?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
+/// What every header begins with; the rest depends on it.
+#[derive(Deserialize)]
+struct Preamble {
+    format: String,
+    version: u32,
 }
 
-fn parse(bytes: &[u8]) -> Result<(Header, Vec<NetworkRow>), (usize, String)> {
+fn parse<H: FileHeader>(bytes: &[u8]) -> Result<(H, Vec<H::Row>), (usize, String)> {
     let mut lines = bytes.split_inclusive(|&b| b == b'\n').enumerate();
     let (_, first) = lines.next().ok_or_else(|| (1, "empty file".to_owned()))?;
     let header = parse_header(first).map_err(|problem| (1, problem))?;
 
+    let columns = H::Row::columns();
+    let check = |row: &H::Row| {
+        row.check()?;
+        columns.iter().try_for_each(|column| column.check(row))
+    };
     let mut rows = Vec::new();
     for (index, line) in lines {
-        match serde_json::from_slice(line) {
-            Ok(row) => rows.push(row),
+        match serde_json::from_slice::<H::Row>(line) {
+            Ok(row) => {
+                check(&row).map_err(|problem| (index + 1, problem))?;
+                rows.push(row);
+            }
             // Only the last line can lack its line feed.
             Err(_) if !line.ends_with(b"\n") => break,
             Err(error) => return Err((index + 1, format!("not a result row: {error}"))),
@@ -107,24 +119,16 @@ fn parse(bytes: &[u8]) -> Result<(Header, Vec<NetworkRow>), (usize, String)> {
     Ok((header, rows))
 }
 
-fn parse_header(line: &[u8]) -> Result<Header, String> {
-    let header: Header =
-        serde_json::from_slice(line).map_err(|error| format!("not a header: {error}"))?;
-    if header.format != Header::FORMAT {
-        return Err(format!("format is {:?}, not {:?}", header.format, Header::FORMAT));
+fn parse_header<H: FileHeader>(line: &[u8]) -> Result<H, String> {
+    let not_a_header = |error: serde_json::Error| format!("not a header: {error}");
+    let Preamble { format, version } = serde_json::from_slice(line).map_err(not_a_header)?;
+    if format != H::FORMAT {
+        return Err(format!("format is {format:?}, not {:?}", H::FORMAT));
     }
-    if header.version != Header::VERSION {
-        return Err(format!("version {} is not {}", header.version, Header::VERSION));
+    if version != H::VERSION {
+        return Err(format!("version {version} is not {}", H::VERSION));
     }
-    Ok(header)
-}
-
-fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    serde_json::from_slice(line).map_err(not_a_header)
 }
 
 #[cfg(test)]
@@ -132,22 +136,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::results::RunSample;
     use crate::results::example::{samples, setting};
+    use crate::results::{Header, NetworkRow, RunSample};
 
     #[test]
     fn a_truncated_last_line_is_dropped() {
         let row = NetworkRow::from_samples(setting(), samples());
         let mut bytes = file(&[row.clone(), row]);
         bytes.truncate(bytes.len() - 9);
-        assert_eq!(parse(&bytes).map(|(_, rows)| rows.len()), Ok(1));
+        assert_eq!(parse::<Header>(&bytes).map(|(_, rows)| rows.len()), Ok(1));
     }
 
     #[test]
     fn a_broken_line_is_named() {
         let mut bytes = file(&[]);
         bytes.extend_from_slice(b"{\"scheme\": 7}\n");
-        let (line, problem) = parse(&bytes).expect_err("a number is no scheme");
+        let (line, problem) = parse::<Header>(&bytes).expect_err("a number is no scheme");
         assert_eq!(line, 2);
         assert!(problem.contains("not a result row"), "{problem}");
     }
@@ -156,14 +160,15 @@ mod tests {
     fn other_formats_and_versions_are_refused() {
         for (from, to) in [("groupkey-results", "gpx"), ("\"version\":1", "\"version\":2")] {
             let text = String::from_utf8(file(&[])).expect("JSON is UTF-8").replace(from, to);
-            assert_eq!(parse(text.as_bytes()).map_err(|(line, _)| line), Err(1));
+            assert_eq!(parse::<Header>(text.as_bytes()).map_err(|(line, _)| line), Err(1));
         }
-        assert!(parse(b"").is_err());
+        assert!(parse::<Header>(b"").is_err());
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = read_jsonl(Path::new("no-such-results.jsonl")).expect_err("there is none");
+        let error =
+            read_jsonl::<Header>(Path::new("no-such-results.jsonl")).expect_err("there is none");
         assert!(error.to_string().starts_with("no-such-results.jsonl: "), "{error}");
     }
 
@@ -185,7 +190,7 @@ mod tests {
             let samples = times.iter().map(|&t| RunSample { total_ms: t, ..samples()[0] }).collect();
             let row = NetworkRow::from_samples(setting(), samples);
             let bytes = file(std::slice::from_ref(&row));
-            let (_, rows) = parse(&bytes).expect("just written");
+            let (_, rows) = parse::<Header>(&bytes).expect("just written");
             prop_assert_eq!(&rows, &[row]);
             prop_assert_eq!(file(&rows), bytes);
         }

@@ -71,7 +71,11 @@ impl Name for HandOver {
     }
 }
 
-pub(crate) fn one_of<T, const N: usize>(kind: &str, name: &str, all: [(&str, T); N]) -> Result<T, String> {
+pub(crate) fn one_of<T, const N: usize>(
+    kind: &str,
+    name: &str,
+    all: [(&str, T); N],
+) -> Result<T, String> {
     let problem = unknown(kind, name, all.iter().map(|(known, _)| *known));
     all.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found).ok_or(problem)
 }

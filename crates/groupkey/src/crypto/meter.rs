@@ -149,6 +149,27 @@ impl Primitive {
         )
     }
 
+    /// Whether it computes in the groups of a pairing.
+    pub const fn is_of_pairing(self) -> bool {
+        matches!(
+            self,
+            Self::InvertScalar
+                | Self::TabulateG1
+                | Self::ExponentiateG1Fixed
+                | Self::ExponentiateG1
+                | Self::ExponentiateG2
+                | Self::ExponentiateGt
+                | Self::MultiplyG1
+                | Self::MultiplyG2
+                | Self::MultiplyGt
+                | Self::MillerLoop
+                | Self::FinalExponentiation
+                | Self::CheckG1
+                | Self::CheckG2
+                | Self::CheckGt
+        )
+    }
+
     /// The name used in device profiles and results.
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::{self, Header, NetworkRow};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -87,10 +88,15 @@ impl Folder {
         // Half a line at the end, and half a plan, are gone after this.
         let mut whole = Vec::new();
         results::write_jsonl(&mut whole, header, &rows).expect("writing to memory");
-        self.write_whole(RESULTS, &whole)?;
+        Ok((rows, self.grow(&whole)?))
+    }
+
+    /// Begins the results file with this, and goes on from there.
+    pub(crate) fn grow(&self, begun_with: &[u8]) -> Result<Growing, Failure> {
+        let path = self.write_whole(RESULTS, begun_with)?;
         let file = OpenOptions::new().append(true).open(&path);
         let file = file.map_err(|error| cannot_write(&path, &error))?;
-        Ok((rows, Growing { path, file }))
+        Ok(Growing { path, file })
     }
 
     /// Writes a file, which appears complete or not at all.
@@ -106,7 +112,7 @@ impl Folder {
 
 impl Growing {
     /// Adds a row.
-    pub(crate) fn add(&mut self, row: &NetworkRow) -> io::Result<()> {
+    pub(crate) fn add(&mut self, row: &impl Serialize) -> io::Result<()> {
         let mut line = Vec::new();
         results::write_line(&mut line, row)?;
         self.file.write_all(&line).map_err(|error| {
@@ -121,7 +127,7 @@ fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {
         .map_err(|error| Failure::input(error.to_string()).with_help("--fresh replaces the file"))
 }
 
-fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
+pub(crate) fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
     Failure::input(format!("{} is unfinished: {done} of {total} settings", path.display()))
         .with_help("--resume goes on with it, --fresh starts again")
 }

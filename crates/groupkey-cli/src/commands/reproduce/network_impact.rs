@@ -10,7 +10,7 @@ use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
 use groupkey_lab::reproduce::network_impact;
-use groupkey_lab::results::{self, Header, NetworkRow};
+use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;

@@ -7,7 +7,7 @@ use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use groupkey_lab::bench::requirements::{
     Comparison, MEMBERS, Requirements, Use, compare, requirements,
 };
-use groupkey_lab::bench::role::{Cast, Phase};
+use groupkey_lab::bench::{Phase, Reach, Role};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -59,19 +59,19 @@ fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure>
         Column::number("B/member"),
     ]);
     for requirements in found {
-        let casts = |operation, phase| words(&requirements.casts(operation, phase));
+        let reach = |operation, phase| words(&requirements.reaches(operation, phase));
         let others: Vec<String> = requirements
             .operations
             .iter()
             .filter(|operation| !Operation::MEASURED.contains(operation))
-            .map(|&other| format!("{} {}", other.name(), casts(other, Phase::Operational)))
+            .map(|&other| format!("{} {}", other.name(), reach(other, Phase::Operational)))
             .collect();
         table.row([
             requirements.scheme.to_owned(),
-            casts(Operation::Create, Phase::Deployment),
-            casts(Operation::Create, Phase::Operational),
-            casts(Operation::Add, Phase::Operational),
-            casts(Operation::Remove, Phase::Operational),
+            reach(Operation::Create, Phase::Deployment),
+            reach(Operation::Create, Phase::Operational),
+            reach(Operation::Add, Phase::Operational),
+            reach(Operation::Remove, Phase::Operational),
             if others.is_empty() { "-".to_owned() } else { others.join(", ") },
             changed(requirements.join_changes_key).to_owned(),
             changed(requirements.leave_changes_key).to_owned(),
@@ -105,14 +105,14 @@ fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Fail
         Column::number("longest body B"),
     ]);
     for used in uses {
-        let Use { operation, phase, from, to, cast, messages, longest_body_bytes } = used;
+        let Use { operation, phase, from, to, reach, messages, longest_body_bytes } = used;
         table.row([
             operation.name().to_owned(),
             phase.name().to_owned(),
             channel(*phase).to_owned(),
             from.name().to_owned(),
             to.name().to_owned(),
-            cast.name().to_owned(),
+            reach.name().to_owned(),
             messages.to_string(),
             longest_body_bytes.to_string(),
         ]);
@@ -170,7 +170,7 @@ fn used(used: &Use) -> Value {
         "channel": channel(used.phase),
         "from": used.from.name(),
         "to": used.to.name(),
-        "cast": used.cast.name(),
+        "reach": used.reach.name(),
         "messages": used.messages,
         "longest_body_bytes": used.longest_body_bytes,
     })
@@ -185,15 +185,15 @@ fn comparison(comparison: &Comparison) -> Value {
     })
 }
 
-fn role(role: &groupkey_lab::bench::role::Role) -> &'static str {
+fn role(role: &Role) -> &'static str {
     role.name()
 }
 
 /// The first letters.
-fn words(casts: &[Cast]) -> String {
-    match casts {
+fn words(reaches: &[Reach]) -> String {
+    match reaches {
         [] => "-".to_owned(),
-        _ => casts.iter().map(|cast| &cast.name()[..1]).collect::<Vec<_>>().join("+"),
+        _ => reaches.iter().map(|reach| &reach.name()[..1]).collect::<Vec<_>>().join("+"),
     }
 }
 

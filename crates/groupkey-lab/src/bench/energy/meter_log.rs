@@ -90,12 +90,16 @@ fn parse(text: &str) -> Result<MeterLog, Mistake> {
             has_heading = true;
             continue;
         }
-        let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+        let number =
+            |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite());
         let reading = line.split_once(',').and_then(|(seconds, watt)| {
             Some(Reading { seconds: number(seconds)?, watt: number(watt)? })
         });
         let Some(reading) = reading else {
-            return Err(Mistake::at(at, "write a time in seconds and a power in watt, such as 0.5,0.218"));
+            return Err(Mistake::at(
+                at,
+                "write a time in seconds and a power in watt, such as 0.5,0.218",
+            ));
         };
         if readings.last().is_some_and(|last| reading.seconds <= last.seconds) {
             return Err(Mistake::at(at, "each reading must be later than the one before"));

@@ -3,7 +3,7 @@
 use groupkey::Operation;
 
 use super::Requirements;
-use crate::bench::role::{Cast, Phase};
+use crate::bench::{Phase, Reach};
 
 /// One entry of S003's tables beside ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
     let Some(entry) = PUBLISHED.iter().find(|entry| entry.scheme == requirements.scheme) else {
         return Vec::new();
     };
-    let ours = |phase| names(&requirements.casts(Operation::Create, phase));
+    let ours = |phase| names(&requirements.reaches(Operation::Create, phase));
     let secrecy = |changes: Option<bool>| yes_or_no(changes == Some(true));
     vec![
         Comparison {
             what: "creation, deployment, confidential (table 1)",
-            published: names(&[Cast::Unicast]),
+            published: names(&[Reach::Unicast]),
             ours: ours(Phase::Deployment),
         },
         Comparison {
@@ -63,21 +63,21 @@ pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
 /// and have both secrecies.
 struct Entry {
     scheme: &'static str,
-    operational: Cast,
+    operational: Reach,
     is_limited: bool,
 }
 
 const PUBLISHED: [Entry; 4] = [
-    Entry { scheme: "skdc", operational: Cast::Unicast, is_limited: false },
-    Entry { scheme: "nishat", operational: Cast::Broadcast, is_limited: true },
-    Entry { scheme: "boneh-fat", operational: Cast::Broadcast, is_limited: true },
-    Entry { scheme: "boneh-thin", operational: Cast::Unicast, is_limited: false },
+    Entry { scheme: "skdc", operational: Reach::Unicast, is_limited: false },
+    Entry { scheme: "nishat", operational: Reach::Broadcast, is_limited: true },
+    Entry { scheme: "boneh-fat", operational: Reach::Broadcast, is_limited: true },
+    Entry { scheme: "boneh-thin", operational: Reach::Unicast, is_limited: false },
 ];
 
-fn names(casts: &[Cast]) -> String {
-    match casts {
+fn names(reaches: &[Reach]) -> String {
+    match reaches {
         [] => "none".to_owned(),
-        _ => casts.iter().map(|cast| cast.name()).collect::<Vec<_>>().join(" and "),
+        _ => reaches.iter().map(|reach| reach.name()).collect::<Vec<_>>().join(" and "),
     }
 }
 

@@ -7,7 +7,7 @@ use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
 use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient, Suite};
 
 use super::{MEMBERS, Requirements, Use};
-use crate::bench::role::{Cast, Phase, Role};
+use crate::bench::{Phase, Reach, Role};
 
 pub(super) fn requirements(
     scheme: &'static Scheme,
@@ -38,7 +38,10 @@ pub(super) fn requirements(
     Ok(Requirements {
         scheme: scheme.id,
         profile,
-        uses: uses.into_iter().map(|(way, (messages, longest))| way.used(messages, longest)).collect(),
+        uses: uses
+            .into_iter()
+            .map(|(way, (messages, longest))| way.used(messages, longest))
+            .collect(),
         operations: scheme.operations.to_vec(),
         join_changes_key,
         leave_changes_key,
@@ -104,13 +107,13 @@ struct Way {
     phase: Phase,
     from: Role,
     to: Role,
-    cast: Cast,
+    reach: Reach,
 }
 
 impl Way {
     fn used(self, messages: usize, longest_body_bytes: usize) -> Use {
-        let Self { operation, phase, from, to, cast } = self;
-        Use { operation, phase, from, to, cast, messages, longest_body_bytes }
+        let Self { operation, phase, from, to, reach } = self;
+        Use { operation, phase, from, to, reach, messages, longest_body_bytes }
     }
 }
 
@@ -125,13 +128,15 @@ fn note(
         true => Role::NewMember,
         false => Role::Member,
     };
-    for Sent { from, to, channel, body_bytes, .. } in report.deployment.iter().chain(&report.messages) {
+    for Sent { from, to, channel, body_bytes, .. } in
+        report.deployment.iter().chain(&report.messages)
+    {
         let way = Way {
             operation,
-            phase: Phase::of(*channel),
+            phase: Phase::of_channel(*channel),
             from: match *from {
                 PartyId::Member(id) => member(id),
-                party => Role::of(party),
+                party => Role::of_party(party),
             },
             to: match *to {
                 Recipient::Controller => Role::Controller,
@@ -140,7 +145,7 @@ fn note(
                 Recipient::Member(_) => Role::Member,
                 Recipient::SubgroupController(_) => Role::SubgroupController,
             },
-            cast: Cast::of(*to),
+            reach: Reach::of(*to),
         };
         let (messages, longest) = uses.entry(way).or_default();
         *messages += 1;

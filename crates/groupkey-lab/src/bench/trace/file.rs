@@ -33,7 +33,8 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
                     return Err(Mistake::at(at, problem));
                 }
                 first_creation.get_or_insert(at);
-                let members = range(member).map_err(|problem| Mistake::at(column(member), problem))?;
+                let members =
+                    range(member).map_err(|problem| Mistake::at(column(member), problem))?;
                 if initial.len() as u64 + u64::from(members.1 - members.0) >= MOST_MEMBERS {
                     let problem = format!("a group has at most {MOST_MEMBERS} members");
                     return Err(Mistake::at(column(member), problem));
@@ -48,8 +49,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
                 return Err(Mistake::at(column(event), problem));
             }
         };
-        let member =
-            number_of(member).map_err(|problem| Mistake::at(column(member), problem))?;
+        let member = number_of(member).map_err(|problem| Mistake::at(column(member), problem))?;
         events.push(Event { time_ms, change, member });
         places.push(at);
     }
@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_and_written_back() {
-        let text = "time_ms,event,member\n0,create,0-3\n0,create,9\n5,join,4\n5,leave,0\n70,join,0\n";
+        let text =
+            "time_ms,event,member\n0,create,0-3\n0,create,9\n5,join,4\n5,leave,0\n70,join,0\n";
         let trace = Trace::parse(text, Path::new("t.csv")).expect("a trace");
         assert_eq!(trace.initial(), [0, 1, 2, 3, 9]);
         assert_eq!((trace.count(Change::Join), trace.count(Change::Leave)), (2, 1));

@@ -87,7 +87,9 @@ impl Generator {
         let mut next_member = self.members;
         let mut present = self.members;
         let mut events = Vec::new();
-        for (arrival_ms, arrival_stay_ms) in self.arrivals(&mut draw).into_iter().chain([(end_ms, 0.0)]) {
+        for (arrival_ms, arrival_stay_ms) in
+            self.arrivals(&mut draw).into_iter().chain([(end_ms, 0.0)])
+        {
             while let Some(&Reverse((time_ms, member))) = leaving.peek()
                 && time_ms < whole(arrival_ms)
             {

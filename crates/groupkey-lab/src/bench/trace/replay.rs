@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::catalogue::{Law, Scheme};
-use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::crypto::meter::Meter;
 use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{MemberId, Operation, PartyId};
 use serde::Serialize;
 
 use super::{Change, Event, Trace};
+use crate::bench::book::counts;
 use crate::bench::energy::Method;
-use crate::bench::role::{Cast, Role};
-use crate::bench::{Count, Deviation, Traffic};
+use crate::bench::{Count, Deviation, Reach, Role, Traffic};
 use crate::device::Device;
 
 /// What a trace took of a scheme's parties.
@@ -56,7 +56,7 @@ pub struct ReplayRow {
     /// Members that left.
     pub leaves: usize,
     /// Counted primitives of all parties in the role, by the meter's names; enrolment is not counted.
-    pub primitives: BTreeMap<&'static str, Count>,
+    pub primitives: BTreeMap<String, Count>,
     /// Messages that the role sent, operational ones of all kinds.
     pub messages: u64,
     /// Bytes of the scheme's own bodies in them.
@@ -145,7 +145,11 @@ pub fn replay(
             Change::Leave => (rig.remove(member), None),
         };
         rig.forget_former();
-        replay.take(report.and_then(|report| agreed(scheme.law, &rig, report)), Some(place), joining)?;
+        replay.take(
+            report.and_then(|report| agreed(scheme.law, &rig, report)),
+            Some(place),
+            joining,
+        )?;
         if !go_on(place + 1) {
             return Err(ReplayError::Stopped);
         }
@@ -178,14 +182,14 @@ impl Replay {
         let joining = joining.map(|member| PartyId::Member(MemberId(member)));
         let role = |party| match Some(party) == joining {
             true => Role::NewMember,
-            false => Role::of(party),
+            false => Role::of_party(party),
         };
         for (&party, meter) in &report.meters {
             self.shares.entry((role(party), party)).or_default().meter.add(meter);
         }
         for sent in &report.messages {
             let share = self.shares.entry((role(sent.from), sent.from)).or_default();
-            share.sent[Cast::of(sent.to) as usize].count(sent.body_bytes, sent.bytes.len());
+            share.sent[Reach::of(sent.to) as usize].count(sent.body_bytes, sent.bytes.len());
         }
         for sent in &report.deployment {
             self.deployment.count(sent.body_bytes, sent.bytes.len());
@@ -194,16 +198,13 @@ impl Replay {
     }
 
     fn row(&self, role: Role, device: Option<&Device>) -> Option<ReplayRow> {
-        let shares: Vec<&Share> = self
-            .shares
-            .iter()
-            .filter(|((of, _), _)| *of == role)
-            .map(|(_, share)| share)
-            .collect();
+        let shares: Vec<&Share> =
+            self.shares.iter().filter(|((of, _), _)| *of == role).map(|(_, share)| share).collect();
         if shares.is_empty() {
             return None;
         }
-        let (mut meter, mut sent, mut all) = (Meter::new(), [Traffic::default(); 3], Traffic::default());
+        let (mut meter, mut sent, mut all) =
+            (Meter::new(), [Traffic::default(); 3], Traffic::default());
         for share in &shares {
             meter.add(&share.meter);
             sent.iter_mut().zip(share.sent).for_each(|(sum, own)| sum.add(own));
@@ -257,7 +258,7 @@ impl Replay {
 #[derive(Clone, Debug, Default)]
 struct Share {
     meter: Meter,
-    /// By [`Cast`].
+    /// By [`Reach`].
     sent: [Traffic; 3],
 }
 
@@ -292,16 +293,6 @@ fn agreed(law: Law, rig: &Rig, report: Report) -> Result<Report, RigError> {
     }
 }
 
-/// The counts that are not zero, by the primitives' names.
-fn counts(meter: &Meter) -> BTreeMap<&'static str, Count> {
-    Primitive::ALL
-        .into_iter()
-        .map(|primitive| (primitive.name(), meter.tally(primitive)))
-        .filter(|(_, tally)| tally.calls > 0)
-        .map(|(name, tally)| (name, Count { calls: tally.calls as f64, amount: tally.amount as f64 }))
-        .collect()
-}
-
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -333,7 +324,8 @@ mod tests {
     use super::*;
 
     fn trace() -> Trace {
-        let text = "time_ms,event,member\n0,create,0-7\n10,join,8\n20,leave,3\n30,join,3\n40,leave,8\n";
+        let text =
+            "time_ms,event,member\n0,create,0-7\n10,join,8\n20,leave,3\n30,join,3\n40,leave,8\n";
         Trace::parse(text, Path::new("t.csv")).expect("a trace")
     }
 

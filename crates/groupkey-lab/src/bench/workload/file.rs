@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Action, Pattern, Randomness, Sizes, Workload};
-use crate::bench::role::{Phase, Role};
+use crate::bench::{Phase, Role};
 use crate::input::Mistake;
 use crate::scenario::name::{Name, Named, one_of};
 
@@ -16,7 +16,8 @@ use crate::scenario::name::{Name, Named, one_of};
 pub(super) fn parse(text: &str) -> Result<Workload, Mistake> {
     let file: File = toml::from_str(text)?;
     let members = file.members.get_ref();
-    let (min, max, step) = (*members.min.get_ref(), *members.max.get_ref(), *members.step.get_ref());
+    let (min, max, step) =
+        (*members.min.get_ref(), *members.max.get_ref(), *members.step.get_ref());
     if min < 2 {
         return Err(mistake(members.min.span(), "a group has two members at least"));
     }
@@ -108,8 +109,12 @@ fn expand(table: &Spanned<PatternTable>, repetitions: u32) -> Result<Vec<Pattern
                 (Action::Encrypt(_) | Action::Decrypt(_), []) => {
                     return Err(mistake(span, "a message of how many bytes? add bytes = 50"));
                 }
-                (Action::Encrypt(_), lengths) => lengths.iter().map(|b| Action::Encrypt(*b)).collect(),
-                (Action::Decrypt(_), lengths) => lengths.iter().map(|b| Action::Decrypt(*b)).collect(),
+                (Action::Encrypt(_), lengths) => {
+                    lengths.iter().map(|b| Action::Encrypt(*b)).collect()
+                }
+                (Action::Decrypt(_), lengths) => {
+                    lengths.iter().map(|b| Action::Decrypt(*b)).collect()
+                }
                 (action, []) => vec![action],
                 (_, _) => {
                     return Err(mistake(span, "bytes are for encrypt and decrypt only"));
@@ -160,7 +165,8 @@ fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         }
 
         fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Vec<T>, E> {
-            One::deserialize(serde::de::value::I64Deserializer::new(number)).map(|One(one)| vec![one])
+            One::deserialize(serde::de::value::I64Deserializer::new(number))
+                .map(|One(one)| vec![one])
         }
     }
 

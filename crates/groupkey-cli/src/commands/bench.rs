@@ -1,0 +1,273 @@
+//! `groupkey bench`: what each role computes, keeps and sends.
+
+mod folder;
+mod plans;
+mod tables;
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use groupkey::Error;
+use groupkey_lab::bench::{
+    self, Activity, BenchError, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow,
+    Phase, Prices, Role, Unit,
+};
+use groupkey_lab::campaign::Progress;
+use groupkey_lab::device::measure::Effort;
+
+use self::folder::BenchFolder;
+use self::plans::PlanArguments;
+use crate::commands::reproduce::folder::Earlier;
+use crate::failure::Failure;
+use crate::progress::ProgressBar;
+use crate::{choice, interruption, provenance};
+
+/// Arguments of `groupkey bench`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  groupkey bench
+  groupkey bench --scheme skdc,lkh-group --members 100,1000,10000 --operation add,remove
+  groupkey bench --class distributed --members 10 --role sponsor,member
+  groupkey bench --scheme skdc --operation encrypt,decrypt --bytes 50
+  groupkey bench --scheme tgdh --profile published --device esp32-micropython --json
+  groupkey bench --workload platoon --repetitions 100 --out platoon
+
+Reading a row: the mean is measured on this machine. Counted is what the same primitives cost by
+themselves in the same run, and x the best measured time over it: what is above 1 is not the scheme's
+mathematics. A device's time is modelled from its profile, never measured here. docs/benchmark.md
+has more.")]
+pub(crate) struct BenchArguments {
+    #[command(flatten)]
+    plans: PlanArguments,
+
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// What is shown, and where it goes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct OutputArguments {
+    /// Only these roles [default: all].
+    #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = choice::role())]
+    role: Vec<Role>,
+
+    /// Only this phase [default: both].
+    #[arg(long, value_name = "PHASE", value_parser = choice::phase())]
+    phase: Option<Phase>,
+
+    /// Print one JSON object for each row (JSON Lines).
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: every repetition's time, too.
+    #[arg(long, requires = "json")]
+    samples: bool,
+
+    /// Write results.jsonl, with every repetition's time, and summary.csv into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Go on with the results in --out where they end.
+    #[arg(long, requires = "out", conflicts_with = "fresh")]
+    resume: bool,
+
+    /// Replace the results in --out, finished or not.
+    #[arg(long, requires = "out")]
+    fresh: bool,
+}
+
+/// What is to be run, checked.
+#[derive(Debug)]
+pub(crate) struct Work {
+    plans: Vec<BenchPlan>,
+}
+
+/// What the arguments ask for.
+pub(crate) fn work(arguments: &BenchArguments) -> Result<Work, Failure> {
+    Ok(Work { plans: arguments.plans.plans()? })
+}
+
+/// Measures what the arguments ask for, and prints it.
+pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let BenchArguments { plans, output } = arguments;
+    let Work { plans: all } = work(arguments)?;
+    let units = bench::units(&all);
+    for note in plans::left_out(&all) {
+        eprintln!("note: {note}");
+    }
+
+    let folder = output.out.as_deref().map(BenchFolder::create).transpose()?;
+    let mut header = BenchHeader::new(
+        plans.seed(),
+        provenance::COMMIT.to_owned(),
+        provenance::machine(),
+        plans.name(),
+    );
+    header.assumptions = ASSUMPTIONS.map(str::to_owned).to_vec();
+    let earlier = match (output.resume, output.fresh) {
+        (true, _) => Earlier::Resume,
+        (_, true) => Earlier::Replace,
+        _ => Earlier::Keep,
+    };
+    let found = match &folder {
+        Some(folder) => folder.earlier(&header, earlier, &units)?,
+        None => None,
+    };
+    let (mut rows, done, mut prices) = match found {
+        Some(found) => {
+            let prices = Prices::resume(Effort::QUICK, &found.header.prices);
+            header = found.header;
+            (found.rows, found.units_done, prices)
+        }
+        None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
+    };
+    let rest = &units[done..];
+
+    let stop = interruption::requested();
+    announce(bench::pilot(rest, &mut prices, stop).map_err(failure)?, rest, output);
+    header.prices = prices.by_name();
+    let mut growing = folder.as_ref().map(|folder| folder.begin(&header, &rows)).transpose()?;
+    if output.json {
+        rows.iter().try_for_each(|row| output.print_json(out, row))?;
+    }
+    let bar = ProgressBar::new();
+    let refusals = RefCell::new(Vec::new());
+    let options = BenchOptions {
+        stop,
+        on_progress: &|done, total| {
+            let (done, total) = (done as usize, total as usize);
+            bar.update(Progress {
+                runs_done: done,
+                runs_total: total,
+                plans_done: 0,
+                plans_total: 0,
+            });
+        },
+        on_refusal: &|unit, activity, error| {
+            refusals.borrow_mut().push(refusal(unit, activity, error));
+        },
+    };
+    let outcome = bench::run(rest, &mut prices, &options, &mut |new| {
+        for row in new {
+            if let Some(growing) = &mut growing {
+                growing.add(row)?;
+            }
+            if output.json {
+                output.print_json(out, row)?;
+            }
+        }
+        rows.extend_from_slice(new);
+        Ok(())
+    });
+    drop(bar);
+    let outcome = outcome.map_err(failure)?;
+    for refusal in refusals.into_inner() {
+        eprintln!("note: {refusal}");
+    }
+
+    if let Some(folder) = &folder {
+        // What first occurred at a large size has its price by now.
+        header.prices = prices.by_name();
+        folder.finish(&header, &rows)?;
+    }
+    let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
+    if !output.json {
+        tables::print(&all[0], &shown, out)?;
+    }
+    tables::print_warnings(&shown);
+    match outcome {
+        BenchOutcome::Finished => Ok(()),
+        BenchOutcome::Interrupted { done: measured, total } => {
+            let (measured, total) = (done + measured, done + total);
+            let failure = Failure::interrupted(format!("{measured} of {total} sizes are done"));
+            Err(match &output.out {
+                Some(_) => failure.with_help("--resume goes on with the rest"),
+                None => failure.with_help("with --out what is done is kept, and --resume goes on"),
+            })
+        }
+    }
+}
+
+impl OutputArguments {
+    fn shows(&self, row: &BenchRow) -> bool {
+        let role = self.role.is_empty() || self.role.iter().any(|role| role.name() == row.role);
+        role && self.phase.is_none_or(|phase| phase.name() == row.phase)
+    }
+
+    fn print_json(&self, out: &mut dyn Write, row: &BenchRow) -> io::Result<()> {
+        if !self.shows(row) {
+            return Ok(());
+        }
+        let samples_ns = if self.samples { row.samples_ns.clone() } else { Vec::new() };
+        serde_json::to_writer(&mut *out, &BenchRow { samples_ns, ..row.clone() })?;
+        writeln!(out)
+    }
+}
+
+/// Work that takes longer than this is announced.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a benchmark takes for granted.
+const ASSUMPTIONS: [&str; 5] = [
+    "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
+    "With a controller only the parties that are looked at exist; without one, everybody does.",
+    "Every repetition has a new group, and draws the same static variables, made ready before it.",
+    "Times are of this machine and processor; a device's are modelled from its profile.",
+    "Counted costs are those of the primitives by themselves, each the fastest of some batches.",
+];
+
+fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
+    if expected < PATIENCE {
+        return;
+    }
+    let keeps = if output.out.is_some() {
+        "Ctrl-C keeps what is done, --resume goes on"
+    } else {
+        "with --out what is done is kept, and --resume goes on"
+    };
+    eprintln!("{} sizes to measure, about {}; {keeps}", units.len(), in_words(expected));
+}
+
+/// A duration as people say it.
+fn in_words(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let (value, unit) = match seconds {
+        ..100.0 => (seconds, "seconds"),
+        ..6_000.0 => (seconds / 60.0, "minutes"),
+        ..360_000.0 => (seconds / 3_600.0, "hours"),
+        _ => (seconds / 86_400.0, "days"),
+    };
+    format!("{value:.0} {unit}")
+}
+
+fn refusal(unit: Unit<'_>, activity: Activity, error: Error) -> String {
+    let Unit { plan, members } = unit;
+    format!("{}: no {} of {members} members: {error}", plan.scheme.id, activity.name())
+}
+
+fn failure(error: BenchError) -> Failure {
+    match error {
+        BenchError::Plan { .. } => Failure::input(error.to_string()),
+        BenchError::Sink(error) => error.into(),
+        _ => Failure::running(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_told_in_the_unit_that_fits() {
+        let told = |seconds| in_words(Duration::from_secs(seconds));
+        assert_eq!(told(42), "42 seconds");
+        assert_eq!(told(300), "5 minutes");
+        assert_eq!(told(20_000), "6 hours");
+        assert_eq!(told(900_000), "10 days");
+    }
+}

@@ -1,0 +1,98 @@
+//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, and `summary.csv`.
+
+use std::path::Path;
+
+use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
+
+use crate::commands::reproduce::folder::{Earlier, Folder, Growing, RESULTS, unfinished};
+use crate::failure::Failure;
+
+/// A folder for a benchmark's results.
+#[derive(Debug)]
+pub(crate) struct BenchFolder(Folder);
+
+/// Results that were there already.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// As it was begun, with the prices that rows are counted in.
+    pub(crate) header: BenchHeader,
+    /// The rows of units that are done.
+    pub(crate) rows: Vec<BenchRow>,
+    /// How many units these are.
+    pub(crate) units_done: usize,
+}
+
+impl BenchFolder {
+    /// Makes the folder, and sees that files can be written into it.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        Folder::create(path).map(Self)
+    }
+
+    /// What is there to go on with, if that is wanted. Unfinished results are not overwritten unless
+    /// they are to be replaced.
+    pub(crate) fn earlier(
+        &self,
+        header: &BenchHeader,
+        earlier: Earlier,
+        units: &[Unit<'_>],
+    ) -> Result<Option<Found>, Failure> {
+        let path = self.0.file(RESULTS);
+        if earlier == Earlier::Replace || !path.exists() {
+            return Ok(None);
+        }
+        let (found, mut rows) = bench::read_jsonl::<BenchHeader>(&path).map_err(|error| {
+            Failure::input(error.to_string()).with_help("--fresh replaces the file")
+        })?;
+        let Some((kept, units_done)) = remaining(units, &rows) else {
+            return Err(another(&path, "was begun with other arguments"));
+        };
+        if earlier == Earlier::Keep {
+            // The last unit counts as done: without asking it is not measured again.
+            let done = if rows.is_empty() { 0 } else { units_done + 1 };
+            return match done == units.len() {
+                true => Ok(None),
+                false => Err(unfinished(&path, done, units.len())),
+            };
+        }
+        if found.commit != header.commit {
+            let begun = format!("was begun by another version of groupkey, {}", found.commit);
+            return Err(another(&path, &begun));
+        }
+        if found.machine != header.machine {
+            return Err(another(
+                &path,
+                &format!("was begun on another machine, {}", found.machine),
+            ));
+        }
+        rows.truncate(kept);
+        Ok(Some(Found { header: found, rows, units_done }))
+    }
+
+    /// Begins the results file with rows that are there already.
+    pub(crate) fn begin(
+        &self,
+        header: &BenchHeader,
+        rows: &[BenchRow],
+    ) -> Result<Growing, Failure> {
+        self.0.grow(&jsonl(header, rows))
+    }
+
+    /// Writes everything once more, as it is at the end.
+    pub(crate) fn finish(&self, header: &BenchHeader, rows: &[BenchRow]) -> Result<(), Failure> {
+        let mut summary = Vec::new();
+        bench::write_csv(&mut summary, rows).expect("writing to memory");
+        self.0.write_whole("summary.csv", &summary)?;
+        self.0.write_whole(RESULTS, &jsonl(header, rows)).map(drop)
+    }
+}
+
+fn jsonl(header: &BenchHeader, rows: &[BenchRow]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    bench::write_jsonl(&mut whole, header, rows).expect("writing to memory");
+    whole
+}
+
+fn another(path: &Path, reason: &str) -> Failure {
+    Failure::input(format!("{} {reason}", path.display()))
+        .with_help("resume with the same, choose another --out, or start again with --fresh")
+}

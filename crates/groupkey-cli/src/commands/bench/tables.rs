@@ -1,0 +1,136 @@
+//! The rows of a benchmark as tables: schemes with a controller, and schemes without, never in one.
+
+use std::io::{self, Write};
+
+use groupkey::catalogue::Class;
+use groupkey_lab::bench::{BenchPlan, BenchRow};
+use terminal_size::{Width, terminal_size_of};
+
+use crate::paragraph::Paragraph;
+use crate::table::{Column, Table, figure};
+
+/// Prints a table for each kind of schemes, under what all rows have in common.
+pub(crate) fn print(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io::Result<()> {
+    let text = &circumstances(plan);
+    writeln!(out, "{}", Paragraph { indent: 0, text })?;
+    let is_served = |row: &&&BenchRow| row.class != Class::Distributed.name();
+    let (served, among_themselves): (Vec<_>, Vec<_>) =
+        rows.iter().copied().partition(|row| is_served(&row));
+    for (heading, rows) in
+        [("With a controller", served), ("Members among themselves", among_themselves)]
+    {
+        if !rows.is_empty() {
+            writeln!(out, "\n{heading}\n")?;
+            print_table(plan, &rows, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what makes the times doubtful: the first few, and how many there are.
+pub(crate) fn print_warnings(rows: &[&BenchRow]) {
+    const SHOWN: usize = 3;
+    let warnings: Vec<_> = rows
+        .iter()
+        .flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)))
+        .collect();
+    for (row, warning) in warnings.iter().take(SHOWN) {
+        let BenchRow { scheme, operation, role, members, .. } = row;
+        eprintln!("warning: {scheme}, {role} at {operation} of {members} members: {warning}");
+    }
+    if warnings.len() > SHOWN {
+        eprintln!("warning: {} more of this kind; --json has all", warnings.len() - SHOWN);
+    }
+}
+
+fn circumstances(plan: &BenchPlan) -> String {
+    let BenchPlan { workload, profile, suite, protection, repetitions, seed, device, .. } = plan;
+    let device = device.as_ref().map_or_else(String::new, |device| {
+        format!(" Modelled is what the counted primitives cost on {}.", device.name)
+    });
+    format!(
+        "Workload {workload}, repetitions: {repetitions}, seed: {seed}; {} profile, {} suite, \
+         protection {}. Times in µs: the mean is measured on this machine, counted is what the same \
+         primitives cost by themselves in this run, and x is the best measured time over it.{device} \
+         Key material in bytes; messages and bytes are those that the role sends.",
+        profile.name(),
+        suite.name(),
+        protection.name(),
+    )
+}
+
+fn print_table(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io::Result<()> {
+    let modelled = plan.device.is_some();
+    let mut table = Table::new(columns(modelled));
+    rows.iter().for_each(|row| table.row(cells(row, modelled)));
+    let left_out = table.fit(terminal_width());
+    write!(out, "{table}")?;
+    if !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        writeln!(out, "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all.")?;
+    }
+    Ok(())
+}
+
+/// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.
+fn columns(modelled: bool) -> Vec<Column> {
+    let mut columns = vec![
+        Column::text("scheme"),
+        Column::text("operation"),
+        Column::text("phase"),
+        Column::text("role"),
+        Column::number("members"),
+        Column::number("mean"),
+        Column::number("± 95 %").may_go(2),
+        Column::number("p50").may_go(8),
+        Column::number("p90").may_go(9),
+        Column::number("p99").may_go(7),
+        Column::number("counted").may_go(3),
+        Column::number("x").may_go(1),
+    ];
+    columns.extend(modelled.then(|| Column::number("modelled")));
+    columns.extend([
+        Column::number("permanent").may_go(4),
+        Column::number("temporary").may_go(9),
+        Column::number("messages").may_go(5),
+        Column::number("payload B").may_go(10),
+        Column::number("wire B").may_go(6),
+        Column::text("provenance"),
+    ]);
+    columns
+}
+
+fn cells(row: &BenchRow, modelled: bool) -> Vec<String> {
+    let microseconds = |ns: f64| figure(ns / 1e3);
+    let mut cells = vec![
+        row.scheme.clone(),
+        row.operation.clone(),
+        row.phase.clone(),
+        row.role.clone(),
+        row.members.to_string(),
+        microseconds(row.mean_ns),
+        microseconds(row.ci95_ns),
+        microseconds(row.p50_ns),
+        microseconds(row.p90_ns),
+        microseconds(row.p99_ns),
+        microseconds(row.counted_ns),
+        row.measured_over_counted.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+    ];
+    if modelled {
+        cells.push(row.device_ns.map_or_else(|| "-".to_owned(), microseconds));
+    }
+    cells.extend([
+        row.permanent_bytes.to_string(),
+        row.temporary_bytes.to_string(),
+        row.messages.to_string(),
+        row.payload_bytes.to_string(),
+        row.wire_bytes.to_string(),
+        row.provenance.clone(),
+    ]);
+    cells
+}
+
+/// Columns of the terminal on standard output; a file or a pipe takes everything.
+fn terminal_width() -> usize {
+    terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
+}

@@ -1,0 +1,235 @@
+//! `groupkey bench`: rows, tables by class, what does not depend on the machine, files, refusals.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
+
+#[test]
+fn a_row_has_every_field_and_adds_up() {
+    let rows = groupkey(
+        "bench --scheme lkh-group --members 20 --operation remove --repetitions 5 --device host --json",
+    );
+    let rows = rows.objects();
+    let roles: Vec<_> = rows.iter().map(|row| row["role"].as_str()).collect();
+    assert_eq!(roles, [Some("controller"), Some("member")]);
+    for row in &rows {
+        let texts = [
+            ("scheme", "lkh-group"),
+            ("profile", "sound"),
+            ("suite", "standard"),
+            ("class", "centralized"),
+            ("protection", "mac"),
+            ("workload", "custom"),
+            ("operation", "remove"),
+            ("phase", "operational"),
+            ("provenance", "specified"),
+            ("device", "host"),
+        ];
+        for (field, expected) in texts {
+            assert_eq!(row[field], expected, "{row}");
+        }
+        let whole = [("members", 20), ("subgroups", 0), ("repetitions", 5), ("seed", 1)];
+        for (field, expected) in whole {
+            assert_eq!(row[field], expected, "{row}");
+        }
+        assert_eq!(row["security_bits"], 128);
+        for field in ["mean_ns", "counted_ns", "measured_over_counted", "device_ns"] {
+            assert!(number(row, field) > 0.0, "{field}: {row}");
+        }
+        assert!(number(row, "p50_ns") <= number(row, "p90_ns"));
+        assert!(number(row, "p90_ns") <= number(row, "p99_ns"));
+        assert!(row.get("samples_ns").is_none());
+    }
+    assert_eq!((&rows[0]["messages"], &rows[1]["messages"]), (&1.into(), &0.into()));
+    assert_eq!(rows[0]["broadcast"]["wire_bytes"], rows[0]["wire_bytes"]);
+}
+
+#[test]
+fn what_is_counted_is_the_same_in_every_run() {
+    let counted = |arguments: &str| {
+        let rows = groupkey(&format!("bench {arguments} --repetitions 2 --json")).objects();
+        let times = ["mean_ns", "ci95_ns", "sd_ns", "p50_ns", "p90_ns", "p99_ns", "counted_ns"];
+        rows.into_iter()
+            .map(|mut row| {
+                let fields = row.as_object_mut().expect("a row");
+                for field in times.into_iter().chain(["measured_over_counted", "warnings"]) {
+                    fields.remove(field);
+                }
+                row
+            })
+            .collect::<Vec<_>>()
+    };
+    let arguments = "--scheme oft,riseg,tgdh --members 6";
+    assert_eq!(counted(arguments), counted(arguments));
+    assert_ne!(counted(arguments), counted(&format!("{arguments} --seed 2")));
+}
+
+/// Schemes with and without a controller are for different needs.
+#[test]
+fn classes_that_are_not_compared_have_tables_of_their_own() {
+    let table = groupkey("bench --scheme skdc,gdh2 --members 4 --operation add --repetitions 2");
+    let table = table.success();
+    let (served, others) = table.split_once("Members among themselves").expect("a second table");
+    let (circumstances, served) = served.split_once("With a controller").expect("a first table");
+    assert!(circumstances.contains("repetitions: 2, seed: 1; sound profile, standard suite"));
+    assert!(served.contains("skdc") && !served.contains("gdh2"), "{table}");
+    assert!(others.contains("gdh2") && !others.contains("skdc"), "{table}");
+    assert!(served.contains("deployment") && !others.contains("deployment"), "{table}");
+    for role in ["sponsor", "member", "new-member"] {
+        assert!(others.contains(role), "{role}: {table}");
+    }
+}
+
+#[test]
+fn roles_phases_and_classes_are_chosen() {
+    let rows = groupkey(
+        "bench --class hybrid --members 5 --operation create --role subgroup-controller --phase \
+         deployment --repetitions 1 --json",
+    );
+    let rows = rows.objects();
+    assert!(rows.len() >= 5);
+    for row in rows {
+        assert_eq!(
+            (&row["class"], &row["role"]),
+            (&"hybrid".into(), &"subgroup-controller".into())
+        );
+        assert_eq!((&row["phase"], &row["subgroups"]), (&"deployment".into(), &55.into()));
+    }
+}
+
+#[test]
+fn a_workload_has_its_sizes_and_can_be_narrowed_down() {
+    let rows = groupkey(
+        "bench --workload platoon --scheme bd --k-max 5 --repetitions 1 --operation create --json",
+    );
+    let sizes: Vec<_> = rows.objects().iter().map(|row| row["members"].clone()).collect();
+    assert_eq!(sizes, [2, 3, 4, 5].map(Value::from));
+    let rows = groupkey(
+        "bench --workload smart-city --scheme skdc --k-max 202 --repetitions 1 --operation remove \
+         --role member --json",
+    );
+    let sizes: Vec<_> = rows.objects().iter().map(|row| row["members"].clone()).collect();
+    // A pair cannot lose anybody.
+    assert_eq!(sizes, [102, 202].map(Value::from));
+}
+
+#[test]
+fn samples_come_when_asked_for() {
+    let rows = groupkey(
+        "bench --scheme skdc --members 3 --operation encrypt,decrypt --bytes 9 --repetitions 4 --json \
+         --samples",
+    );
+    for row in rows.objects() {
+        assert_eq!(row["samples_ns"].as_array().map(Vec::len), Some(4));
+        assert_eq!(row["message_bytes"], 9);
+    }
+}
+
+#[test]
+fn results_are_kept_and_gone_on_with() {
+    let folder = Folder::new();
+    let run = |more: &str| {
+        let line = format!(
+            "bench --scheme skdc,gdh2 --members 3,4,5 --operation create --repetitions 2 --out kept {more}"
+        );
+        groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+    };
+    run("").success();
+    let results = folder.path().join("kept/results.jsonl");
+    let whole = fs::read_to_string(&results).expect("results were written");
+    let header: Value =
+        serde_json::from_str(whole.lines().next().expect("a header")).expect("JSON");
+    assert_eq!(
+        (&header["format"], &header["workload"]),
+        (&"groupkey-bench".into(), &"custom".into())
+    );
+    assert!(number(&header["prices"]["standard"]["wrap"], "per_call_ns") >= 0.0);
+    let rows = whole.lines().count() - 1;
+    let summary = fs::read_to_string(folder.path().join("kept/summary.csv")).expect("a summary");
+    assert_eq!(summary.lines().count(), 1 + rows);
+
+    // As if it had been interrupted in the second scheme.
+    let part: Vec<&str> = whole.lines().take(rows - 2).collect();
+    fs::write(&results, part.join("\n") + "\n").expect("writable");
+    let told = run("");
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("--resume"), "{}", told.stderr);
+    run("--resume").success();
+    let resumed = fs::read_to_string(&results).expect("results are there");
+    assert_eq!(resumed.lines().count() - 1, rows);
+    assert_eq!(resumed.lines().nth(1), whole.lines().nth(1), "what was done was kept");
+
+    let told = groupkey_in(
+        folder.path(),
+        &["bench", "--scheme", "tgdh", "--members", "3", "--out", "kept", "--resume"],
+    );
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("other arguments"), "{}", told.stderr);
+}
+
+#[test]
+fn bad_input_is_refused_with_what_to_do() {
+    for (arguments, expected) in [
+        ("bench --scheme lkh-grup", "'lkh-group'"),
+        ("bench --class central", "centralized"),
+        ("bench --workload city", "smart-city"),
+        ("bench --role sender", "sponsor"),
+        ("bench --operation join", "create"),
+        ("bench --members 1", "2"),
+        ("bench --members 3 --k-max 9", "--k-max"),
+        ("bench --k-min 9 --k-max 3", "above"),
+        ("bench --repetitions 0", "--repetitions"),
+        ("bench --bytes 70000", "--bytes"),
+        ("bench --scheme cka --operation remove", "groupkey schemes"),
+        ("bench --scheme gdh2 --workload smart-city", "platoon"),
+        ("bench --scheme gdh2 --members 100000", "any of these sizes"),
+        ("bench --scheme skdc --set degree=2", "skdc"),
+        ("bench --device esp32-micropython", "published"),
+        ("bench --scheme skdc --class hybrid", "--class"),
+        ("bench --resume", "--out"),
+        ("bench --samples", "--json"),
+        ("bench --repetitions 4000000000", "too much for one command"),
+    ] {
+        let told = groupkey(arguments);
+        assert_eq!(told.code, 2, "{arguments}: {}", told.stderr);
+        assert!(told.stderr.contains(expected), "{arguments}: {}", told.stderr);
+    }
+}
+
+/// Ctrl-C keeps what is done.
+#[cfg(unix)]
+#[test]
+fn an_interruption_keeps_what_is_done() {
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::new();
+    let child = Command::new(GROUPKEY)
+        .args(["bench", "--scheme", "skdc", "--k-min", "2", "--k-max", "40000", "--step", "20"])
+        .args(["--repetitions", "40", "--out", "kept", "--operation", "create"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let results = folder.path().join("kept/results.jsonl");
+    let rows = || fs::read_to_string(&results).map_or(0, |text| text.lines().count());
+    let started = Instant::now();
+    while rows() < 3 && started.elapsed() < Duration::from_secs(120) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signalled.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("--resume"), "{told}");
+    assert!(rows() >= 3);
+}
+
+fn number(object: &Value, field: &str) -> f64 {
+    object[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {object}"))
+}

@@ -1,0 +1,155 @@
+//! The book of one activity: samples of each part over the repetitions, and the rows of them.
+
+use std::collections::BTreeMap;
+
+use groupkey::crypto::meter::{Meter, Primitive};
+
+use super::part::{Part, parts};
+use super::stage::{Episode, Share, Stage, Work};
+use super::{Activity, BenchError, BenchPlan, BenchRow, Count, Phase, Prices, Warning};
+use crate::device::Device;
+use crate::statistics::Summary;
+
+/// What is kept of the repetitions of one activity.
+pub(crate) struct Book<'p> {
+    plan: &'p BenchPlan,
+    members: u32,
+    activity: Activity,
+    series: Vec<Series>,
+}
+
+/// One part in one phase.
+struct Series {
+    phase: Phase,
+    part: Part,
+    /// The same in every repetition.
+    work: Work,
+    /// Times (ns), in the order in which they were taken.
+    samples: Vec<u64>,
+}
+
+impl<'p> Book<'p> {
+    /// A book without samples; who plays which part follows from a first repetition.
+    pub(crate) fn new(
+        plan: &'p BenchPlan,
+        members: u32,
+        activity: Activity,
+        first: &[Episode],
+    ) -> Self {
+        // Whatever the machine: prices that lie in a file.
+        let host = Device::named("host").expect("it is built in");
+        let effort = |share: &Share| match host.costs(plan.suite) {
+            Some(costs) => costs.computation(&share.work.meter),
+            None => share.work.meter.exponentiations(),
+        };
+        let own = first.iter().filter(|episode| episode.activity == activity);
+        let series = own.flat_map(|episode| {
+            let parts = parts(plan.scheme.class, members, episode, &effort);
+            parts.into_iter().map(|part| Series {
+                phase: episode.phase,
+                part,
+                work: episode.shares[&part.party].work,
+                samples: Vec::with_capacity(plan.repetitions as usize),
+            })
+        });
+        Self { plan, members, activity, series: series.collect() }
+    }
+
+    /// Takes down another repetition, in which everybody must have done the same.
+    pub(crate) fn take(&mut self, episodes: &[Episode]) -> Result<(), BenchError> {
+        for Series { phase, part, work, samples } in &mut self.series {
+            let episode = episodes
+                .iter()
+                .find(|episode| episode.activity == self.activity && episode.phase == *phase);
+            match episode.and_then(|episode| episode.shares.get(&part.party)) {
+                Some(share) if share.work == *work => samples.push(share.nanoseconds),
+                _ => return Err(BenchError::Unsteady(part.party)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows; prices of what has not occurred before are measured now. `busy` is a warning that goes
+    /// for all of them.
+    pub(crate) fn rows(
+        &self,
+        stage: &Stage,
+        prices: &mut Prices,
+        busy: Option<Warning>,
+    ) -> Vec<BenchRow> {
+        self.series.iter().map(|series| self.row(series, stage, prices, busy)).collect()
+    }
+
+    fn row(
+        &self,
+        series: &Series,
+        stage: &Stage,
+        prices: &mut Prices,
+        busy: Option<Warning>,
+    ) -> BenchRow {
+        let Self { plan, members, activity, .. } = self;
+        let BenchPlan { workload, scheme, profile, suite, protection, device, .. } = plan;
+        let Series { phase, part, work, samples } = series;
+        prices.learn(*suite, &work.meter);
+        let counted_ns = prices.cost(*suite, &work.meter);
+        let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
+        let summary = Summary::of(&times);
+        let warnings = Warning::of_samples(&times, stage.clock()).into_iter().chain(busy);
+        let traffic = work.traffic();
+        let costs = device.as_ref().and_then(|device| device.costs(*suite));
+        BenchRow {
+            scheme: scheme.id.to_owned(),
+            profile: profile.name().to_owned(),
+            suite: suite.name().to_owned(),
+            security_bits: stage.security_bits(),
+            class: scheme.class.name().to_owned(),
+            provenance: scheme.provenance.name().to_owned(),
+            protection: protection.name().to_owned(),
+            workload: workload.clone(),
+            operation: activity.name().to_owned(),
+            role: part.role.name().to_owned(),
+            phase: phase.name().to_owned(),
+            members: *members,
+            subgroups: stage.subgroups(),
+            message_bytes: activity.operation().is_none().then_some(plan.message_bytes),
+            repetitions: samples.len() as u32,
+            seed: plan.seed,
+            mean_ns: summary.mean,
+            ci95_ns: summary.ci95,
+            sd_ns: summary.sd,
+            p50_ns: summary.p50,
+            p90_ns: summary.p90,
+            p99_ns: summary.p99,
+            counted_ns,
+            measured_over_counted: (counted_ns > 0.0).then(|| summary.min / counted_ns),
+            primitives: counts(&work.meter),
+            permanent_bytes: work.permanent,
+            temporary_bytes: work.temporary,
+            messages: traffic.messages,
+            payload_bytes: traffic.payload_bytes,
+            wire_bytes: traffic.wire_bytes,
+            unicast: work.unicast,
+            multicast: work.multicast,
+            broadcast: work.broadcast,
+            device: device.as_ref().map(|device| device.name.clone()),
+            device_ns: costs.map(|costs| costs.computation(&work.meter) as f64),
+            device_joule: device
+                .as_ref()
+                .and_then(|device| device.energy(*suite, &work.meter).map(|energy| energy.gross)),
+            samples_ns: samples.clone(),
+            warnings: warnings.map(|warning| warning.to_string()).collect(),
+        }
+    }
+}
+
+/// Counted primitives by the meter's names.
+pub(in crate::bench) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
+    let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
+    counted
+        .filter(|(_, tally)| tally.calls > 0)
+        .map(|(primitive, tally)| {
+            let count = Count { calls: tally.calls as f64, amount: tally.amount as f64 };
+            (primitive.name().to_owned(), count)
+        })
+        .collect()
+}

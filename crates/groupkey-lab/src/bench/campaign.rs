@@ -1,0 +1,205 @@
+//! A benchmark as a whole: one plan after the other, one size after the other, on one thread, because
+//! threads would disturb each other's clocks.
+
+use std::cell::Cell;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use groupkey::Error;
+
+use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
+
+/// One scheme at one size: what is measured at a stretch.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit<'p> {
+    /// The plan.
+    pub plan: &'p BenchPlan,
+    /// Members of the group.
+    pub members: u32,
+}
+
+/// How a benchmark is run.
+#[derive(Clone, Copy)]
+pub struct BenchOptions<'o> {
+    /// When this becomes true the benchmark stops at the next opportunity.
+    pub stop: &'o AtomicBool,
+    /// Is told how many repetitions are done, and of how many.
+    pub on_progress: &'o dyn Fn(u64, u64),
+    /// Is told what a scheme does not do at a size.
+    pub on_refusal: &'o dyn Fn(Unit<'_>, Activity, Error),
+}
+
+/// How a benchmark ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BenchOutcome {
+    /// Everything was measured.
+    Finished,
+    /// It was stopped.
+    Interrupted {
+        /// Units whose rows were handed over.
+        done: usize,
+        /// Units in all.
+        total: usize,
+    },
+}
+
+/// All that the plans ask for, in their order; sizes that a scheme does not take are left out.
+pub fn units(plans: &[BenchPlan]) -> Vec<Unit<'_>> {
+    plans
+        .iter()
+        .flat_map(|plan| plan.fitting().map(move |members| Unit { plan, members }))
+        .collect()
+}
+
+/// Measures the units and hands over the rows of each as it is done.
+pub fn run(
+    units: &[Unit<'_>],
+    prices: &mut Prices,
+    options: &BenchOptions<'_>,
+    sink: &mut dyn FnMut(&[BenchRow]) -> io::Result<()>,
+) -> Result<BenchOutcome, BenchError> {
+    validate(units)?;
+    let total = units.iter().map(Unit::repetitions).sum();
+    let done = Cell::new(0);
+    for (number, unit) in units.iter().enumerate() {
+        let begun_with = done.get();
+        let on_repetition = || {
+            done.set(done.get() + 1);
+            (options.on_progress)(done.get(), total);
+        };
+        let mut instruments =
+            Instruments { prices, stop: options.stop, on_repetition: &on_repetition };
+        let stopped = options.stop.load(Ordering::Relaxed);
+        let measured = match stopped {
+            true => None,
+            false => measure(unit.plan, unit.members, &mut instruments)?,
+        };
+        let Some(measurement) = measured else {
+            return Ok(BenchOutcome::Interrupted { done: number, total: units.len() });
+        };
+        for &(activity, error) in &measurement.refused {
+            (options.on_refusal)(*unit, activity, error);
+        }
+        sink(&measurement.rows).map_err(BenchError::Sink)?;
+        // What was refused took no repetitions.
+        done.set(begun_with + unit.repetitions());
+    }
+    Ok(BenchOutcome::Finished)
+}
+
+/// Learns the prices that the units need, as far as the smallest size of each plan and one of some
+/// hundred members tell, and how long the units will take, about.
+pub fn pilot(
+    units: &[Unit<'_>],
+    prices: &mut Prices,
+    stop: &AtomicBool,
+) -> Result<Duration, BenchError> {
+    validate(units)?;
+    let mut expected = 0.0;
+    for of_plan in units.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan)) {
+        let plan = of_plan[0].plan;
+        let once = BenchPlan { repetitions: 1, ..plan.clone() };
+        let mut seconds = |members: u32| -> Result<f64, BenchError> {
+            let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
+            // The first time it learns prices.
+            measure(&once, members, instruments)?;
+            let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
+            let started = Instant::now();
+            measure(&once, members, instruments)?;
+            // One repetition is measured, and one is not.
+            Ok(started.elapsed().as_secs_f64() / 2.0)
+        };
+        let smallest = of_plan[0].members;
+        let few = Point { members: smallest, seconds: seconds(smallest)? };
+        let larger = of_plan.iter().rev().find(|unit| unit.members <= PILOT_MEMBERS);
+        let many = match larger.map_or(smallest, |unit| unit.members) {
+            members if members > smallest => Point { members, seconds: seconds(members)? },
+            _ => few,
+        };
+        let repetitions = f64::from(plan.repetitions) + 1.0;
+        expected += of_plan
+            .iter()
+            .map(|unit| repetitions * Point::beyond(few, many, unit.members))
+            .sum::<f64>();
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(Duration::from_secs_f64(expected))
+}
+
+/// Which units an interrupted benchmark has still to measure, given the rows that it left: how many of
+/// these rows are to be kept, and how many of the units are done. The last unit that has rows may lack
+/// some, and is measured again. `None` if the rows are not of these units.
+pub fn remaining(units: &[Unit<'_>], rows: &[BenchRow]) -> Option<(usize, usize)> {
+    let (mut kept, mut done) = (0, 0);
+    let mut row = 0;
+    for (number, unit) in units.iter().enumerate() {
+        let of_unit = rows[row..].iter().take_while(|row| unit.is_of(row)).count();
+        if of_unit > 0 {
+            (kept, done) = (row, number);
+            row += of_unit;
+        }
+    }
+    (row == rows.len()).then_some((kept, done))
+}
+
+impl Unit<'_> {
+    /// Measured repetitions, of all activities.
+    fn repetitions(&self) -> u64 {
+        self.plan.activities().count() as u64 * u64::from(self.plan.repetitions)
+    }
+
+    /// Whether a row is one of this unit.
+    fn is_of(&self, row: &BenchRow) -> bool {
+        let Self { plan, members } = self;
+        row.scheme == plan.scheme.id
+            && row.members == *members
+            && row.profile == plan.profile.name()
+            && row.suite == plan.suite.name()
+            && row.protection == plan.protection.name()
+            && (row.seed, row.repetitions) == (plan.seed, plan.repetitions)
+            && plan.activities().any(|activity| activity.name() == row.operation)
+    }
+}
+
+/// Groups up to this size are tried before a benchmark, to see how long it takes.
+const PILOT_MEMBERS: u32 = 400;
+
+/// How long a repetition takes at a size.
+#[derive(Clone, Copy)]
+struct Point {
+    members: u32,
+    seconds: f64,
+}
+
+impl Point {
+    /// How long it takes with so many members, on the power law through two sizes. Between linear and
+    /// quadratic, as all schemes are if what is small is left out.
+    fn beyond(few: Self, many: Self, members: u32) -> f64 {
+        let ratio = |a: u32, b: u32| f64::from(a) / f64::from(b);
+        let exponent = match many.members == few.members {
+            true => 1.0,
+            false => (many.seconds / few.seconds).ln() / ratio(many.members, few.members).ln(),
+        };
+        many.seconds * ratio(members, many.members).powf(exponent.clamp(0.0, 2.0))
+    }
+}
+
+fn validate(units: &[Unit<'_>]) -> Result<(), BenchError> {
+    for of_plan in units.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan)) {
+        let plan = of_plan[0].plan;
+        // Sizes that do not fit were left out, and need not be valid.
+        let fitting = BenchPlan { members: plan.fitting().collect(), ..plan.clone() };
+        let refused = |error| BenchError::Plan { scheme: plan.scheme.id, error };
+        fitting.validate().map_err(refused)?;
+    }
+    Ok(())
+}
+
+impl std::fmt::Debug for BenchOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BenchOptions").field("stop", &self.stop).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,61 @@
+//! Why a benchmark fails.
+
+use std::{error, fmt, io};
+
+use groupkey::{Error, PartyId};
+
+use crate::plan::PlanError;
+
+/// Why a benchmark fails.
+#[derive(Debug)]
+pub enum BenchError {
+    /// A party holds another key than the rest, or none: what was measured was not the operation.
+    Disagreement(PartyId),
+    /// A plan cannot be run; nothing was.
+    Plan {
+        /// Its scheme.
+        scheme: &'static str,
+        /// Why.
+        error: PlanError,
+    },
+    /// The scheme does not do this at this size.
+    Refused(Error),
+    /// The rows could not be taken.
+    Sink(io::Error),
+    /// A party refused a genuine message.
+    Step {
+        /// The party.
+        party: PartyId,
+        /// What it says.
+        error: Error,
+    },
+    /// Two repetitions did not count the same: something comes from elsewhere than the inputs.
+    Unsteady(PartyId),
+}
+
+impl BenchError {
+    /// A party refused a command: the scheme does not do this at this size, or something is wrong.
+    pub(crate) const fn of_command(party: PartyId, error: Error) -> Self {
+        match error {
+            Error::Misuse(_) | Error::Unsupported(_) => Self::Refused(error),
+            Error::Misbehaved(_) => Self::Step { party, error },
+        }
+    }
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disagreement(party) => write!(f, "{party} holds another key than the rest"),
+            Self::Plan { scheme, error } => write!(f, "{scheme}: {error}"),
+            Self::Refused(error) => error.fmt(f),
+            Self::Sink(error) => error.fmt(f),
+            Self::Step { party, error } => write!(f, "{party}: {error}"),
+            Self::Unsteady(party) => {
+                write!(f, "{party} did not do the same in every repetition; this is a bug")
+            }
+        }
+    }
+}
+
+impl error::Error for BenchError {}

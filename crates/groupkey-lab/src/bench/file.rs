@@ -1,0 +1,117 @@
+//! The files that a benchmark's rows are kept in: those of [`crate::results`], with a header and
+//! columns of their own.
+
+use std::collections::BTreeMap;
+
+use groupkey::crypto::meter::Primitive;
+use serde::{Deserialize, Serialize};
+
+use super::row::{BenchRow, Traffic};
+use crate::device::measure::Price;
+use crate::results::{Column, FileHeader, FileRow, fields};
+
+/// First line of a benchmark's results: what was run, on what, and how to run it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchHeader {
+    /// Always [`BenchHeader::FORMAT`](FileHeader::FORMAT).
+    pub format: String,
+    /// Version of the format; readers refuse any but [`BenchHeader::VERSION`](FileHeader::VERSION).
+    pub version: u32,
+    /// Seed from which the seed of every row is derived.
+    pub seed: u64,
+    /// Commit of the code that ran.
+    pub commit: String,
+    /// Processor model and number of cores; never a host name or a path.
+    pub machine: String,
+    /// The workload that was run, for example `smart-city`.
+    pub workload: String,
+    /// What primitives cost by themselves on this machine in this run: by suite, then by the meter's
+    /// name of the primitive. Counted costs are told in these.
+    pub prices: BTreeMap<String, BTreeMap<String, Price>>,
+    /// What the benchmark takes for granted, one sentence each.
+    pub assumptions: Vec<String>,
+}
+
+impl BenchHeader {
+    /// A header without prices and assumptions yet.
+    pub fn new(seed: u64, commit: String, machine: String, workload: String) -> Self {
+        Self {
+            format: Self::FORMAT.to_owned(),
+            version: Self::VERSION,
+            seed,
+            commit,
+            machine,
+            workload,
+            prices: BTreeMap::new(),
+            assumptions: Vec::new(),
+        }
+    }
+}
+
+impl FileHeader for BenchHeader {
+    type Row = BenchRow;
+    const FORMAT: &'static str = "groupkey-bench";
+    const VERSION: u32 = 1;
+}
+
+impl FileRow for BenchRow {
+    fn check(&self) -> Result<(), String> {
+        let known = |name: &&String| Primitive::ALL.iter().any(|known| known.name() == *name);
+        match self.primitives.keys().find(|name| !known(name)) {
+            Some(unknown) => Err(format!("there is no primitive {unknown:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Each primitive has two columns, in every table: `wrap_calls`, `wrap_amount`, and so on.
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = Vec::new();
+        columns.extend(fields![text: scheme, profile, suite]);
+        columns.extend(fields![integer: security_bits]);
+        columns.extend(fields![text: class, provenance, protection, workload]);
+        columns.extend(fields![text: operation, role, phase]);
+        columns.extend(fields![integer: members, subgroups]);
+        columns
+            .push(Column::integer("message_bytes", |row: &Self| row.message_bytes.map(u64::from)));
+        columns.extend(fields![integer: repetitions, seed]);
+        columns.extend(fields![number: mean_ns, ci95_ns, sd_ns, p50_ns, p90_ns, p99_ns]);
+        columns.extend(fields![number: counted_ns]);
+        columns
+            .push(Column::number("measured_over_counted", |row: &Self| row.measured_over_counted));
+        columns.extend(fields![integer: permanent_bytes, temporary_bytes]);
+        columns.extend(fields![integer: messages, payload_bytes, wire_bytes]);
+        columns.extend(traffic("unicast", |row| row.unicast));
+        columns.extend(traffic("multicast", |row| row.multicast));
+        columns.extend(traffic("broadcast", |row| row.broadcast));
+        columns.push(Column::text("device", |row: &Self| row.device.clone()));
+        columns.push(Column::number("device_ns", |row: &Self| row.device_ns));
+        columns.push(Column::number("device_joule", |row: &Self| {
+            row.device_joule.map(|energy| energy.value)
+        }));
+        columns.push(Column::number("device_joule_error", |row: &Self| {
+            row.device_joule.map(|energy| energy.error)
+        }));
+        columns.extend(Primitive::ALL.into_iter().flat_map(counts));
+        columns
+    }
+}
+
+fn traffic(kind: &str, of: fn(&BenchRow) -> Traffic) -> [Column<BenchRow>; 3] {
+    [
+        Column::integer(format!("{kind}_messages"), move |row| Some(of(row).messages)),
+        Column::integer(format!("{kind}_payload_bytes"), move |row| Some(of(row).payload_bytes)),
+        Column::integer(format!("{kind}_wire_bytes"), move |row| Some(of(row).wire_bytes)),
+    ]
+}
+
+fn counts(primitive: Primitive) -> [Column<BenchRow>; 2] {
+    let name = primitive.name().replace('-', "_");
+    let of = move |row: &BenchRow| row.primitives.get(primitive.name()).copied();
+    [
+        Column::number(format!("{name}_calls"), move |row| Some(of(row).unwrap_or_default().calls)),
+        Column::number(format!("{name}_amount"), move |row| {
+            Some(of(row).unwrap_or_default().amount)
+        }),
+    ]
+}

@@ -1,0 +1,376 @@
+//! The specification: which functions the benchmark measures, by role, operation and phase.
+//!
+//! Tables 1 to 3 of S002 (controller; members and subgroup controllers; members among themselves),
+//! widened by the phases and by encryption of S003 (definitions 3.1 and 3.2), and by the operations
+//! that the catalogue's schemes have beyond creating, adding and removing.
+
+use std::fmt;
+
+use groupkey::Operation;
+use groupkey::catalogue::{Class, Scheme};
+
+/// Who computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The key server of a served scheme (papers: CI).
+    Controller,
+    /// A member that was in the group before and stays.
+    Member,
+    /// A member that joins a running group.
+    NewMember,
+    /// A member that acts for the others.
+    Sponsor,
+    /// The controller of a subgroup in a hybrid scheme (papers: SgC).
+    SubgroupController,
+}
+
+/// When it computes: S003 calls the first the preparatory phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Once for each member, over a confidential channel.
+    Deployment,
+    /// Over open channels, whenever the group changes or talks.
+    Operational,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Activity {
+    /// A group of n members is created.
+    Create,
+    /// One more joins.
+    Add,
+    /// The member in the middle leaves.
+    Remove,
+    /// Two join and two in the middle leave, in one change.
+    Batch,
+    /// A new period begins, with the same members.
+    Rekey,
+    /// The member in the middle begins a message, where messages have keys and the group has none.
+    Send,
+    /// The second half of the group goes on by itself, and so does the first.
+    Partition,
+    /// The two halves come together again.
+    Merge,
+    /// A member encrypts a message of B bytes to the group.
+    Encrypt,
+    /// Another member decrypts it.
+    Decrypt,
+}
+
+/// What a role computes in one phase of one activity: a line of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Who.
+    pub role: Role,
+    /// What.
+    pub activity: Activity,
+    /// When.
+    pub phase: Phase,
+}
+
+impl Role {
+    /// All roles, in the order in which tables show them.
+    pub const ALL: [Self; 5] =
+        [Self::Controller, Self::SubgroupController, Self::Sponsor, Self::Member, Self::NewMember];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Controller => "controller",
+            Self::Member => "member",
+            Self::NewMember => "new-member",
+            Self::Sponsor => "sponsor",
+            Self::SubgroupController => "subgroup-controller",
+        }
+    }
+
+    /// Which of the parties that play it is told of: each row is of one party.
+    pub const fn choice(self) -> &'static str {
+        match self {
+            Self::Controller => "the only one",
+            Self::Member => {
+                "with a controller the one of those observed that has most to do, without one the \
+                 one in the middle by what they have to do, the sponsor left out"
+            }
+            Self::NewMember => "the newcomer that has most to do",
+            Self::Sponsor => {
+                "who has most to do of members among themselves, if they differ; who begins a message"
+            }
+            Self::SubgroupController => {
+                "the one that has most to do: the change is in its subgroup"
+            }
+        }
+    }
+}
+
+impl Phase {
+    /// Both phases.
+    pub const ALL: [Self; 2] = [Self::Deployment, Self::Operational];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment",
+            Self::Operational => "operational",
+        }
+    }
+}
+
+impl Activity {
+    /// All activities, in the order in which tables show them.
+    pub const ALL: [Self; 10] = [
+        Self::Create,
+        Self::Add,
+        Self::Remove,
+        Self::Batch,
+        Self::Rekey,
+        Self::Send,
+        Self::Partition,
+        Self::Merge,
+        Self::Encrypt,
+        Self::Decrypt,
+    ];
+
+    /// Those that S002 measures.
+    pub const GROUP: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decrypt => "decrypt",
+            Self::Encrypt => "encrypt",
+            _ => match self.operation() {
+                Some(operation) => operation.name(),
+                None => unreachable!(),
+            },
+        }
+    }
+
+    /// What it means.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Create => "the group is created",
+            Self::Add => "a new member joins a running group",
+            Self::Remove => "the member in the middle leaves a running group",
+            Self::Batch => "two members join and two leave in one change",
+            Self::Rekey => "a new period begins with the same members",
+            Self::Send => "a message's key goes around, where there is no group key",
+            Self::Partition => "the group falls into two halves",
+            Self::Merge => "the two halves come together",
+            Self::Encrypt => "a member encrypts a message to the group",
+            Self::Decrypt => "another member decrypts it",
+        }
+    }
+
+    /// The scheme's operation that it is; encrypting and decrypting are none.
+    pub const fn operation(self) -> Option<Operation> {
+        match self {
+            Self::Create => Some(Operation::Create),
+            Self::Add => Some(Operation::Add),
+            Self::Remove => Some(Operation::Remove),
+            Self::Batch => Some(Operation::Batch),
+            Self::Rekey => Some(Operation::Rekey),
+            Self::Send => Some(Operation::Send),
+            Self::Partition => Some(Operation::Partition),
+            Self::Merge => Some(Operation::Merge),
+            Self::Encrypt | Self::Decrypt => None,
+        }
+    }
+
+    /// Whether a scheme has it.
+    pub fn is_of(self, scheme: &Scheme) -> bool {
+        self.operation().is_none_or(|operation| scheme.operations.contains(&operation))
+    }
+}
+
+impl Function {
+    /// What a scheme's roles do in an activity, if the scheme has it: which roles there are follows
+    /// from its class. A role that turns out to have nothing to do has no row.
+    pub fn of(scheme: &Scheme, activity: Activity) -> Vec<Self> {
+        if !activity.is_of(scheme) {
+            return Vec::new();
+        }
+        Self::all()
+            .filter(|function| function.activity == activity && function.is_of(scheme.class))
+            .collect()
+    }
+
+    /// Every function there is, in the order of activities, phases and roles.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let all = Activity::ALL.into_iter().flat_map(|activity| {
+            Phase::ALL.into_iter().flat_map(move |phase| {
+                Role::ALL.into_iter().map(move |role| Self { role, activity, phase })
+            })
+        });
+        all.filter(|function| function.definition().is_some())
+    }
+
+    /// What it is given; n is the number of members.
+    pub fn inputs(self) -> &'static str {
+        self.definition().map_or("", |(inputs, _)| inputs)
+    }
+
+    /// What it must come to.
+    pub fn results(self) -> &'static str {
+        self.definition().map_or("", |(_, results)| results)
+    }
+
+    /// Whether schemes of a class can have it.
+    fn is_of(self, class: Class) -> bool {
+        let served = class != Class::Distributed;
+        match (self.role, self.activity) {
+            (Role::Controller, _) => served,
+            (Role::SubgroupController, _) => class == Class::Hybrid,
+            (Role::Sponsor, Activity::Send) => true,
+            (Role::Sponsor, _) => !served,
+            _ => served || self.phase == Phase::Operational,
+        }
+    }
+
+    /// Inputs and results; `None` where a role has no such function.
+    fn definition(self) -> Option<(&'static str, &'static str)> {
+        use Activity as A;
+        use Role as R;
+        let Self { role, activity, phase } = self;
+        let definition = match (phase, activity, role) {
+            (Phase::Deployment, A::Create, R::Controller) => (
+                "ids of n members",
+                "an individual key for each; in hybrid schemes, news for subgroups",
+            ),
+            (Phase::Deployment, A::Add, R::Controller) => (
+                "id of the newcomer",
+                "its individual key; in hybrid schemes, news for its subgroup",
+            ),
+            (Phase::Deployment, A::Batch, R::Controller) => {
+                ("ids of the newcomers", "an individual key for each")
+            }
+            (Phase::Deployment, A::Create | A::Add, R::SubgroupController) => {
+                ("who is enrolled in its subgroup", "an individual key for each of them")
+            }
+            (Phase::Deployment, A::Create, R::Member) => {
+                ("the message with its individual key", "holds its individual key")
+            }
+            (Phase::Deployment, A::Add | A::Batch, R::NewMember) => {
+                ("the message with its individual key", "holds its individual key")
+            }
+            (Phase::Operational, A::Create, R::Controller) => (
+                "ids of n members, in order",
+                "the group key, and all messages for members or subgroups",
+            ),
+            (Phase::Operational, A::Add, R::Controller) => {
+                ("id of the newcomer", "the next group key, and all messages")
+            }
+            (Phase::Operational, A::Remove, R::Controller) => {
+                ("id of who leaves", "the next group key, and all messages")
+            }
+            (Phase::Operational, A::Batch, R::Controller) => {
+                ("ids of who joins and who leaves", "the next group key, and all messages")
+            }
+            (Phase::Operational, A::Rekey, R::Controller | R::SubgroupController) => {
+                ("nothing but that a period begins", "the next group key, and all messages")
+            }
+            (Phase::Operational, A::Create | A::Add | A::Remove, R::SubgroupController) => {
+                ("the controller's message", "messages for the members of its subgroup")
+            }
+            (Phase::Operational, A::Send, R::SubgroupController) => {
+                ("the message's key, wrapped", "the same, wrapped for the next subgroup")
+            }
+            (Phase::Operational, A::Create, R::Member) => {
+                ("the messages for it; without a controller also the ids of all", "the group key")
+            }
+            (Phase::Operational, A::Add | A::Remove | A::Batch | A::Rekey, R::Member) => (
+                "the messages for it; without a controller also who comes or goes",
+                "the next group key",
+            ),
+            (Phase::Operational, A::Partition | A::Merge, R::Member) => (
+                "who is out of reach, or back; the messages for it",
+                "the next group key of its part",
+            ),
+            (Phase::Operational, A::Send, R::Member) => {
+                ("the message's key, wrapped", "the message's key")
+            }
+            (Phase::Operational, A::Add | A::Batch, R::NewMember) => {
+                ("the messages for it; without a controller also the ids of all", "the group key")
+            }
+            (
+                Phase::Operational,
+                A::Create | A::Add | A::Remove | A::Rekey | A::Partition | A::Merge,
+                R::Sponsor,
+            ) => ("what the other members get", "the group key, and what the others need for it"),
+            (Phase::Operational, A::Send, R::Sponsor) => {
+                ("nothing but that a message begins", "the message's key, wrapped for its subgroup")
+            }
+            (Phase::Operational, A::Encrypt, R::Member) => {
+                ("a message of B bytes; the group key", "a COSE object under the group key")
+            }
+            (Phase::Operational, A::Decrypt, R::Member) => {
+                ("a COSE object under the group key; the group key", "the message, and who sent it")
+            }
+            _ => return None,
+        };
+        Some(definition)
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { role, activity, phase } = self;
+        write!(f, "{} at {}, {}", role.name(), activity.name(), phase.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::SCHEMES;
+
+    use super::*;
+
+    #[test]
+    fn the_document_has_every_function_as_the_code_has_it() {
+        let page = include_str!("../../../../docs/benchmark.md");
+        for function in Function::all() {
+            let line = format!(
+                "| {} | {} | {} | {} | {} |",
+                function.activity.name(),
+                function.phase.name(),
+                function.role.name(),
+                function.inputs(),
+                function.results()
+            );
+            assert!(page.contains(&line), "docs/benchmark.md lacks the line\n{line}");
+        }
+    }
+
+    #[test]
+    fn every_operation_of_the_catalogue_is_measured() {
+        for scheme in SCHEMES {
+            for &operation in scheme.operations {
+                let activity = Activity::ALL.into_iter().find(|a| a.operation() == Some(operation));
+                let activity =
+                    activity.unwrap_or_else(|| panic!("{} of {}", operation.name(), scheme.id));
+                assert!(!Function::of(scheme, activity).is_empty(), "{}", scheme.id);
+            }
+        }
+    }
+
+    #[test]
+    fn only_served_schemes_have_controllers_and_only_others_a_deployment_without() {
+        let of = |id: &str, activity| {
+            Function::of(groupkey::catalogue::scheme(id).expect("in the catalogue"), activity)
+        };
+        let names = |functions: Vec<Function>| {
+            functions.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(
+            names(of("skdc", Activity::Create)),
+            "controller at create, deployment; member at create, deployment; \
+             controller at create, operational; member at create, operational"
+        );
+        assert_eq!(
+            names(of("tgdh", Activity::Add)),
+            "sponsor at add, operational; member at add, operational; new-member at add, operational"
+        );
+        assert_eq!(of("skdc", Activity::Merge), []);
+    }
+}

@@ -1,0 +1,364 @@
+//! A group that lives for one repetition: it is created, and something is done to it.
+//!
+//! Pauses between steps have no length (S002, section 6.1): messages are delivered in the order in
+//! which they were sent, to those who exist.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use groupkey::catalogue::{Class, Law};
+use groupkey::messages::{Messenger, Settings};
+use groupkey::protection::Guard;
+use groupkey::{
+    Channel, Command, Context, Error, Event, MemberId, Party, PartyId, Recipient, SubsetId,
+};
+
+use super::cast::{BATCH, leaver, newcomer};
+use super::stage::{Episode, Share, Shares, Stage, Work};
+use super::{Activity, BenchError, Phase};
+
+/// A group that lives for one repetition.
+pub(crate) struct Group<'s> {
+    stage: &'s mut Stage,
+    seats: BTreeMap<PartyId, Seat>,
+    current: BTreeSet<MemberId>,
+    /// Members that went on by themselves.
+    apart: BTreeSet<MemberId>,
+    queue: VecDeque<Delivery>,
+    shares: Shares,
+}
+
+struct Seat {
+    party: Box<dyn Party>,
+    subsets: BTreeSet<SubsetId>,
+}
+
+struct Delivery {
+    to: PartyId,
+    channel: Channel,
+    bytes: Rc<[u8]>,
+}
+
+impl<'s> Group<'s> {
+    /// A group of parties that know nothing yet.
+    pub(crate) fn new(stage: &'s mut Stage) -> Self {
+        let mut seats = BTreeMap::new();
+        let Stage { configuration, cast, .. } = stage;
+        if let Some(controller) = configuration.controller() {
+            seats.insert(PartyId::Controller, Seat::new(controller));
+        }
+        for &subgroup in &cast.subgroups {
+            seats.insert(subgroup.into(), Seat::new(configuration.party(subgroup.into())));
+        }
+        for &member in &cast.present {
+            seats.insert(member.into(), Seat::new(configuration.member(member)));
+        }
+        Self {
+            current: cast.present.clone(),
+            stage,
+            seats,
+            apart: BTreeSet::new(),
+            queue: VecDeque::new(),
+            shares: Shares::new(),
+        }
+    }
+
+    /// Creates the group and does this.
+    pub(crate) fn perform(mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+        let mut episodes = self.create()?;
+        let count = self.count();
+        let (leaver, newcomer) = (leaver(count), newcomer(count));
+        match activity {
+            Activity::Create | Activity::Encrypt | Activity::Decrypt => return Ok(episodes),
+            Activity::Add => {
+                episodes.extend(self.enroll(activity, &[newcomer])?);
+                self.operate(Command::Add(newcomer))?;
+            }
+            Activity::Remove => {
+                self.dismiss(leaver);
+                self.operate(Command::Remove(leaver))?;
+            }
+            Activity::Batch => {
+                let several =
+                    |first: MemberId| (0..BATCH).map(move |next| MemberId(first.0 + next));
+                let (joining, leaving): (Vec<_>, Vec<_>) =
+                    (several(newcomer).collect(), several(leaver).collect());
+                episodes.extend(self.enroll(activity, &joining)?);
+                leaving.iter().for_each(|&member| self.dismiss(member));
+                self.operate(Command::Batch { joining: &joining, leaving: &leaving })?;
+            }
+            Activity::Rekey => self.operate(Command::Rekey)?,
+            Activity::Send => {
+                self.command(leaver.into(), Command::Send)?;
+                self.drive()?;
+            }
+            Activity::Partition => self.partition()?,
+            Activity::Merge => {
+                self.partition()?;
+                self.shares.clear();
+                self.merge()?;
+            }
+        }
+        episodes.push(self.end(activity, Phase::Operational));
+        Ok(episodes)
+    }
+
+    fn create(&mut self) -> Result<Vec<Episode>, BenchError> {
+        let members = self.stage.cast.members.clone();
+        let mut episodes = Vec::from_iter(self.enroll(Activity::Create, &members)?);
+        self.operate(Command::Create(&members))?;
+        episodes.push(self.end(Activity::Create, Phase::Operational));
+        Ok(episodes)
+    }
+
+    /// Hands out individual keys, where the scheme has them. Newcomers come into being.
+    fn enroll(
+        &mut self,
+        activity: Activity,
+        members: &[MemberId],
+    ) -> Result<Option<Episode>, BenchError> {
+        if activity != Activity::Create {
+            for &member in members {
+                let party = self.stage.configuration.member(member);
+                self.seats.insert(member.into(), Seat::new(party));
+                self.current.insert(member);
+            }
+        }
+        if !self.stage.configuration.scheme().has_controller() {
+            return Ok(None);
+        }
+        self.command(PartyId::Controller, Command::Enroll(members))?;
+        self.drive()?;
+        Ok(Some(self.end(activity, Phase::Deployment)))
+    }
+
+    fn dismiss(&mut self, member: MemberId) {
+        self.current.remove(&member);
+        self.seats.remove(&member.into());
+    }
+
+    /// Gives a command to those whom it is for, and carries what comes of it.
+    fn operate(&mut self, command: Command<'_>) -> Result<(), BenchError> {
+        let everybody = self.current.iter().map(|&member| PartyId::from(member));
+        let parties: Vec<PartyId> = match (self.stage.configuration.scheme().class, command) {
+            (Class::Hybrid, Command::Rekey) => self.seats.keys().copied().collect(),
+            (Class::Distributed, _) => everybody.collect(),
+            (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
+        };
+        for party in parties {
+            self.command(party, command)?;
+        }
+        self.drive()?;
+        self.check()
+    }
+
+    fn partition(&mut self) -> Result<(), BenchError> {
+        let count = self.count();
+        let (rest, apart): (Vec<_>, Vec<_>) =
+            self.current.iter().partition(|member| member.0 < count.div_ceil(2));
+        self.apart = apart.iter().copied().collect();
+        self.current = rest.iter().copied().collect();
+        for (members, gone) in [(&rest, &apart), (&apart, &rest)] {
+            for &member in members {
+                self.command(member.into(), Command::Partition(gone))?;
+            }
+        }
+        self.drive()?;
+        self.check()
+    }
+
+    fn merge(&mut self) -> Result<(), BenchError> {
+        let keys = self.seats.values().filter_map(|seat| seat.party.group_key());
+        let epoch = keys.map(|(epoch, _)| epoch).max().unwrap_or_default().next();
+        let apart = std::mem::take(&mut self.apart);
+        let parts = [&self.current, &apart].map(|part| part.iter().copied().collect::<Vec<_>>());
+        for (part, other) in [(&parts[0], &parts[1]), (&parts[1], &parts[0])] {
+            for &member in part {
+                self.command(member.into(), Command::Merge { members: other, epoch })?;
+            }
+        }
+        self.current.extend(apart);
+        self.drive()?;
+        self.check()
+    }
+
+    /// Creates the group, has the member in the middle encrypt so many messages of this length
+    /// (bytes), and the first member decrypt them.
+    pub(crate) fn converse(
+        mut self,
+        messages: u32,
+        bytes: u32,
+    ) -> Result<Vec<[Episode; 2]>, BenchError> {
+        self.create()?;
+        let (sender, receiver) = (leaver(self.count()), MemberId(0));
+        if self.stage.configuration.scheme().law == Law::OneMessage {
+            self.command(sender.into(), Command::Send)?;
+            self.drive()?;
+        }
+        let signed = self.stage.guard == Guard::Signature;
+        let settings = Settings { signed, ..Settings::default() };
+        let begin = |cx: &mut Context<'_>, party: &dyn Party| {
+            let mut messenger = Messenger::new(cx, settings)?;
+            messenger.follow(cx, party);
+            Ok(messenger)
+        };
+        let (mut sealing, _) = self.at(sender, begin)?;
+        let (mut opening, _) = self.at(receiver, begin)?;
+        let content = vec![0x5a; bytes as usize];
+        let mut told = Vec::new();
+        for _ in 0..messages {
+            let (object, mut sealed) = self.at(sender, |cx, _| sealing.seal(cx, &content))?;
+            sealed.work.broadcast.count(content.len(), object.len());
+            let (received, opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;
+            if received.content != content {
+                return Err(BenchError::Disagreement(receiver.into()));
+            }
+            told.push([
+                alone(Activity::Encrypt, sender, sealed),
+                alone(Activity::Decrypt, receiver, opened),
+            ]);
+        }
+        Ok(told)
+    }
+
+    /// Does something at a member that is not a step of its party.
+    fn at<T>(
+        &mut self,
+        member: MemberId,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> Result<T, Error>,
+    ) -> Result<(T, Share), BenchError> {
+        let party = member.into();
+        let seat = &self.seats[&party];
+        let (result, nanoseconds, meter) = self.stage.measure(party, |cx| what(cx, &*seat.party));
+        let result = result.map_err(|error| BenchError::of_command(party, error))?;
+        let mut share = Share { nanoseconds, work: Work { meter, ..Work::default() } };
+        share.work.keep(seat.party.footprint());
+        Ok((result, share))
+    }
+
+    fn command(&mut self, to: PartyId, command: Command<'_>) -> Result<(), BenchError> {
+        let result = self.step(to, |cx, party| cx.command(party, command));
+        result.map_err(|error| BenchError::of_command(to, error))
+    }
+
+    fn drive(&mut self) -> Result<(), BenchError> {
+        while let Some(Delivery { to, channel, bytes }) = self.queue.pop_front() {
+            self.step(to, |cx, party| cx.deliver(party, channel, &bytes))
+                .map_err(|error| BenchError::Step { party: to, error })?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        id: PartyId,
+        step: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
+        let (result, nanoseconds, meter) = self.stage.measure(id, |cx| step(cx, &mut *seat.party));
+        result?;
+        for event in self.stage.outbox.events() {
+            match *event {
+                Event::Subscribed(subset) => drop(seat.subsets.insert(subset)),
+                Event::Unsubscribed(subset) => drop(seat.subsets.remove(&subset)),
+                _ => {}
+            }
+        }
+        let share = self.shares.entry(id).or_default();
+        share.nanoseconds += nanoseconds;
+        share.work.meter.add(&meter);
+        self.post(id);
+        Ok(())
+    }
+
+    /// Counts what a step has left, and puts it on its way to those who exist.
+    fn post(&mut self, from: PartyId) {
+        let Self { stage, seats, apart, queue, shares, .. } = self;
+        let work = &mut shares.get_mut(&from).expect("it has just done something").work;
+        let is_apart =
+            |id: PartyId| matches!(id, PartyId::Member(member) if apart.contains(&member));
+        for message in stage.outbox.messages() {
+            let traffic = match message.to {
+                Recipient::Group => &mut work.broadcast,
+                Recipient::Subset(_) => &mut work.multicast,
+                Recipient::Controller | Recipient::Member(_) | Recipient::SubgroupController(_) => {
+                    &mut work.unicast
+                }
+            };
+            traffic.count(message.body_bytes, message.bytes.len());
+
+            let mut copy: Option<Rc<[u8]>> = None;
+            let mut send = |to: PartyId| {
+                if to != from && is_apart(to) == is_apart(from) {
+                    let bytes = Rc::clone(copy.get_or_insert_with(|| message.bytes.into()));
+                    queue.push_back(Delivery { to, channel: message.channel, bytes });
+                }
+            };
+            let mut if_it_exists = |to: PartyId| {
+                if seats.contains_key(&to) {
+                    send(to);
+                }
+            };
+            match message.to {
+                Recipient::Controller => if_it_exists(PartyId::Controller),
+                Recipient::Member(member) => if_it_exists(member.into()),
+                Recipient::SubgroupController(subgroup) => if_it_exists(subgroup.into()),
+                Recipient::Group => {
+                    let members = seats.keys().filter(|id| matches!(id, PartyId::Member(_)));
+                    members.for_each(|&id| send(id));
+                }
+                Recipient::Subset(subset) => {
+                    let listening = seats.iter().filter(|(_, seat)| seat.subsets.contains(&subset));
+                    listening.for_each(|(&id, _)| send(id));
+                }
+            }
+        }
+    }
+
+    /// Ends an episode: what everybody did since the last one, and holds now.
+    fn end(&mut self, activity: Activity, phase: Phase) -> Episode {
+        let mut shares = std::mem::take(&mut self.shares);
+        for (id, share) in &mut shares {
+            if let Some(seat) = self.seats.get(id) {
+                share.work.keep(seat.party.footprint());
+            }
+        }
+        Episode { activity, phase, shares }
+    }
+
+    /// Whether all members that exist have the key that the operation was for.
+    fn check(&self) -> Result<(), BenchError> {
+        // Without a group key, or with planned times, members need not have any.
+        if self.stage.configuration.scheme().law != Law::OneKey {
+            return Ok(());
+        }
+        let controller = self.seats.get(&PartyId::Controller);
+        for part in [&self.current, &self.apart] {
+            let seat =
+                |member: &MemberId| (PartyId::from(*member), &self.seats[&PartyId::from(*member)]);
+            let controller = controller.map(|seat| (PartyId::Controller, seat));
+            let mut held = controller.into_iter().chain(part.iter().map(seat));
+            let Some((first, one)) = held.next() else { continue };
+            let key = one.party.group_key().ok_or(BenchError::Disagreement(first))?;
+            if let Some((id, _)) = held.find(|(_, seat)| seat.party.group_key() != Some(key)) {
+                return Err(BenchError::Disagreement(id));
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u32 {
+        self.stage.cast.members.len() as u32
+    }
+}
+
+impl Seat {
+    fn new(party: Box<dyn Party>) -> Self {
+        Self { party, subsets: BTreeSet::new() }
+    }
+}
+
+/// What one member did by itself.
+fn alone(activity: Activity, member: MemberId, share: Share) -> Episode {
+    Episode { activity, phase: Phase::Operational, shares: [(member.into(), share)].into() }
+}

@@ -1,0 +1,121 @@
+//! Prices: what each primitive costs by itself, on this machine, in this run.
+
+use std::collections::BTreeMap;
+
+use groupkey::Suite;
+use groupkey::crypto::meter::{Meter, Primitive};
+
+use super::StaticVariables;
+use crate::device::measure::{Effort, Price, Workbench};
+
+/// What primitives cost here. Those that occur are measured when they first do.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    effort: Effort,
+    known: BTreeMap<(&'static str, Primitive), Price>,
+}
+
+impl Prices {
+    /// No prices yet.
+    pub const fn new(effort: Effort) -> Self {
+        Self { effort, known: BTreeMap::new() }
+    }
+
+    /// Prices that were measured before, by suite and by the meter's name of the primitive, so that a
+    /// benchmark that goes on counts as it did. Names that there are not are left out.
+    pub fn resume(effort: Effort, by_name: &BTreeMap<String, BTreeMap<String, Price>>) -> Self {
+        let suites = Suite::ALL
+            .into_iter()
+            .filter_map(|suite| by_name.get(suite.name()).map(|prices| (suite.name(), prices)));
+        let known = suites.flat_map(|(suite, prices)| {
+            let known = Primitive::ALL.into_iter();
+            known.filter_map(move |primitive| {
+                prices.get(primitive.name()).map(|&price| ((suite, primitive), price))
+            })
+        });
+        Self { effort, known: known.collect() }
+    }
+
+    /// Measures what a meter counted and nobody has measured yet.
+    pub fn learn(&mut self, suite: Suite, meter: &Meter) {
+        // They are drawn as schemes draw in the benchmark.
+        let variables = StaticVariables::recurring(1, DRAWN);
+        let randomness = || Box::new(variables.clone()) as _;
+        let bench = Workbench { suite, effort: self.effort, randomness: &randomness };
+        for primitive in Primitive::ALL {
+            if meter.tally(primitive).calls > 0 {
+                self.known
+                    .entry((suite.name(), primitive))
+                    .or_insert_with(|| bench.price(primitive));
+            }
+        }
+    }
+
+    /// What the counted primitives cost together (ns). Those that were not learnt cost nothing.
+    pub fn cost(&self, suite: Suite, meter: &Meter) -> f64 {
+        let cost = |primitive| {
+            let tally = meter.tally(primitive);
+            self.known.get(&(suite.name(), primitive)).map_or(0.0, |line| {
+                tally.calls as f64 * line.per_call_ns + tally.amount as f64 * line.per_unit_ns
+            })
+        };
+        Primitive::ALL.into_iter().map(cost).sum()
+    }
+
+    /// All that are known: by suite, then by the meter's name of the primitive.
+    pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Price>> {
+        let mut by_name: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for (&(suite, primitive), &line) in &self.known {
+            by_name.entry(suite.to_owned()).or_default().insert(primitive.name().to_owned(), line);
+        }
+        by_name
+    }
+}
+
+/// Bytes that are drawn before the variables begin again.
+const DRAWN: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use groupkey::crypto::meter::Probe;
+
+    use super::*;
+
+    const HASTE: Effort = Effort { batches: 2, batch: Duration::from_micros(50) };
+
+    #[test]
+    fn what_occurs_has_a_price_and_the_rest_has_none() {
+        let mut meter = Meter::new();
+        meter.record(Primitive::Wrap, 1);
+        meter.record(Primitive::Wrap, 2);
+        let mut prices = Prices::new(HASTE);
+        assert_eq!(prices.cost(Suite::Standard, &meter), 0.0);
+        prices.learn(Suite::Standard, &meter);
+        let by_name = prices.by_name();
+        assert_eq!(by_name["standard"].keys().collect::<Vec<_>>(), ["wrap"]);
+        let Price { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
+        let cost = prices.cost(Suite::Standard, &meter);
+        assert!((cost - (2.0 * per_call_ns + 3.0 * per_unit_ns)).abs() < 1e-6);
+        assert_eq!(prices.cost(Suite::Constrained, &meter), 0.0);
+        let resumed = Prices::resume(HASTE, &by_name);
+        assert_eq!(resumed.cost(Suite::Standard, &meter), cost);
+    }
+
+    /// Every primitive can be priced in every suite: nothing panics, nothing is below nothing.
+    #[test]
+    fn every_primitive_has_a_price() {
+        let mut all = Meter::new();
+        Primitive::ALL.into_iter().for_each(|primitive| all.record(primitive, 1));
+        let mut prices = Prices::new(Effort { batches: 1, batch: Duration::from_nanos(1) });
+        for suite in [Suite::Standard, Suite::Constrained, Suite::Published] {
+            prices.learn(suite, &all);
+        }
+        for lines in prices.by_name().values() {
+            assert_eq!(lines.len(), Primitive::ALL.len());
+            let valid = |ns: f64| ns.is_finite() && ns >= 0.0;
+            assert!(lines.values().all(|line| valid(line.per_call_ns) && valid(line.per_unit_ns)));
+        }
+    }
+}

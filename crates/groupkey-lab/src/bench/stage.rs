@@ -1,0 +1,213 @@
+//! Where the parties of a measured group work: the clock runs around [`Context::command`] and
+//! [`Context::deliver`] alone. What a step is given lies ready before, and what it leaves is looked at
+//! afterwards.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::Instant;
+
+use groupkey::catalogue::{Class, Configuration};
+use groupkey::credentials::Credentials;
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::protection::Guard;
+use groupkey::{
+    Command, Context, Footprint, GroupId, MemberId, Outbox, PartyId, Recipient, Setting, Suite,
+};
+
+use super::cast::{Cast, Division};
+use super::group::Group;
+use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
+
+/// All that stays from one repetition to the next.
+pub(crate) struct Stage {
+    pub(super) configuration: Configuration,
+    pub(super) guard: Guard,
+    pub(super) cast: Cast,
+    /// What the last step left. Its memory stays, as a server's does.
+    pub(super) outbox: Outbox,
+    setting: Setting,
+    credentials: Credentials,
+    variables: StaticVariables,
+    clock: Clock,
+    /// All that was ever counted here.
+    counted: Meter,
+}
+
+/// What each party did in one phase of one activity.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    pub(crate) activity: Activity,
+    pub(crate) phase: Phase,
+    pub(crate) shares: Shares,
+}
+
+/// By party.
+pub(crate) type Shares = BTreeMap<PartyId, Share>;
+
+/// What one party did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    /// The same in every repetition.
+    pub(crate) work: Work,
+    /// Time of its steps together (ns).
+    pub(crate) nanoseconds: u64,
+}
+
+/// What does not depend on the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) meter: Meter,
+    pub(crate) unicast: Traffic,
+    pub(crate) multicast: Traffic,
+    pub(crate) broadcast: Traffic,
+    /// Key material, once all is done (bytes).
+    pub(crate) permanent: u64,
+    pub(crate) temporary: u64,
+}
+
+impl Stage {
+    /// A stage for a plan's groups of so many members. In a hybrid scheme it sees first who is put where.
+    pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
+        let scheme = plan.scheme;
+        let configuration =
+            plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
+        let mut stage = Self {
+            configuration,
+            setting: Setting { group: GroupId(1), suite: plan.suite },
+            guard: plan.protection,
+            cast: Cast::default(),
+            credentials: Credentials::new(plan.protection, plan.seed),
+            variables: StaticVariables::new(plan.seed),
+            clock: Clock::measure(),
+            outbox: Outbox::new(),
+            counted: Meter::new(),
+        };
+        let division = match scheme.class {
+            Class::Hybrid => stage.divide(members)?,
+            Class::Centralized | Class::Distributed => Division::new(),
+        };
+        stage.cast = Cast::new(scheme, members, &division);
+        Ok(stage)
+    }
+
+    /// Creates a group from the same static variables as every other, and does this. What was done
+    /// before it, its creation included, is told as well.
+    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+        self.variables.rewind();
+        Group::new(self).perform(activity)
+    }
+
+    /// Has a member of a group encrypt so many messages of this length (bytes), one after the other,
+    /// and another decrypt them.
+    pub(crate) fn converse(
+        &mut self,
+        messages: u32,
+        bytes: u32,
+    ) -> Result<Vec<[Episode; 2]>, BenchError> {
+        self.variables.rewind();
+        Group::new(self).converse(messages, bytes)
+    }
+
+    /// The clock that steps are measured with.
+    pub(crate) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Strength of what was used so far (bits): the suite's own if it was its group, or its pairing.
+    /// Everything else has 128 bits.
+    pub(crate) fn security_bits(&self) -> u32 {
+        let used = |is_one: fn(Primitive) -> bool| {
+            Primitive::ALL.into_iter().any(|p| is_one(p) && self.counted.tally(p).calls > 0)
+        };
+        let suite = self.setting.suite;
+        // Of the pairings only Type A is weaker than 128 bits, and is in one suite only.
+        let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
+        if weak_pairing || used(Primitive::is_of_group) { suite.security_bits() } else { 128 }
+    }
+
+    /// Into how many subgroups members are divided; 0 if there are none.
+    pub(crate) fn subgroups(&self) -> u32 {
+        match self.configuration.scheme().class {
+            Class::Hybrid => self.configuration.value("subgroups"),
+            Class::Centralized | Class::Distributed => 0,
+        }
+    }
+
+    /// Does something in a party's context, and measures it: what came of it, the time it took (ns),
+    /// and what it counted. What it leaves is in the outbox.
+    pub(super) fn measure<T>(
+        &mut self,
+        id: PartyId,
+        work: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> (T, u64, Meter) {
+        self.credentials.issue(id);
+        self.outbox.clear();
+        let Self { setting, credentials, variables, outbox, .. } = self;
+        let peer_keys = credentials.peer_keys(id, setting.suite);
+        let mut meter = Meter::new();
+        let protection = credentials.protection(id);
+        let mut cx = Context::new(*setting, id, protection, variables, 0, outbox, &mut meter)
+            .with_peer_keys(&peer_keys);
+        let started = Instant::now();
+        let result = black_box(work(&mut cx));
+        let elapsed = started.elapsed();
+        black_box(&self.outbox);
+        self.counted.add(&meter);
+        (result, self.clock.without_reading(elapsed), meter)
+    }
+
+    /// Which subgroup each member and the next newcomer is put into.
+    fn divide(&mut self, members: u32) -> Result<Division, BenchError> {
+        let mut division = Division::new();
+        let mut controllers: BTreeMap<_, _> =
+            self.configuration.subgroup_controllers().into_iter().collect();
+        let mut controller = self.configuration.party(PartyId::Controller);
+        let everybody: Vec<_> = (0..=members).map(MemberId).collect();
+        self.measure(PartyId::Controller, |cx| {
+            cx.command(&mut *controller, Command::Enroll(&everybody))
+        })
+        .0
+        .map_err(BenchError::Refused)?;
+        let news = std::mem::take(&mut self.outbox);
+        for message in news.messages() {
+            let Recipient::SubgroupController(id) = message.to else { continue };
+            let Some(party) = controllers.get_mut(&id) else { continue };
+            self.measure(id.into(), |cx| cx.deliver(&mut **party, message.channel, message.bytes))
+                .0
+                .map_err(|error| BenchError::Step { party: id.into(), error })?;
+            for enrolled in self.outbox.messages() {
+                if let Recipient::Member(member) = enrolled.to {
+                    division.insert(member, id);
+                }
+            }
+        }
+        Ok(division)
+    }
+}
+
+impl Work {
+    /// Takes down the key material that a party holds now.
+    pub(super) fn keep(&mut self, footprint: Footprint) {
+        self.permanent = footprint.permanent as u64;
+        self.temporary = footprint.temporary as u64;
+    }
+
+    /// Messages of all kinds.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let mut all = self.unicast;
+        for kind in [self.multicast, self.broadcast] {
+            all.messages += kind.messages;
+            all.payload_bytes += kind.payload_bytes;
+            all.wire_bytes += kind.wire_bytes;
+        }
+        all
+    }
+}
+
+impl Traffic {
+    pub(super) fn count(&mut self, payload_bytes: usize, wire_bytes: usize) {
+        self.messages += 1;
+        self.payload_bytes += payload_bytes as u64;
+        self.wire_bytes += wire_bytes as u64;
+    }
+}

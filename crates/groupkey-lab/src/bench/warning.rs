@@ -1,0 +1,176 @@
+//! What makes measured times doubtful, and what to do about it.
+
+use std::fmt;
+use std::fs;
+use std::time::Instant;
+
+use super::Clock;
+use crate::statistics::percentile;
+
+/// Something that makes a row's times doubtful.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warning {
+    /// The program had to wait for a processor.
+    BusyMachine {
+        /// Share of the time that it waited, from 0 to 1.
+        waiting: f64,
+    },
+    /// The step is hardly longer than what the clock can tell apart.
+    CoarseClock {
+        /// Median of the samples (ns).
+        p50_ns: f64,
+        /// What the clock can tell apart (ns).
+        grain_ns: u64,
+    },
+    /// A few samples are far from the rest, and move the mean.
+    Outliers {
+        /// How many.
+        count: usize,
+        /// Of how many.
+        of: usize,
+        /// By so much of itself the mean would be smaller without them, from 0 to 1.
+        share_of_mean: f64,
+    },
+}
+
+/// Watches whether the program gets the processor whenever it wants it.
+#[derive(Debug)]
+pub struct Watch {
+    started: Instant,
+    /// Time that it had waited before (ns); `None` where the system does not tell.
+    waited: Option<u64>,
+}
+
+impl Warning {
+    /// What is doubtful about samples (ns) that were taken with this clock.
+    pub fn of_samples(samples: &[f64], clock: Clock) -> Vec<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        if sorted.is_empty() {
+            return Vec::new();
+        }
+        let p50_ns = percentile(&sorted, 0.5);
+        let mut warnings = Vec::new();
+        let grain_ns = clock.grain_ns();
+        if p50_ns < GRAINS * grain_ns as f64 {
+            warnings.push(Self::CoarseClock { p50_ns, grain_ns });
+        }
+        warnings.extend(outliers(&sorted, p50_ns));
+        warnings
+    }
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub fn begin() -> Self {
+        Self { started: Instant::now(), waited: waited_ns() }
+    }
+
+    /// A warning if the program waited for more than a hundredth of the time since then.
+    pub fn end(self) -> Option<Warning> {
+        let waited = waited_ns()?.saturating_sub(self.waited?) as f64;
+        let waiting = waited / self.started.elapsed().as_nanos().max(1) as f64;
+        (waiting > MOST_WAITING).then_some(Warning::BusyMachine { waiting })
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::BusyMachine { waiting } => write!(
+                f,
+                "the machine is busy: {:.0} % of the time went by waiting for a processor; close \
+                 other programs and repeat",
+                100.0 * waiting
+            ),
+            Self::CoarseClock { p50_ns, grain_ns } => write!(
+                f,
+                "the clock is too coarse for {p50_ns:.0} ns: it tells {grain_ns} ns apart; trust the \
+                 counted cost"
+            ),
+            Self::Outliers { count, of, share_of_mean } => write!(
+                f,
+                "{count} of {of} samples are far from the rest and make {:.0} % of the mean; read \
+                 the median, or repeat on a quiet machine with more --repetitions",
+                100.0 * share_of_mean
+            ),
+        }
+    }
+}
+
+/// A step should be as long as so many grains of the clock.
+const GRAINS: f64 = 10.0;
+
+/// Waiting for a processor up to this share of the time is nothing.
+const MOST_WAITING: f64 = 0.01;
+
+/// Samples beyond this modified z-score are outliers (Iglewicz and Hoaglin 1993, who say 3.5; computers
+/// have longer tails than that).
+const FAR: f64 = 10.0;
+
+/// What outliers may add to the mean.
+const MOST_OF_MEAN: f64 = 0.05;
+
+fn outliers(sorted: &[f64], p50: f64) -> Option<Warning> {
+    let mut distances: Vec<f64> = sorted.iter().map(|sample| (sample - p50).abs()).collect();
+    distances.sort_by(f64::total_cmp);
+    // 0.6745 is the upper quartile of the normal distribution: so much of a deviation is the median one.
+    let deviation = percentile(&distances, 0.5) / 0.6745;
+    let is_far = |sample: &&f64| (**sample - p50).abs() > FAR * deviation;
+    let count = sorted.iter().filter(is_far).count();
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    let rest: Vec<f64> = sorted.iter().filter(|sample| !is_far(sample)).copied().collect();
+    let mean_of_rest = rest.iter().sum::<f64>() / rest.len().max(1) as f64;
+    let share_of_mean = (mean - mean_of_rest) / mean;
+    (share_of_mean > MOST_OF_MEAN).then_some(Warning::Outliers {
+        count,
+        of: sorted.len(),
+        share_of_mean,
+    })
+}
+
+/// Time that this thread was ready to run and did not (ns): Linux counts it, others do not say.
+fn waited_ns() -> Option<u64> {
+    let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    times.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: Clock = Clock { reading_ns: 20, resolution_ns: 1 };
+
+    #[test]
+    fn quiet_samples_raise_no_warning() {
+        let samples: Vec<f64> = (0..30).map(|i| 1_000.0 + f64::from(i)).collect();
+        assert_eq!(Warning::of_samples(&samples, CLOCK), []);
+        assert_eq!(Warning::of_samples(&[], CLOCK), []);
+    }
+
+    #[test]
+    fn outliers_are_counted_with_what_they_do_to_the_mean() {
+        let mut samples: Vec<f64> = (0..29).map(|i| 1_000.0 + f64::from(i)).collect();
+        samples.push(31_000.0);
+        let warnings = Warning::of_samples(&samples, CLOCK);
+        let [Warning::Outliers { count: 1, of: 30, share_of_mean }] = warnings[..] else {
+            panic!("{warnings:?}")
+        };
+        assert!((0.45..0.55).contains(&share_of_mean), "{share_of_mean}");
+        assert!(warnings[0].to_string().contains("repeat on a quiet machine"));
+    }
+
+    #[test]
+    fn a_step_as_short_as_a_reading_is_told() {
+        let warnings = Warning::of_samples(&[50.0, 51.0, 52.0], CLOCK);
+        assert_eq!(warnings, [Warning::CoarseClock { p50_ns: 51.0, grain_ns: 20 }]);
+    }
+
+    #[test]
+    fn watching_for_a_moment_does_no_harm() {
+        let watch = Watch::begin();
+        if let Some(Warning::BusyMachine { waiting }) = watch.end() {
+            assert!(waiting > MOST_WAITING);
+        }
+    }
+}
