@@ -75,6 +75,45 @@ fn a_trace_follows_from_its_seed() {
 }
 
 #[test]
+fn a_trace_is_replayed_through_schemes() {
+    let shift = "../../examples/traces/shift.csv";
+    let rows = groupkey(&format!(
+        "trace --replay {shift} --scheme skdc,tgdh --suite published --device esp32-pbc --json"
+    ));
+    let rows = rows.objects();
+    let of = |scheme: &str, role: &str| {
+        let row = rows.iter().find(|row| row["scheme"] == scheme && row["role"] == role);
+        row.unwrap_or_else(|| panic!("{scheme}, {role} is missing")).clone()
+    };
+    // 10, then after each of 13 events so many members as are left, a unicast each.
+    let sizes = [10, 9, 10, 9, 10, 9, 10, 9, 10, 9, 10, 11, 10, 11];
+    assert_eq!(of("skdc", "controller")["unicast"]["messages"], sizes.iter().sum::<u64>());
+    assert_eq!(of("skdc", "member")["messages"], 0);
+    let member = of("tgdh", "member");
+    assert!(member["busiest_joule"]["value"].as_f64().is_some_and(|joule| joule > 0.0), "{member}");
+    assert_eq!(member["energy_method"], "model");
+    let table = groupkey(&format!("trace --replay {shift} --scheme lkh-group")).success();
+    assert!(table.contains("7 joins and 6 leaves"), "{table}");
+
+    let folder = Folder::new();
+    folder.file("bad.csv", "time_ms,event,member\n0,create,0-3\n5,leave,9\n");
+    let refused = groupkey_in(folder.path(), &["trace", "--replay", "bad.csv"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("bad.csv:3:1: member 9 is not in the group"), "{refused:?}");
+    for (arguments, told) in [
+        (format!("trace --replay {shift} --scheme marks"), "marks has no add"),
+        (format!("trace --replay {shift} --device esp32-pbc"), "--suite published"),
+        (format!("trace --replay {shift} --kind day"), "cannot be used with"),
+        ("trace --scheme skdc".to_owned(), "--replay"),
+        ("trace --replay no-such.csv".to_owned(), "no-such.csv"),
+    ] {
+        let refused = groupkey(&arguments);
+        assert_eq!(refused.code, 2, "{arguments}: {refused:?}");
+        assert!(refused.stderr.contains(told), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
 fn requirements_stand_beside_the_published_tables() {
     let told: Value = serde_json::from_str(
         &groupkey("schemes skdc tgdh --requirements --profile published --json").success(),

@@ -32,8 +32,9 @@ pub struct Requirements {
     /// Whether a member's leaving changed the key at once, and the member did not get the new one; `None`
     /// if there is no group key or nobody can leave.
     pub leave_changes_key: Option<bool>,
-    /// How much key material a member holds, at most, for each member that the group has more; `None` if
-    /// that does not grow in proportion to the group, so that members of any size of memory will do.
+    /// How much key material a member holds, at most, for each member that the group has more, or for each
+    /// that it has room for more (bytes); `None` if that does not grow in proportion, so that members'
+    /// memory does not limit the group.
     pub member_bytes_per_member: Option<f64>,
     /// Members that the implementation takes, at least and at most.
     pub members: (u32, u32),

@@ -17,7 +17,7 @@ pub(super) fn requirements(
     let mut join_changes_key = None;
     let mut leave_changes_key = None;
     for &operation in scheme.operations {
-        let mut group = Group::new(scheme, profile);
+        let mut group = Group::new(scheme, profile, None);
         let created = group.rig.create(MEMBERS)?;
         if operation == Operation::Create {
             note(&mut uses, operation, &created, &[]);
@@ -56,12 +56,17 @@ struct Group {
 }
 
 impl Group {
-    fn new(scheme: &'static Scheme, profile: Profile) -> Self {
+    fn new(
+        scheme: &'static Scheme,
+        profile: Profile,
+        parameter: Option<(&'static str, u32)>,
+    ) -> Self {
         let suite = match profile {
             Profile::Published => Suite::Published,
             Profile::Sound => Suite::Standard,
         };
-        let settings = Settings { profile, suite, latency: 0, ..Settings::default() };
+        let parameters = parameter.into_iter().collect();
+        let settings = Settings { profile, suite, parameters, latency: 0, ..Settings::default() };
         Self { rig: Rig::new(scheme, settings) }
     }
 
@@ -153,20 +158,52 @@ fn note(
     }
 }
 
-/// Bytes that the member with most holds more for each member more, if that is in proportion to the group:
-/// from 16 to 32 members at least three quarters as many for each as from 8 to 16. A path in a tree has half.
+/// Bytes that the member with most holds more for each member more, if that is in proportion to the group;
+/// or else for each member more for whom room is set aside beforehand.
 fn growth(scheme: &'static Scheme, profile: Profile) -> Result<Option<f64>, RigError> {
-    let mut held = [0.0; 3];
-    for (held, members) in held.iter_mut().zip([MEMBERS, 2 * MEMBERS, 4 * MEMBERS]) {
-        let mut group = Group::new(scheme, profile);
-        group.rig.create(members)?;
-        let of_member = |member| {
-            let footprint = group.rig.party(MemberId(member).into()).footprint();
-            footprint.permanent + footprint.temporary
-        };
-        *held = (0..members).map(of_member).max().unwrap_or(0) as f64;
+    let by_members = in_proportion(FEW, |members| most_held(scheme, profile, members, None))?;
+    let capacity = scheme.parameters.iter().find(|parameter| parameter.name == CAPACITY);
+    match (by_members, capacity) {
+        (None, Some(capacity)) => in_proportion(capacity.range.0, |room| {
+            most_held(scheme, profile, FEW, Some((CAPACITY, room)))
+        }),
+        (by_members, _) => Ok(by_members),
     }
-    let each = f64::from(MEMBERS);
-    let (first, then) = ((held[1] - held[0]) / each, (held[2] - held[1]) / (2.0 * each));
-    Ok((then > 0.0 && then >= 0.75 * first).then_some(then))
 }
+
+/// Bytes for each more, if from four to sixteen times as many at least three times as much comes on top as
+/// from once to four times. In proportion it is four times as much; what grows with the height of a tree, of
+/// whatever degree, is at most twice as much.
+fn in_proportion(
+    few: u32,
+    held: impl Fn(u32) -> Result<usize, RigError>,
+) -> Result<Option<f64>, RigError> {
+    let (more, most) = (4 * few, 16 * few);
+    let [held_few, held_more, held_most] = [held(few)?, held(more)?, held(most)?];
+    let first = held_more.saturating_sub(held_few);
+    let then = held_most.saturating_sub(held_more);
+    let grows = first > 0 && then >= 3 * first;
+    Ok(grows.then(|| then as f64 / f64::from(most - more)))
+}
+
+/// Bytes of key material, permanent and temporary, of the member that has most after the creation.
+fn most_held(
+    scheme: &'static Scheme,
+    profile: Profile,
+    members: u32,
+    parameter: Option<(&'static str, u32)>,
+) -> Result<usize, RigError> {
+    let mut group = Group::new(scheme, profile, parameter);
+    group.rig.create(members)?;
+    let held = |member| {
+        let footprint = group.rig.party(MemberId(member).into()).footprint();
+        footprint.permanent + footprint.temporary
+    };
+    Ok((0..members).map(held).max().unwrap_or(0))
+}
+
+/// Members of the smallest group whose members' key material is compared; the largest has 16 times as many.
+const FEW: u32 = 4;
+
+/// The parameter with which room for members is set aside.
+const CAPACITY: &str = "capacity";
