@@ -14,7 +14,6 @@ use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, replay};
 use groupkey_lab::device::Device;
 
 use crate::failure::Failure;
-use crate::number::distinct;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure};
 use crate::{choice, interruption};
@@ -87,7 +86,13 @@ pub(super) fn run(
         ..Settings::default()
     };
 
-    let schemes = distinct(scheme);
+    let mut schemes: Vec<&'static Scheme> = Vec::new();
+    for &scheme in scheme {
+        // Naming one twice does no harm.
+        if schemes.iter().all(|known| known.id != scheme.id) {
+            schemes.push(scheme);
+        }
+    }
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");
     let (events, mut rows) = (trace.events().len(), Vec::new());
