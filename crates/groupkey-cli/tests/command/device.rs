@@ -63,7 +63,7 @@ fn a_trace_follows_from_its_seed() {
         ("trace --members 1", "2 to 100000 members"),
         ("trace --stay 0", "stay"),
         ("trace --stay NaN", "stay"),
-        ("trace --duration -1", "--duration"),
+        ("trace --duration=-1", "a year"),
         ("trace --duration inf", "a year"),
         ("trace --members 100000 --stay 0.001", "fewer members"),
         ("trace --kind rush", "flash-crowd"),
