@@ -3,9 +3,11 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::bench::BenchArguments;
+use crate::commands::device::DeviceArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+use crate::commands::trace::TraceArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     /// Schemes with a controller and schemes without stand in tables of their own, because they are
     /// for different needs. Counts and bytes are the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
+    /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
+    Device(DeviceArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -58,6 +62,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
+    /// Make a trace of members that join and leave, by chance.
+    Trace(TraceArguments),
 }
 
 #[cfg(test)]
@@ -104,6 +110,12 @@ mod tests {
             "net",
             "net",
             "net",
+            "device",
+            "list",
+            "trace",
+            "--kind",
+            "poisson",
+            "--stay",
             "reproduce",
             "network-impact",
             "schemes",

@@ -4,6 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
+use groupkey_lab::bench::trace::Kind;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::Device;
@@ -147,6 +148,20 @@ pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
         let device = Device::named(name).expect("it is built in");
         let meaning = device.description.clone();
         (name, device, meaning)
+    }))
+}
+
+/// A kind of trace.
+pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
+    named(Kind::ALL.map(|kind| {
+        let meaning = match kind {
+            Kind::Day => {
+                "days of traffic: few at night, most in the morning and late in the afternoon"
+            }
+            Kind::FlashCrowd => "steady, and once five times as many come at once and soon go",
+            Kind::Poisson => "steady: as many come as go",
+        };
+        (kind.name(), kind, meaning)
     }))
 }
 

@@ -1,17 +1,29 @@
-//! Devices: how long a primitive operation takes on one, and what an MQTT packet costs it.
+//! Devices: how long a primitive operation takes on one and how much energy, and what an MQTT packet
+//! costs it.
 //!
-//! A profile is a TOML file in `devices/`. Every figure in it says where it comes from: `measured`,
-//! `published`, `calibrated` (solved so that a published value comes out) or `assumed`.
+//! A profile is a TOML file in `devices/`; `docs/devices.md` lists its keys. Every figure in it says where
+//! it comes from: `measured`, `published`, `calibrated` (solved so that a published value comes out) or
+//! `assumed`.
+
+mod file;
+mod measured;
+mod power;
+mod text;
 
 pub mod measure;
 
 use std::collections::BTreeMap;
-use std::{error, fmt};
+use std::path::Path;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey_sim::{Duration, Processing};
 use serde::Deserialize;
+
+pub use self::file::DeviceError;
+pub use self::power::{CallEnergy, Energy, Power, PowerFigure};
+use crate::bench::Deviation;
+use crate::input::InputError;
 
 /// A device profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +34,8 @@ pub struct Device {
     pub description: String,
     /// Its cost of an MQTT packet.
     pub processing: PacketTimes,
+    /// What it draws, if anybody knows.
+    pub power: Option<Power>,
     suites: [Option<Costs>; Suite::ALL.len()],
 }
 
@@ -36,7 +50,12 @@ pub struct Cost {
     /// Time of a call (ns).
     pub per_call_ns: f64,
     /// Time of a unit (ns); what a unit is, [`Primitive`] tells.
+    #[serde(default)]
     pub per_unit_ns: f64,
+    /// Error of both times (%), where the source has one.
+    pub error_percent: Option<f64>,
+    /// The energy of a call, where it is known by itself; else it is the time's at the device's power.
+    pub energy: Option<CallEnergy>,
     /// Where the figures come from.
     pub source: String,
 }
@@ -63,37 +82,6 @@ pub struct PacketTime {
     pub source: String,
 }
 
-/// A device profile that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeviceError {
-    /// Not TOML, or not of the form of a profile; line and column are in the text.
-    Malformed(String),
-    /// A suite's table lacks a primitive.
-    MissingPrimitive {
-        /// The suite's table.
-        suite: &'static str,
-        /// The primitive that is not in it.
-        primitive: &'static str,
-    },
-    /// A time that is negative or not a number.
-    InvalidTime {
-        /// The primitive.
-        primitive: String,
-    },
-    /// A figure whose source does not begin with one of the four words.
-    UnknownSource {
-        /// The source as written.
-        source: String,
-    },
-    /// A suite's table has a primitive that there is not.
-    UnknownPrimitive {
-        /// The primitive as written.
-        primitive: String,
-    },
-    /// There is no table for any suite.
-    WithoutCosts,
-}
-
 impl Device {
     /// The built-in profile of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -106,34 +94,20 @@ impl Device {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
+    /// Reads a profile from a file; errors name the file.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        let text = InputError::read(path)?;
+        Self::from_toml(&text).map_err(|error| error.in_file(path, &text))
+    }
+
     /// Reads a profile.
     pub fn from_toml(text: &str) -> Result<Self, DeviceError> {
-        let mut file: File =
-            toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
-        let PacketTimes { publish, acknowledgement, payload_handling } = &file.processing;
-        for time in [publish, acknowledgement, payload_handling] {
-            check_source(&time.source)?;
-        }
+        file::parse(text)
+    }
 
-        let mut suites = [const { None }; Suite::ALL.len()];
-        let tables = file.take_tables();
-        for ((costs, suite), table) in suites.iter_mut().zip(Suite::ALL).zip(&tables) {
-            let Some(table) = table else { continue };
-            let alike = Suite::ALL.into_iter().zip(&tables).find(|(other, _)| {
-                other.wrapping() == suite.wrapping() && other.hashing() == suite.hashing()
-            });
-            let alike = alike.and_then(|(_, table)| table.as_ref());
-            *costs = Some(Costs::from_tables(suite, table, alike)?);
-        }
-        if suites.iter().all(Option::is_none) {
-            return Err(DeviceError::WithoutCosts);
-        }
-        Ok(Self {
-            name: file.name,
-            description: file.description,
-            processing: file.processing,
-            suites,
-        })
+    /// The profile as a file: [`Device::from_toml`] reads it back.
+    pub fn to_toml(&self) -> String {
+        text::profile(self)
     }
 
     /// What the primitives of a suite cost, if the profile says so.
@@ -145,17 +119,51 @@ impl Device {
     pub fn suites(&self) -> impl Iterator<Item = Suite> {
         Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
     }
+
+    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated` or `assumed`.
+    pub fn sources(&self) -> BTreeMap<&str, usize> {
+        let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
+        let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
+        let powers = self.power.iter().flat_map(|power| [&power.idle, &power.active]);
+        let costs = self.suites.iter().flatten().flat_map(|costs| &costs.0);
+        let mut sources = BTreeMap::new();
+        for source in packets
+            .into_iter()
+            .chain(powers.map(|figure| figure.source.as_str()))
+            .chain(costs.map(|cost| cost.source.as_str()))
+        {
+            let word = source.split(':').next().unwrap_or_default();
+            *sources.entry(word).or_default() += 1;
+        }
+        sources
+    }
+
+    /// The energy of a step with these counted primitives; `None` if the profile has no costs of the
+    /// suite, or neither a power nor energies of the primitives that were used.
+    pub fn energy(&self, suite: Suite, meter: &Meter) -> Option<Energy> {
+        power::energy(self.costs(suite)?, self.power.as_ref(), meter)
+    }
 }
 
 impl Costs {
     /// The time that a step with these counted primitives takes (ns).
     pub fn computation(&self, meter: &Meter) -> u64 {
-        let time = |(primitive, cost): (Primitive, &Cost)| {
-            let tally = meter.tally(primitive);
-            tally.calls as f64 * cost.per_call_ns + tally.amount as f64 * cost.per_unit_ns
-        };
-        let total: f64 = Primitive::ALL.into_iter().zip(&self.0).map(time).sum();
-        total.round() as u64
+        self.uses(meter)
+            .map(|(cost, calls, amount)| cost.time_ns(calls, amount))
+            .sum::<f64>()
+            .round() as u64
+    }
+
+    /// The same in seconds, with the error that the sources give: those of different primitives are
+    /// independent, that of one primitive is the same at each call.
+    pub fn time(&self, meter: &Meter) -> Deviation {
+        let (mut value, mut variance) = (0.0, 0.0_f64);
+        for (cost, calls, amount) in self.uses(meter) {
+            let seconds = cost.time_ns(calls, amount) * 1e-9;
+            value += seconds;
+            variance += (seconds * cost.error_percent.unwrap_or(0.0) / 100.0).powi(2);
+        }
+        Deviation { value, error: variance.sqrt() }
     }
 
     /// The cost of one primitive.
@@ -163,32 +171,19 @@ impl Costs {
         &self.0[primitive as usize]
     }
 
-    /// The costs in a suite's own table; what does not depend on the group may stand in `alike`, the
-    /// table of the suite that differs from it in the group alone.
-    fn from_tables(
-        suite: Suite,
-        table: &Table,
-        alike: Option<&Table>,
-    ) -> Result<Self, DeviceError> {
-        let mut costs = Vec::new();
-        for primitive in Primitive::ALL {
-            let name = primitive.name();
-            let missing = DeviceError::MissingPrimitive { suite: suite.name(), primitive: name };
-            let inherited = alike.filter(|_| !primitive.is_of_group());
-            let cost = table.get(name).or_else(|| inherited?.get(name)).ok_or(missing)?;
-            let valid = |ns: f64| ns.is_finite() && ns >= 0.0;
-            if !valid(cost.per_call_ns) || !valid(cost.per_unit_ns) {
-                return Err(DeviceError::InvalidTime { primitive: name.to_owned() });
-            }
-            check_source(&cost.source)?;
-            costs.push(cost.clone());
-        }
-        let known = |name: &&String| Primitive::ALL.iter().any(|known| known.name() == *name);
-        if let Some(primitive) = table.keys().find(|name| !known(name)) {
-            return Err(DeviceError::UnknownPrimitive { primitive: primitive.clone() });
-        }
-        let costs = costs.try_into().expect("one for each primitive");
-        Ok(Self(costs))
+    /// The costs of all primitives, with their calls and amounts.
+    fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&Cost, f64, f64)> {
+        Primitive::ALL.into_iter().zip(&self.0).map(|(primitive, cost)| {
+            let tally = meter.tally(primitive);
+            (cost, tally.calls as f64, tally.amount as f64)
+        })
+    }
+}
+
+impl Cost {
+    /// The time of so many calls on so many units in all (ns).
+    fn time_ns(&self, calls: f64, amount: f64) -> f64 {
+        calls * self.per_call_ns + amount * self.per_unit_ns
     }
 }
 
@@ -202,85 +197,14 @@ impl From<&PacketTimes> for Processing {
     }
 }
 
-impl fmt::Display for DeviceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidTime { primitive } => {
-                write!(f, "the time of {primitive} must be a number of nanoseconds, not negative")
-            }
-            Self::Malformed(problem) => f.write_str(problem.trim_end()),
-            Self::MissingPrimitive { suite, primitive } => write!(
-                f,
-                "the suite {suite} lacks the cost of {primitive}; add a table [{suite}.{primitive}]"
-            ),
-            Self::UnknownPrimitive { primitive } => {
-                let known = Primitive::ALL.map(Primitive::name).join(", ");
-                write!(f, "there is no primitive {primitive}; there are {known}")
-            }
-            Self::UnknownSource { source } => {
-                write!(f, "the source {source:?} must begin with one of: {}", SOURCES.join(", "))
-            }
-            Self::WithoutCosts => {
-                write!(f, "the profile has costs for no suite; add a table such as [standard]")
-            }
-        }
-    }
-}
-
-impl error::Error for DeviceError {}
-
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("host", include_str!("devices/host.toml")),
     ("esp32-micropython", include_str!("devices/esp32-micropython.toml")),
     ("i5-6500-python", include_str!("devices/i5-6500-python.toml")),
+    ("esp32-pbc", include_str!("devices/esp32-pbc.toml")),
+    ("esp8266", include_str!("devices/esp8266.toml")),
+    ("i3-5005u-python", include_str!("devices/i3-5005u-python.toml")),
 ];
-
-const SOURCES: [&str; 4] = ["assumed:", "calibrated:", "measured:", "published:"];
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    description: String,
-    processing: PacketTimes,
-    standard: Option<Table>,
-    constrained: Option<Table>,
-    published: Option<Table>,
-    #[serde(rename = "published-2048")]
-    published_2048: Option<Table>,
-    #[serde(rename = "modp-2048")]
-    modp_2048: Option<Table>,
-    #[serde(rename = "modp-3072")]
-    modp_3072: Option<Table>,
-    ffdhe2048: Option<Table>,
-    ffdhe3072: Option<Table>,
-}
-
-/// Costs by the names of primitives.
-type Table = BTreeMap<String, Cost>;
-
-impl File {
-    /// Takes the tables, in the order of [`Suite::ALL`].
-    fn take_tables(&mut self) -> [Option<Table>; Suite::ALL.len()] {
-        [
-            self.standard.take(),
-            self.constrained.take(),
-            self.published.take(),
-            self.published_2048.take(),
-            self.modp_2048.take(),
-            self.modp_3072.take(),
-            self.ffdhe2048.take(),
-            self.ffdhe3072.take(),
-        ]
-    }
-}
-
-fn check_source(source: &str) -> Result<(), DeviceError> {
-    if SOURCES.iter().any(|word| source.starts_with(word)) {
-        return Ok(());
-    }
-    Err(DeviceError::UnknownSource { source: source.to_owned() })
-}
 
 #[cfg(test)]
 mod tests {

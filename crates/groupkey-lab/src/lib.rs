@@ -9,6 +9,7 @@ pub mod bench;
 pub mod campaign;
 pub mod conditions;
 pub mod device;
+pub mod input;
 pub mod plan;
 pub mod published;
 pub mod registry;

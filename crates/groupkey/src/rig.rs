@@ -184,6 +184,12 @@ impl Rig {
         self.finish()
     }
 
+    /// Lets go of those who were evicted: they hear nothing any more. For long histories, in which they
+    /// would come to outnumber the members.
+    pub fn forget_former(&mut self) {
+        self.seats.retain(|_, seat| seat.standing != Standing::Former);
+    }
+
     /// Takes members in and evicts others in one change. Those evicted stay on as outsiders.
     pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<Report, RigError> {
         let joining: Vec<_> = joining.iter().copied().map(MemberId).collect();

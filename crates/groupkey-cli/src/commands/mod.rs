@@ -1,10 +1,12 @@
 //! One file for each command.
 
 pub(crate) mod bench;
+pub(crate) mod device;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod tour;
+pub(crate) mod trace;
 
 use std::io::Write;
 
@@ -16,8 +18,10 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
+        Some(Command::Device(arguments)) => device::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
+        Some(Command::Trace(arguments)) => trace::run(arguments, out),
     }
 }

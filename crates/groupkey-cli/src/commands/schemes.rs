@@ -1,9 +1,11 @@
 //! `groupkey schemes`: the catalogue.
 
+mod requirements;
+
 use std::io::Write;
 
 use clap::Args;
-use groupkey::schemes::catalogue::{Claims, Parameter, SCHEMES, Scheme};
+use groupkey::schemes::catalogue::{Claims, Parameter, Profile, SCHEMES, Scheme};
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
@@ -22,11 +24,28 @@ Provenance says how sure we are that this is the published protocol:
 Examples:
   groupkey schemes
   groupkey schemes lkh-group
+  groupkey schemes --requirements
+  groupkey schemes --requirements skdc boneh-thin --profile published
   groupkey schemes --json")]
 pub(crate) struct SchemesArguments {
     /// Describe these schemes only, and fully.
     #[arg(value_name = "ID", value_parser = choice::scheme())]
     schemes: Vec<&'static Scheme>,
+
+    /// Run each scheme in a small group and tell what it asked of the network: to how many messages go,
+    /// who sends to whom, whether members' memory limits the group.
+    #[arg(long)]
+    requirements: bool,
+
+    /// With --requirements: the form of the schemes.
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        requires = "requirements",
+        default_value = "sound",
+        value_parser = choice::profile(),
+    )]
+    profile: Profile,
 
     /// Print everything there is as a JSON array.
     #[arg(long)]
@@ -36,6 +55,9 @@ pub(crate) struct SchemesArguments {
 /// Prints the catalogue.
 pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = &arguments.schemes;
+    if arguments.requirements {
+        return requirements::run(chosen, arguments.profile, arguments.json, out);
+    }
     if arguments.json {
         let listed = registry::schemes().filter(|scheme| {
             chosen.is_empty() || chosen.iter().any(|chosen| chosen.id == scheme.id)

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod device;
 mod documented_commands;
 mod finished;
 mod net;

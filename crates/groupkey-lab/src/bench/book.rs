@@ -133,7 +133,9 @@ impl<'p> Book<'p> {
             broadcast: work.broadcast,
             device: device.as_ref().map(|device| device.name.clone()),
             device_ns: costs.map(|costs| costs.computation(&work.meter) as f64),
-            device_joule: None,
+            device_joule: device
+                .as_ref()
+                .and_then(|device| device.energy(*suite, &work.meter).map(|energy| energy.gross)),
             samples_ns: samples.clone(),
             warnings: warnings.map(|warning| warning.to_string()).collect(),
         }
@@ -141,7 +143,7 @@ impl<'p> Book<'p> {
 }
 
 /// Counted primitives by the meter's names.
-fn counts(meter: &Meter) -> BTreeMap<String, Count> {
+pub(in crate::bench) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
     let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
     counted
         .filter(|(_, tally)| tally.calls > 0)

@@ -16,21 +16,12 @@ use super::Scenario;
 use super::name::Named;
 use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline};
 use crate::device::Device;
+use crate::input::Mistake;
 use crate::plan::{Action, Exception, Plan, PlanError, Step};
-
-/// Something wrong in a file, and the byte where it stands.
-#[derive(Debug)]
-pub(super) struct Mistake {
-    pub(super) offset: usize,
-    pub(super) problem: String,
-}
 
 /// Reads a scenario and checks all of it.
 pub(super) fn parse(text: &str) -> Result<Scenario, Mistake> {
-    let file: File = toml::from_str(text).map_err(|error| Mistake {
-        offset: error.span().map_or(0, |span| span.start),
-        problem: error.message().to_owned(),
-    })?;
+    let file: File = toml::from_str(text)?;
     let plan = file.plan()?;
     plan.validate().map_err(|error| file.mistake(&error))?;
     Ok(Scenario { description: file.description, plan })
@@ -361,5 +352,5 @@ fn refuse<T>(key: &Option<Spanned<T>>, advice: &str) -> Result<(), Mistake> {
 }
 
 fn mistake(span: Range<usize>, problem: impl ToString) -> Mistake {
-    Mistake { offset: span.start, problem: problem.to_string() }
+    Mistake::at(span.start, problem)
 }

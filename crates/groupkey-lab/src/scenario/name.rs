@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::registry;
 
 /// Something that a file calls by name.
-pub(super) struct Named<T>(pub(super) T);
+pub(crate) struct Named<T>(pub(crate) T);
 
 impl<'de, T: Name> Deserialize<'de> for Named<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -23,7 +23,7 @@ impl<'de, T: Name> Deserialize<'de> for Named<T> {
     }
 }
 
-pub(super) trait Name: Sized {
+pub(crate) trait Name: Sized {
     /// What is called so, or what is wrong with the name.
     fn from_name(name: &str) -> Result<Self, String>;
 }
@@ -72,7 +72,11 @@ impl Name for HandOver {
     }
 }
 
-fn one_of<T, const N: usize>(kind: &str, name: &str, all: [(&str, T); N]) -> Result<T, String> {
+pub(crate) fn one_of<T, const N: usize>(
+    kind: &str,
+    name: &str,
+    all: [(&str, T); N],
+) -> Result<T, String> {
     let problem = unknown(kind, name, all.iter().map(|(known, _)| *known));
     all.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found).ok_or(problem)
 }

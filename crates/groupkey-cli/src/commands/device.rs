@@ -1,0 +1,196 @@
+//! `groupkey device`: profiles of devices, and one of this machine.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::{Args, Subcommand};
+use groupkey_lab::device::measure::Effort;
+use groupkey_lab::device::{Device, PowerFigure};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::progress::ProgressBar;
+use crate::table::{Column, Table};
+use crate::{interruption, provenance};
+
+/// Arguments of `groupkey device`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  groupkey device list
+  groupkey device show esp32-pbc
+  groupkey device measure --out my-host.toml
+  groupkey device show my-host.toml")]
+pub(crate) struct DeviceArguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the built-in profiles: suites, power, and where the figures come from.
+    List {
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure the primitives on this machine and print a profile of it.
+    ///
+    /// Takes a few minutes on one core, for which nothing else should run; with --quick some seconds.
+    /// Only times are measured: what packets cost is assumed, and power takes a meter.
+    Measure {
+        /// The profile's name.
+        #[arg(long, value_name = "NAME", default_value = "this-machine")]
+        name: String,
+
+        /// Measure less: for a first look.
+        #[arg(long)]
+        quick: bool,
+
+        /// Write the profile into this new file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Print a profile as TOML, every figure with its source.
+    Show {
+        /// A built-in profile, or a file.
+        #[arg(value_name = "NAME|FILE")]
+        device: String,
+    },
+}
+
+/// Does what the arguments ask for.
+pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    match &arguments.action {
+        Action::List { json } => list(*json, out),
+        Action::Measure { name, quick, out: file } => measure(name, *quick, file.as_deref(), out),
+        Action::Show { device } => {
+            write!(out, "{}", find(device)?.to_toml())?;
+            Ok(())
+        }
+    }
+}
+
+fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let devices: Vec<Device> = Device::names().filter_map(Device::named).collect();
+    if json {
+        let objects: Value = devices.iter().map(object).collect();
+        writeln!(out, "{objects:#}")?;
+        return Ok(());
+    }
+    let mut table = Table::new([
+        Column::text("device"),
+        Column::number("idle W"),
+        Column::number("active W"),
+        Column::number("measured"),
+        Column::number("published"),
+        Column::number("calibrated"),
+        Column::number("assumed"),
+        Column::text("suites"),
+        Column::text("description"),
+    ]);
+    for device in &devices {
+        let power = |choose: fn(&groupkey_lab::device::Power) -> &PowerFigure| {
+            let Some(power) = &device.power else { return "-".to_owned() };
+            let PowerFigure { watt, error_watt, .. } = choose(power);
+            format!("{watt} ± {error_watt}")
+        };
+        let sources = device.sources();
+        let count = |word| sources.get(word).copied().unwrap_or(0).to_string();
+        let suites: Vec<&str> = device.suites().map(|suite| suite.name()).collect();
+        table.row([
+            device.name.clone(),
+            power(|power| &power.idle),
+            power(|power| &power.active),
+            count("measured"),
+            count("published"),
+            count("calibrated"),
+            count("assumed"),
+            suites.join(" "),
+            device.description.clone(),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(
+        out,
+        "\nmeasured, published, calibrated, assumed: so many of the profile's figures come from there.\n\
+         Each figure with its source: groupkey device show esp32-pbc"
+    )?;
+    Ok(())
+}
+
+fn measure(
+    name: &str,
+    quick: bool,
+    file: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    // Before the work: a place that cannot be written to should not cost minutes.
+    let file = file.map(|path| new_file(path).map(|file| (path, file))).transpose()?;
+    let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("figures");
+    let device = Device::measured(name, &provenance::machine(), effort, &mut |done, total| {
+        progress.advance(done, total);
+        !stop.load(Ordering::Relaxed)
+    });
+    drop(progress);
+    let Some(device) = device else {
+        if let Some((path, _)) = file {
+            // Empty, and ours.
+            let _ = std::fs::remove_file(path);
+        }
+        return Err(Failure::interrupted("the profile is not complete and was dropped"));
+    };
+    let text = device.to_toml();
+    match file {
+        None => write!(out, "{text}")?,
+        Some((path, mut file)) => {
+            let failed = |error| Failure::running(format!("{}: {error}", path.display()));
+            file.write_all(text.as_bytes()).map_err(failed)?;
+            let path = path.display();
+            writeln!(out, "{path}: {name}. Look at it: groupkey device show {path}")?;
+        }
+    }
+    Ok(())
+}
+
+fn new_file(path: &Path) -> Result<std::fs::File, Failure> {
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+        Failure::input(format!("cannot write {}: {error}", path.display()))
+            .with_help("give a file that does not exist yet, in a folder that does")
+    })
+}
+
+fn find(device: &str) -> Result<Device, Failure> {
+    if let Some(device) = Device::named(device) {
+        return Ok(device);
+    }
+    let path = Path::new(device);
+    if !path.exists() {
+        let known = Device::names().collect::<Vec<_>>().join(", ");
+        return Err(Failure::input(format!("there is no device {device:?}, and no such file"))
+            .with_help(format!("built in are {known}")));
+    }
+    Device::load(path).map_err(|error| {
+        Failure::input(error.to_string()).with_help("docs/devices.md describes the file")
+    })
+}
+
+fn object(device: &Device) -> Value {
+    let figure = |figure: &PowerFigure| {
+        let PowerFigure { watt, error_watt, source } = figure;
+        json!({ "watt": watt, "error_watt": error_watt, "source": source })
+    };
+    json!({
+        "name": device.name,
+        "description": device.description,
+        "suites": device.suites().map(|suite| suite.name()).collect::<Vec<_>>(),
+        "power": device.power.as_ref().map(|power| {
+            json!({ "idle": figure(&power.idle), "active": figure(&power.active) })
+        }),
+        "sources": device.sources(),
+    })
+}

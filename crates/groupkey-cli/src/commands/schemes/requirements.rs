@@ -1,0 +1,217 @@
+//! `groupkey schemes --requirements`: what schemes ask of the network, from their own runs.
+
+use std::io::Write;
+
+use groupkey::Operation;
+use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey_lab::bench::requirements::{
+    Comparison, MEMBERS, Requirements, Use, compare, requirements,
+};
+use groupkey_lab::bench::{Phase, Reach, Role};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::progress::ProgressBar;
+use crate::table::{Column, Table, figure};
+
+/// Runs the chosen schemes, or all, and prints what they asked for.
+pub(super) fn run(
+    chosen: &[&'static Scheme],
+    profile: Profile,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let schemes: Vec<&'static Scheme> = match chosen {
+        [] => SCHEMES.iter().collect(),
+        chosen => chosen.to_vec(),
+    };
+    let progress = ProgressBar::counting("schemes");
+    let mut found = Vec::new();
+    for (done, scheme) in schemes.iter().enumerate() {
+        progress.advance(done, schemes.len());
+        let told = requirements(scheme, profile);
+        found.push(told.map_err(|error| Failure::running(format!("{}: {error}", scheme.id)))?);
+    }
+    drop(progress);
+
+    if json {
+        let objects: Value = found.iter().map(object).collect();
+        writeln!(out, "{objects:#}")?;
+        return Ok(());
+    }
+    match chosen {
+        [] => print_all(&found, out),
+        _ => found.iter().try_for_each(|requirements| describe(requirements, out)),
+    }
+}
+
+fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::text("scheme"),
+        Column::text("enrol"),
+        Column::text("create"),
+        Column::text("add"),
+        Column::text("remove"),
+        Column::text("others"),
+        Column::text("join"),
+        Column::text("leave"),
+        Column::text("size"),
+        Column::number("B/member"),
+    ]);
+    for requirements in found {
+        let reach = |operation, phase| words(&requirements.reaches(operation, phase));
+        let others: Vec<String> = requirements
+            .operations
+            .iter()
+            .filter(|operation| !Operation::MEASURED.contains(operation))
+            .map(|&other| format!("{} {}", other.name(), reach(other, Phase::Operational)))
+            .collect();
+        table.row([
+            requirements.scheme.to_owned(),
+            reach(Operation::Create, Phase::Deployment),
+            reach(Operation::Create, Phase::Operational),
+            reach(Operation::Add, Phase::Operational),
+            reach(Operation::Remove, Phase::Operational),
+            if others.is_empty() { "-".to_owned() } else { others.join(", ") },
+            changed(requirements.join_changes_key).to_owned(),
+            changed(requirements.leave_changes_key).to_owned(),
+            limit(requirements).to_owned(),
+            requirements.member_bytes_per_member.map_or_else(|| "-".to_owned(), figure),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(
+        out,
+        "\nFrom a run of every operation in a group of {MEMBERS}. enrol is over confidential channels, once for \
+         each member;\nall else over open ones. u unicast, m multicast to a subset, b broadcast. join, leave: \
+         whether the key changes\nat once. size: limited if what a member holds grows in proportion to the group, \
+         by so many bytes a member.\nWho sends to whom: groupkey schemes --requirements {}",
+        found[0].scheme
+    )?;
+    Ok(())
+}
+
+fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Failure> {
+    let Requirements { scheme, profile, uses, member_bytes_per_member, members, .. } = requirements;
+    writeln!(out, "{scheme}, {}", profile.name())?;
+    let mut table = Table::new([
+        Column::text("operation"),
+        Column::text("phase"),
+        Column::text("channel"),
+        Column::text("from"),
+        Column::text("to"),
+        Column::text("as"),
+        Column::number("messages"),
+        Column::number("longest body B"),
+    ]);
+    for used in uses {
+        let Use { operation, phase, from, to, reach, messages, longest_body_bytes } = used;
+        table.row([
+            operation.name().to_owned(),
+            phase.name().to_owned(),
+            channel(*phase).to_owned(),
+            from.name().to_owned(),
+            to.name().to_owned(),
+            reach.name().to_owned(),
+            messages.to_string(),
+            longest_body_bytes.to_string(),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(out, "a join changes the key at once: {}", changed(requirements.join_changes_key))?;
+    writeln!(out, "a leave changes the key at once: {}", changed(requirements.leave_changes_key))?;
+    match member_bytes_per_member {
+        Some(bytes) => writeln!(
+            out,
+            "group size: limited by members' memory, {} bytes for each member",
+            figure(*bytes)
+        )?,
+        None => writeln!(out, "group size: not limited by members' memory")?,
+    }
+    writeln!(out, "members that this implementation takes: {} to {}", members.0, members.1)?;
+    let compared = compare(requirements);
+    if !compared.is_empty() {
+        writeln!(out, "beside S003:")?;
+    }
+    for Comparison { what, published, ours } in &compared {
+        let verdict = match published == ours {
+            true => "the same".to_owned(),
+            false => format!("ours {ours}"),
+        };
+        writeln!(out, "  {what}: {published}; {verdict}")?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+fn object(requirements: &Requirements) -> Value {
+    let Requirements { scheme, profile, uses, operations, members, .. } = requirements;
+    let link = |(from, to): &(_, _)| -> Value { json!({ "from": role(from), "to": role(to) }) };
+    json!({
+        "scheme": scheme,
+        "profile": profile.name(),
+        "group_members": MEMBERS,
+        "operations": operations.iter().map(|operation| operation.name()).collect::<Vec<_>>(),
+        "uses": uses.iter().map(used).collect::<Value>(),
+        "links": requirements.links().iter().map(link).collect::<Value>(),
+        "join_changes_key": requirements.join_changes_key,
+        "leave_changes_key": requirements.leave_changes_key,
+        "size_limited": requirements.is_limited(),
+        "member_bytes_per_member": requirements.member_bytes_per_member,
+        "members": { "min": members.0, "max": members.1 },
+        "beside_s003": compare(requirements).iter().map(comparison).collect::<Value>(),
+    })
+}
+
+fn used(used: &Use) -> Value {
+    json!({
+        "operation": used.operation.name(),
+        "phase": used.phase.name(),
+        "channel": channel(used.phase),
+        "from": used.from.name(),
+        "to": used.to.name(),
+        "reach": used.reach.name(),
+        "messages": used.messages,
+        "longest_body_bytes": used.longest_body_bytes,
+    })
+}
+
+fn comparison(comparison: &Comparison) -> Value {
+    json!({
+        "what": comparison.what,
+        "published": comparison.published,
+        "ours": comparison.ours,
+        "agrees": comparison.agrees(),
+    })
+}
+
+fn role(role: &Role) -> &'static str {
+    role.name()
+}
+
+/// The first letters.
+fn words(reaches: &[Reach]) -> String {
+    match reaches {
+        [] => "-".to_owned(),
+        _ => reaches.iter().map(|reach| &reach.name()[..1]).collect::<Vec<_>>().join("+"),
+    }
+}
+
+const fn channel(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Deployment => "confidential",
+        Phase::Operational => "public",
+    }
+}
+
+const fn changed(changes: Option<bool>) -> &'static str {
+    match changes {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "-",
+    }
+}
+
+const fn limit(requirements: &Requirements) -> &'static str {
+    if requirements.is_limited() { "limited" } else { "free" }
+}

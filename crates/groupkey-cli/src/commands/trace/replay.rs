@@ -1,0 +1,183 @@
+//! `groupkey trace --replay`: a trace run through schemes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use groupkey::Suite;
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey::rig::Settings;
+use groupkey_lab::bench::Deviation;
+use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, replay};
+use groupkey_lab::device::Device;
+
+use crate::failure::Failure;
+use crate::progress::ProgressBar;
+use crate::table::{Column, Table, figure};
+use crate::{choice, interruption};
+
+/// What to run, and how.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Replay")]
+pub(crate) struct ReplayArguments {
+    /// Run this trace through schemes instead of making one.
+    #[arg(id = "path", long = "replay", value_name = "FILE")]
+    pub(super) path: Option<PathBuf>,
+
+    /// The schemes.
+    #[arg(
+        long,
+        value_name = "ID,...",
+        value_delimiter = ',',
+        default_value = "skdc,lkh-group,tgdh",
+        requires = "path",
+        value_parser = choice::scheme(),
+    )]
+    scheme: Vec<&'static Scheme>,
+
+    /// The form of the schemes.
+    #[arg(long, default_value = "sound", requires = "path", value_parser = choice::profile())]
+    profile: Profile,
+
+    /// The suite of algorithms.
+    #[arg(long, default_value = "standard", requires = "path", value_parser = choice::suite())]
+    suite: Suite,
+
+    /// How messages are protected.
+    #[arg(long, default_value = "mac", requires = "path", value_parser = choice::protection())]
+    protection: Guard,
+
+    /// Tell time and energy on this device as well (modelled).
+    #[arg(long, value_name = "NAME", requires = "path", value_parser = choice::device())]
+    device: Option<Device>,
+
+    /// Print one JSON object for each row (JSON Lines).
+    #[arg(long, requires = "path")]
+    json: bool,
+}
+
+/// Runs the trace in a file through the schemes, one after the other, and prints what it took.
+pub(super) fn run(
+    path: &Path,
+    arguments: &ReplayArguments,
+    seed: u64,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let ReplayArguments { scheme, profile, suite, protection, device, json, .. } = arguments;
+    let trace = Trace::load(path).map_err(|error| {
+        Failure::input(error.to_string())
+            .with_help("docs/workloads.md describes the file; groupkey trace makes one")
+    })?;
+    if let Some(device) = device.as_ref().filter(|device| device.costs(*suite).is_none()) {
+        let known: Vec<&str> = device.suites().map(Suite::name).collect();
+        let problem = format!("{} has no figures for the suite {}", device.name, suite.name());
+        return Err(Failure::input(problem)
+            .with_help(format!("it has some for --suite {}", known.join(", "))));
+    }
+    // A network without latency: nothing is timed, and messages arrive in the order of sending.
+    let settings = Settings {
+        profile: *profile,
+        suite: *suite,
+        protection: *protection,
+        seed,
+        latency: 0,
+        ..Settings::default()
+    };
+
+    let mut schemes: Vec<&'static Scheme> = Vec::new();
+    for &scheme in scheme {
+        // Naming one twice does no harm.
+        if schemes.iter().all(|known| known.id != scheme.id) {
+            schemes.push(scheme);
+        }
+    }
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("events");
+    let (events, mut rows) = (trace.events().len(), Vec::new());
+    for (place, scheme) in schemes.iter().enumerate() {
+        let replay = replay(scheme, &settings, &trace, &mut |done| {
+            progress.advance(place * events + done, schemes.len() * events);
+            !stop.load(Ordering::Relaxed)
+        });
+        let replay = replay.map_err(|error| match error {
+            ReplayError::Stopped => Failure::interrupted("nothing was printed"),
+            ReplayError::Run { .. } => Failure::running(format!("{}: {error}", scheme.id)),
+            _ => Failure::input(error.to_string()).with_help("leave the scheme out"),
+        })?;
+        rows.extend(replay.rows(device.as_ref()));
+    }
+    drop(progress);
+    match json {
+        true => rows.iter().try_for_each(|row| {
+            let line = serde_json::to_string(row).expect("a row has text keys only");
+            Ok(writeln!(out, "{line}")?)
+        }),
+        false => print(&rows, device.as_ref(), out),
+    }
+}
+
+fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut columns = vec![
+        Column::text("scheme"),
+        Column::text("provenance"),
+        Column::text("role"),
+        Column::number("parties"),
+        Column::number("unicast"),
+        Column::number("multicast"),
+        Column::number("broadcast"),
+        Column::number("payload B"),
+        Column::number("wire B"),
+    ];
+    if device.is_some() {
+        columns.extend([
+            Column::number("all s"),
+            Column::number("busiest s"),
+            Column::number("busiest J"),
+        ]);
+    }
+    let mut table = Table::new(columns);
+    let or_none = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+    for row in rows {
+        let mut cells = vec![
+            row.scheme.to_owned(),
+            row.provenance.to_owned(),
+            row.role.to_owned(),
+            row.parties.to_string(),
+            row.unicast.messages.to_string(),
+            row.multicast.messages.to_string(),
+            row.broadcast.messages.to_string(),
+            row.payload_bytes.to_string(),
+            row.wire_bytes.to_string(),
+        ];
+        if device.is_some() {
+            let joule = row
+                .busiest_joule
+                .map(|Deviation { value, error }| format!("{} ± {}", figure(value), figure(error)));
+            cells.extend([
+                or_none(row.device_seconds),
+                or_none(row.busiest_seconds),
+                joule.unwrap_or_else(|| "-".to_owned()),
+            ]);
+        }
+        table.row(cells);
+    }
+    write!(out, "{table}")?;
+    if let Some(device) = device {
+        writeln!(
+            out,
+            "\nSeconds and joules are modelled: counted primitives, priced by the profile {}. all: of all \
+             parties in\nthe role together; busiest: of the one that computes longest, idling included.",
+            device.name
+        )?;
+    }
+    if let Some(row) = rows.first() {
+        writeln!(
+            out,
+            "\nOne creation, {} joins and {} leaves. Messages are operational ones that the role sent.",
+            row.joins, row.leaves
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! `groupkey device` and `groupkey trace`, and what schemes ask of the network.
+
+use serde_json::Value;
+
+use crate::finished::{Folder, groupkey, groupkey_in};
+
+#[test]
+fn devices_are_listed_and_shown() {
+    let listed: Value =
+        serde_json::from_str(&groupkey("device list --json").success()).expect("an array");
+    let listed = listed.as_array().expect("an array");
+    let table = groupkey("device list").success();
+    for device in listed {
+        let name = device["name"].as_str().expect("a name");
+        assert!(table.contains(name), "{table}");
+        let shown = groupkey(&format!("device show {name}")).success();
+        assert!(shown.starts_with(&format!("name = \"{name}\"\n")), "{shown}");
+    }
+    let esp32 = listed.iter().find(|device| device["name"] == "esp32-pbc").expect("it is listed");
+    assert_eq!(esp32["power"]["idle"]["watt"], 0.20504);
+    assert!(esp32["sources"]["calibrated"].as_u64().is_some_and(|count| count >= 5), "{esp32}");
+}
+
+#[test]
+fn what_is_shown_can_be_read_again() {
+    let folder = Folder::new();
+    let shown = groupkey("device show esp8266").success();
+    folder.file("mine.toml", &shown);
+    let again = groupkey_in(folder.path(), &["device", "show", "mine.toml"]).success();
+    assert_eq!(again, shown);
+
+    folder.file("bad.toml", &shown.replacen("per_call_ns", "per_cal_ns", 1));
+    let refused = groupkey_in(folder.path(), &["device", "show", "bad.toml"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("bad.toml:") && refused.stderr.contains("per_cal_ns"),
+        "{refused:?}"
+    );
+    let refused = groupkey("device show toaster");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("esp32-pbc"), "{refused:?}");
+}
+
+#[test]
+fn a_profile_is_not_written_over_another_file() {
+    let folder = Folder::new();
+    folder.file("mine.toml", "precious");
+    let refused =
+        groupkey_in(folder.path(), &["device", "measure", "--quick", "--out", "mine.toml"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("does not exist yet"), "{refused:?}");
+}
+
+#[test]
+fn a_trace_follows_from_its_seed() {
+    let arguments = "trace --kind flash-crowd --members 5 --stay 30 --duration 60";
+    let first = groupkey(&format!("{arguments} --seed 3")).success();
+    assert_eq!(first, groupkey(&format!("{arguments} --seed 3")).success());
+    assert_ne!(first, groupkey(&format!("{arguments} --seed 4")).success());
+    assert!(first.contains("time_ms,event,member\n0,create,0-4\n"), "{first}");
+
+    for (arguments, told) in [
+        ("trace --members 1", "2 to 100000 members"),
+        ("trace --stay 0", "stay"),
+        ("trace --stay NaN", "stay"),
+        ("trace --duration=-1", "a year"),
+        ("trace --duration inf", "a year"),
+        ("trace --members 100000 --stay 0.001", "fewer members"),
+        ("trace --kind rush", "flash-crowd"),
+    ] {
+        let refused = groupkey(arguments);
+        assert_eq!(refused.code, 2, "{arguments}: {refused:?}");
+        assert!(refused.stderr.contains(told), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_trace_is_replayed_through_schemes() {
+    let shift = "../../examples/traces/shift.csv";
+    let rows = groupkey(&format!(
+        "trace --replay {shift} --scheme skdc,tgdh --suite published --device esp32-pbc --json"
+    ));
+    let rows = rows.objects();
+    let of = |scheme: &str, role: &str| {
+        let row = rows.iter().find(|row| row["scheme"] == scheme && row["role"] == role);
+        row.unwrap_or_else(|| panic!("{scheme}, {role} is missing")).clone()
+    };
+    // 10, then after each of 13 events so many members as are left, a unicast each.
+    let sizes = [10, 9, 10, 9, 10, 9, 10, 9, 10, 9, 10, 11, 10, 11];
+    assert_eq!(of("skdc", "controller")["unicast"]["messages"], sizes.iter().sum::<u64>());
+    assert_eq!(of("skdc", "member")["messages"], 0);
+    let member = of("tgdh", "member");
+    assert!(member["busiest_joule"]["value"].as_f64().is_some_and(|joule| joule > 0.0), "{member}");
+    assert_eq!(member["energy_method"], "model");
+    let table = groupkey(&format!("trace --replay {shift} --scheme lkh-group")).success();
+    assert!(table.contains("7 joins and 6 leaves"), "{table}");
+
+    let folder = Folder::new();
+    folder.file("bad.csv", "time_ms,event,member\n0,create,0-3\n5,leave,9\n");
+    let refused = groupkey_in(folder.path(), &["trace", "--replay", "bad.csv"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("bad.csv:3:1: member 9 is not in the group"), "{refused:?}");
+    for (arguments, told) in [
+        (format!("trace --replay {shift} --scheme marks"), "marks has no add"),
+        (format!("trace --replay {shift} --device esp32-pbc"), "--suite published"),
+        (format!("trace --replay {shift} --kind day"), "cannot be used with"),
+        ("trace --scheme skdc".to_owned(), "--replay"),
+        ("trace --replay no-such.csv".to_owned(), "no-such.csv"),
+    ] {
+        let refused = groupkey(&arguments);
+        assert_eq!(refused.code, 2, "{arguments}: {refused:?}");
+        assert!(refused.stderr.contains(told), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn requirements_stand_beside_the_published_tables() {
+    let told: Value = serde_json::from_str(
+        &groupkey("schemes skdc tgdh --requirements --profile published --json").success(),
+    )
+    .expect("an array");
+    let beside = told[0]["beside_s003"].as_array().expect("skdc is in the tables");
+    assert_eq!(beside.len(), 5);
+    assert!(beside.iter().all(|entry| entry["agrees"] == true), "{beside:?}");
+    assert_eq!(told[1]["beside_s003"], Value::Array(Vec::new()));
+    assert!(told[1]["uses"].as_array().is_some_and(|uses| !uses.is_empty()));
+    let refused = groupkey("schemes skdc --profile published");
+    assert_eq!(refused.code, 2, "{refused:?}");
+}

@@ -1,0 +1,323 @@
+//! Traces by chance: arrivals whose rate may change with time, and stays of random length.
+//!
+//! Members arrive as a Poisson process and stay for a time that is exponentially distributed: in a steady
+//! state the group has as many members as arrive during a mean stay. The kinds differ in how the rate of
+//! arrivals changes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::{Change, Event, Trace};
+
+/// What a trace is made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Generator {
+    /// How arrivals change with time.
+    pub kind: Kind,
+    /// Members at the creation, and in the long run on average.
+    pub members: u32,
+    /// Mean stay of a member (minutes).
+    pub stay_minutes: f64,
+    /// How long the trace is (minutes).
+    pub duration_minutes: f64,
+    /// Everything drawn by chance follows from this.
+    pub seed: u64,
+}
+
+/// How the rate of arrivals changes with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A day of traffic, again and again: few at night, most in the morning and in the late afternoon.
+    /// The mean of a day is that of [`Self::Poisson`].
+    Day,
+    /// As [`Self::Poisson`], but a third of the way through five times as many as the group has members
+    /// come on top, half of them within the first fortieth of the duration. They stay a tenth as long.
+    FlashCrowd,
+    /// The same all the time.
+    Poisson,
+}
+
+/// Settings from which no trace can be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GeneratorError {
+    /// A duration that is not a number above 0, or longer than a year.
+    Duration,
+    /// Fewer than two members, or more than 100,000.
+    Members,
+    /// A mean stay that is not a number above 0.
+    Stay,
+    /// More events are to be expected than a trace may have.
+    TooMany {
+        /// How many to expect.
+        expected: f64,
+    },
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Day, Self::FlashCrowd, Self::Poisson];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::FlashCrowd => "flash-crowd",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+impl Generator {
+    /// Makes the trace. The same settings give the same trace.
+    pub fn trace(&self) -> Result<Trace, GeneratorError> {
+        self.check()?;
+        let mut draw = Draw(ChaCha20Rng::seed_from_u64(self.seed));
+        let stay_ms = self.stay_minutes * MINUTE_MS;
+        let end_ms = self.duration_minutes * MINUTE_MS;
+
+        // Who leaves next is on top. The number makes equal times come in one order.
+        let mut leaving = BinaryHeap::new();
+        for member in 0..self.members {
+            leaving.push(Reverse((whole(draw.exponential(stay_ms)), member)));
+        }
+        let mut next_member = self.members;
+        let mut present = self.members;
+        let mut events = Vec::new();
+        for (arrival_ms, arrival_stay_ms) in
+            self.arrivals(&mut draw).into_iter().chain([(end_ms, 0.0)])
+        {
+            while let Some(&Reverse((time_ms, member))) = leaving.peek()
+                && time_ms < whole(arrival_ms)
+            {
+                leaving.pop();
+                if present == 2 {
+                    // A group has two members at least: the last two stay on.
+                    let longer = time_ms.saturating_add(whole(draw.exponential(stay_ms)).max(1));
+                    leaving.push(Reverse((longer, member)));
+                    continue;
+                }
+                present -= 1;
+                events.push(Event { time_ms, change: Change::Leave, member });
+            }
+            if arrival_ms >= end_ms {
+                break;
+            }
+            let (time_ms, member) = (whole(arrival_ms), next_member);
+            events.push(Event { time_ms, change: Change::Join, member });
+            let leaves_ms = time_ms.saturating_add(whole(draw.exponential(arrival_stay_ms)));
+            leaving.push(Reverse((leaves_ms, member)));
+            (next_member, present) = (next_member + 1, present + 1);
+        }
+        let trace = Trace::new((0..self.members).collect(), events);
+        Ok(trace.expect("members join once, leave once and two remain"))
+    }
+
+    fn check(&self) -> Result<(), GeneratorError> {
+        if !(2..=MOST_MEMBERS).contains(&self.members) {
+            return Err(GeneratorError::Members);
+        }
+        if !(self.duration_minutes > 0.0 && self.duration_minutes <= YEAR_MINUTES) {
+            return Err(GeneratorError::Duration);
+        }
+        if !(self.stay_minutes > 0.0 && self.stay_minutes.is_finite()) {
+            return Err(GeneratorError::Stay);
+        }
+        let stays = self.duration_minutes / self.stay_minutes;
+        let crowd = if self.kind == Kind::FlashCrowd { CROWD } else { 0.0 };
+        let expected = 2.0 * f64::from(self.members) * (stays + crowd);
+        if expected > MOST_EVENTS {
+            return Err(GeneratorError::TooMany { expected });
+        }
+        Ok(())
+    }
+
+    /// When members arrive and how long they stay on average (ms), in the order of time.
+    fn arrivals(&self, draw: &mut Draw) -> Vec<(f64, f64)> {
+        let members = f64::from(self.members);
+        let stay_ms = self.stay_minutes * MINUTE_MS;
+        let end_ms = self.duration_minutes * MINUTE_MS;
+        // Thinning: draw at the highest rate, and keep as many as the rate of the time asks for.
+        let highest = match self.kind {
+            Kind::Day => HOURS.iter().copied().fold(0.0, f64::max) / mean(&HOURS),
+            Kind::FlashCrowd | Kind::Poisson => 1.0,
+        };
+        let mut arrivals = Vec::new();
+        let mut now_ms = 0.0;
+        loop {
+            now_ms += draw.exponential(stay_ms / members / highest);
+            if now_ms >= end_ms {
+                break;
+            }
+            let rate = match self.kind {
+                Kind::Day => hour(now_ms) / mean(&HOURS),
+                Kind::FlashCrowd | Kind::Poisson => 1.0,
+            };
+            if draw.unit() * highest < rate {
+                arrivals.push((now_ms, stay_ms));
+            }
+        }
+        if self.kind == Kind::FlashCrowd {
+            let half_life_ms = end_ms / 40.0;
+            let begin_ms = end_ms / 3.0;
+            for _ in 0..(CROWD * members) as u32 {
+                let after = draw.exponential(half_life_ms / std::f64::consts::LN_2);
+                arrivals.push((begin_ms + after, stay_ms / 10.0));
+            }
+            arrivals.retain(|(at_ms, _)| *at_ms < end_ms);
+            arrivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        arrivals
+    }
+}
+
+/// What is drawn by chance.
+struct Draw(ChaCha20Rng);
+
+impl Draw {
+    /// Evenly from 0 to 1, 1 excluded.
+    fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+}
+
+/// Traffic by the hour, as a share of the busiest: assumed, after the shape that counts of urban roads
+/// have in common, two peaks on working days and a calm night.
+const HOURS: [f64; 24] = [
+    0.12, 0.08, 0.06, 0.06, 0.10, 0.25, 0.55, 0.90, 0.95, 0.70, 0.60, 0.62, 0.66, 0.66, 0.70, 0.82,
+    0.96, 1.00, 0.85, 0.62, 0.45, 0.35, 0.28, 0.20,
+];
+
+/// Traffic at a time of the trace, which begins at midnight: on straight lines between the hours.
+fn hour(now_ms: f64) -> f64 {
+    let hours = now_ms / (60.0 * MINUTE_MS);
+    let (place, part) = (hours as usize % 24, hours.fract());
+    HOURS[place] * (1.0 - part) + HOURS[(place + 1) % 24] * part
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A time in whole milliseconds.
+fn whole(ms: f64) -> u64 {
+    ms.round() as u64
+}
+
+impl fmt::Display for GeneratorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duration => write!(f, "the duration must be above 0 and at most a year"),
+            Self::Members => write!(f, "give 2 to {MOST_MEMBERS} members"),
+            Self::Stay => write!(f, "the mean stay must be above 0"),
+            Self::TooMany { expected } => write!(
+                f,
+                "about {expected:.0} members would join or leave, of {MOST_EVENTS} at most; \
+                 give fewer members, a longer stay or a shorter duration"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GeneratorError {}
+
+const MINUTE_MS: f64 = 60_000.0;
+const YEAR_MINUTES: f64 = 366.0 * 24.0 * 60.0;
+const MOST_MEMBERS: u32 = 100_000;
+const MOST_EVENTS: f64 = 2_000_000.0;
+
+/// Members of the crowd for each member of the group.
+const CROWD: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn generator(kind: Kind) -> Generator {
+        Generator { kind, members: 100, stay_minutes: 60.0, duration_minutes: 1_440.0, seed: 1 }
+    }
+
+    /// Joins in each of so many equal parts of a trace.
+    fn joins(trace: &Trace, parts: u64, duration_ms: u64) -> Vec<usize> {
+        let mut counts = BTreeMap::new();
+        for event in trace.events().iter().filter(|event| event.change == Change::Join) {
+            *counts.entry(event.time_ms * parts / duration_ms).or_insert(0) += 1;
+        }
+        (0..parts).map(|part| counts.get(&part).copied().unwrap_or(0)).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace() {
+        for kind in Kind::ALL {
+            let first = generator(kind).trace().expect("a trace");
+            assert_eq!(first, generator(kind).trace().expect("a trace"));
+            let other = Generator { seed: 2, ..generator(kind) };
+            assert_ne!(first, other.trace().expect("a trace"));
+        }
+    }
+
+    /// 100 members who stay an hour each: 2,400 arrivals a day; the standard deviation is 49.
+    #[test]
+    fn as_many_come_as_go() {
+        for kind in [Kind::Day, Kind::Poisson] {
+            let trace = generator(kind).trace().expect("a trace");
+            let (joins, leaves) = (trace.count(Change::Join), trace.count(Change::Leave));
+            assert!((2_200..2_600).contains(&joins), "{kind:?}: {joins}");
+            assert!(joins.abs_diff(leaves) < 200, "{kind:?}: {joins}, {leaves}");
+        }
+        let (least, most) = generator(Kind::Poisson).trace().expect("a trace").sizes();
+        assert!(least > 50 && most < 150, "{least} to {most}");
+    }
+
+    #[test]
+    fn a_day_has_its_peaks_and_its_night() {
+        let trace = generator(Kind::Day).trace().expect("a trace");
+        let hours = joins(&trace, 24, 24 * 3_600_000);
+        assert!(hours[17] > 5 * hours[2], "{hours:?}");
+        assert!(hours[8] > hours[11], "{hours:?}");
+    }
+
+    #[test]
+    fn a_flash_crowd_comes_at_once_and_goes() {
+        let trace = generator(Kind::FlashCrowd).trace().expect("a trace");
+        let parts = joins(&trace, 40, 24 * 3_600_000);
+        // The crowd begins at a third of forty parts.
+        assert!(parts[14] > 2 * parts[12] && parts[13] + parts[14] > 250, "{parts:?}");
+        let (_, most) = trace.sizes();
+        assert!(most > 120, "{most}");
+    }
+
+    #[test]
+    fn two_members_remain() {
+        let few = Generator { members: 2, stay_minutes: 1.0, ..generator(Kind::Poisson) };
+        let trace = few.trace().expect("a trace");
+        assert_eq!(trace.sizes().0, 2);
+        assert!(trace.count(Change::Leave) > 100);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_are_refused() {
+        let good = generator(Kind::Poisson);
+        for (bad, told) in [
+            (Generator { members: 1, ..good }, "2 to 100000"),
+            (Generator { members: u32::MAX, ..good }, "2 to 100000"),
+            (Generator { stay_minutes: 0.0, ..good }, "stay"),
+            (Generator { stay_minutes: f64::NAN, ..good }, "stay"),
+            (Generator { duration_minutes: f64::INFINITY, ..good }, "duration"),
+            (Generator { duration_minutes: -1.0, ..good }, "duration"),
+            (Generator { stay_minutes: 1e-9, ..good }, "fewer members"),
+        ] {
+            let error = bad.trace().expect_err("it cannot be").to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

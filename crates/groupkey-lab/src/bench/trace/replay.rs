@@ -1,0 +1,374 @@
+//! A trace run through a group: what each role computes and sends, scheme by scheme.
+//!
+//! Everything is real but the network, which is fast and loses nothing: each member of the trace is a
+//! party of its own, and after each change all must hold the same key. Nothing is timed; primitives are
+//! counted, so that the same trace and seed give the same figures on every machine.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use groupkey::catalogue::{Law, Scheme};
+use groupkey::crypto::meter::Meter;
+use groupkey::rig::{Report, Rig, RigError, Settings};
+use groupkey::{MemberId, Operation, PartyId};
+use serde::Serialize;
+
+use super::{Change, Event, Trace};
+use crate::bench::book::counts;
+use crate::bench::energy::Method;
+use crate::bench::{Count, Deviation, Reach, Role, Traffic};
+use crate::device::Device;
+
+/// What a trace took of a scheme's parties.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    scheme: &'static Scheme,
+    settings: Settings,
+    joins: usize,
+    leaves: usize,
+    shares: BTreeMap<(Role, PartyId), Share>,
+    deployment: Traffic,
+}
+
+/// What one role did in a whole trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReplayRow {
+    /// Scheme, by its id in the catalogue.
+    pub scheme: &'static str,
+    /// Profile: `published` or `sound`.
+    pub profile: &'static str,
+    /// Suite of algorithms.
+    pub suite: &'static str,
+    /// `centralized`, `hybrid` or `distributed`.
+    pub class: &'static str,
+    /// `specified`, `reconstructed` or `stand-in`.
+    pub provenance: &'static str,
+    /// Protection of messages: `none`, `mac` or `signature`.
+    pub protection: &'static str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Who did it. What a member does as it joins is the `new-member`'s; a sponsor is a member here.
+    pub role: &'static str,
+    /// How many parties were in this role at some time.
+    pub parties: usize,
+    /// Members that joined after the creation.
+    pub joins: usize,
+    /// Members that left.
+    pub leaves: usize,
+    /// Counted primitives of all parties in the role, by the meter's names; enrolment is not counted.
+    pub primitives: BTreeMap<String, Count>,
+    /// Messages that the role sent, operational ones of all kinds.
+    pub messages: u64,
+    /// Bytes of the scheme's own bodies in them.
+    pub payload_bytes: u64,
+    /// Bytes of the whole messages.
+    pub wire_bytes: u64,
+    /// Those to one party.
+    pub unicast: Traffic,
+    /// Those to a subset.
+    pub multicast: Traffic,
+    /// Those to the whole group.
+    pub broadcast: Traffic,
+    /// Messages of the deployment phase, over confidential channels; they are the controllers'.
+    pub deployment: Traffic,
+    /// Device that the next fields are told for, if one was chosen and has figures for the suite.
+    pub device: Option<String>,
+    /// What the role's primitives take there, all parties together (s).
+    pub device_seconds: Option<f64>,
+    /// The same of the party that computes longest.
+    pub busiest_seconds: Option<f64>,
+    /// What that party's computing takes there, idling included (J).
+    pub busiest_joule: Option<Deviation>,
+    /// How the energy was found.
+    pub energy_method: Option<Method>,
+}
+
+/// Why a trace cannot be run through a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// The group grows or shrinks beyond what the scheme takes.
+    Members {
+        /// The scheme.
+        scheme: &'static str,
+        /// The smallest and the largest group of the trace.
+        needed: (usize, usize),
+        /// What the scheme takes.
+        range: (u32, u32),
+    },
+    /// A parameter that the scheme does not have, or not with this value.
+    Parameter(&'static str),
+    /// A party refused, or the members did not agree on a key.
+    Run {
+        /// The event's place in the trace; `None` if it was the creation.
+        event: Option<usize>,
+        /// What happened.
+        error: RigError,
+    },
+    /// The caller had enough.
+    Stopped,
+    /// The scheme does not have an operation that the trace needs.
+    Unsupported {
+        /// The scheme.
+        scheme: &'static str,
+        /// The operation.
+        operation: Operation,
+    },
+}
+
+/// Runs a trace through a group of this scheme. `go_on` is told after each event how many have been run,
+/// and stops the run by returning `false`.
+pub fn replay(
+    scheme: &'static Scheme,
+    settings: &Settings,
+    trace: &Trace,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Replay, ReplayError> {
+    check(scheme, settings, trace)?;
+    let mut rig = Rig::new(scheme, settings.clone());
+    let mut replay = Replay {
+        scheme,
+        settings: settings.clone(),
+        joins: trace.count(Change::Join),
+        leaves: trace.count(Change::Leave),
+        shares: BTreeMap::new(),
+        deployment: Traffic::default(),
+    };
+    let created = rig.create_of(trace.initial());
+    replay.take(created.and_then(|report| agreed(scheme.law, &rig, report)), None, None)?;
+
+    let mut now_ms = 0;
+    for (place, &Event { time_ms, change, member }) in trace.events().iter().enumerate() {
+        rig.wait((time_ms - now_ms).saturating_mul(1_000_000));
+        now_ms = time_ms;
+        let (report, joining) = match change {
+            Change::Join => (rig.add(member), Some(member)),
+            Change::Leave => (rig.remove(member), None),
+        };
+        rig.forget_former();
+        replay.take(
+            report.and_then(|report| agreed(scheme.law, &rig, report)),
+            Some(place),
+            joining,
+        )?;
+        if !go_on(place + 1) {
+            return Err(ReplayError::Stopped);
+        }
+    }
+    Ok(replay)
+}
+
+impl Replay {
+    /// A row for each role that there was; times and energies for a device, if one is given.
+    pub fn rows(&self, device: Option<&Device>) -> Vec<ReplayRow> {
+        Role::ALL.into_iter().filter_map(|role| self.row(role, device)).collect()
+    }
+
+    /// What one party counted in the whole trace, in all its roles.
+    pub fn meter(&self, party: PartyId) -> Meter {
+        let mut meter = Meter::new();
+        let own = self.shares.iter().filter(|((_, id), _)| *id == party);
+        own.for_each(|(_, share)| meter.add(&share.meter));
+        meter
+    }
+
+    /// Adds what an operation took.
+    fn take(
+        &mut self,
+        report: Result<Report, RigError>,
+        event: Option<usize>,
+        joining: Option<u32>,
+    ) -> Result<(), ReplayError> {
+        let report = report.map_err(|error| ReplayError::Run { event, error })?;
+        let joining = joining.map(|member| PartyId::Member(MemberId(member)));
+        let role = |party| match Some(party) == joining {
+            true => Role::NewMember,
+            false => Role::of_party(party),
+        };
+        for (&party, meter) in &report.meters {
+            self.shares.entry((role(party), party)).or_default().meter.add(meter);
+        }
+        for sent in &report.messages {
+            let share = self.shares.entry((role(sent.from), sent.from)).or_default();
+            share.sent[Reach::of(sent.to) as usize].count(sent.body_bytes, sent.bytes.len());
+        }
+        for sent in &report.deployment {
+            self.deployment.count(sent.body_bytes, sent.bytes.len());
+        }
+        Ok(())
+    }
+
+    fn row(&self, role: Role, device: Option<&Device>) -> Option<ReplayRow> {
+        let shares: Vec<&Share> =
+            self.shares.iter().filter(|((of, _), _)| *of == role).map(|(_, share)| share).collect();
+        if shares.is_empty() {
+            return None;
+        }
+        let (mut meter, mut sent, mut all) =
+            (Meter::new(), [Traffic::default(); 3], Traffic::default());
+        for share in &shares {
+            meter.add(&share.meter);
+            sent.iter_mut().zip(share.sent).for_each(|(sum, own)| sum.add(own));
+        }
+        sent.into_iter().for_each(|traffic| all.add(traffic));
+
+        let suite = self.settings.suite;
+        let priced = device.and_then(|device| Some((device, device.costs(suite)?)));
+        let busiest = priced.and_then(|(_, costs)| {
+            shares.iter().max_by_key(|share| costs.computation(&share.meter))
+        });
+        let busiest = priced.zip(busiest).map(|((device, costs), share)| {
+            let energy = device.energy(suite, &share.meter);
+            (costs.time(&share.meter).value, energy.map(|energy| energy.gross))
+        });
+        let joule = busiest.and_then(|(_, joule)| joule);
+        let [unicast, multicast, broadcast] = sent;
+        Some(ReplayRow {
+            scheme: self.scheme.id,
+            profile: self.settings.profile.name(),
+            suite: suite.name(),
+            class: self.scheme.class.name(),
+            provenance: self.scheme.provenance.name(),
+            protection: self.settings.protection.name(),
+            seed: self.settings.seed,
+            role: role.name(),
+            parties: shares.len(),
+            joins: self.joins,
+            leaves: self.leaves,
+            primitives: counts(&meter),
+            messages: all.messages,
+            payload_bytes: all.payload_bytes,
+            wire_bytes: all.wire_bytes,
+            unicast,
+            multicast,
+            broadcast,
+            deployment: match role {
+                Role::Controller => self.deployment,
+                _ => Traffic::default(),
+            },
+            device: priced.map(|(device, _)| device.name.clone()),
+            device_seconds: priced.map(|(_, costs)| costs.time(&meter).value),
+            busiest_seconds: busiest.map(|(seconds, _)| seconds),
+            busiest_joule: joule,
+            energy_method: joule.map(|_| Method::Model),
+        })
+    }
+}
+
+/// What a party did in one role.
+#[derive(Clone, Debug, Default)]
+struct Share {
+    meter: Meter,
+    /// By [`Reach`].
+    sent: [Traffic; 3],
+}
+
+fn check(scheme: &'static Scheme, settings: &Settings, trace: &Trace) -> Result<(), ReplayError> {
+    let mut configuration = scheme.configuration(settings.profile);
+    for &(name, value) in &settings.parameters {
+        configuration.set(name, value).map_err(|_| ReplayError::Parameter(name))?;
+    }
+    let needs = |change| trace.count(change) > 0;
+    for (operation, needed) in [
+        (Operation::Create, true),
+        (Operation::Add, needs(Change::Join)),
+        (Operation::Remove, needs(Change::Leave)),
+    ] {
+        if needed && !scheme.operations.contains(&operation) {
+            return Err(ReplayError::Unsupported { scheme: scheme.id, operation });
+        }
+    }
+    let (needed, range) = (trace.sizes(), scheme.members);
+    match needed.0 >= range.0 as usize && needed.1 <= range.1 as usize {
+        true => Ok(()),
+        false => Err(ReplayError::Members { scheme: scheme.id, needed, range }),
+    }
+}
+
+/// The report, if the members agree on a key. Where there is none for the group, or periods are planned,
+/// that is not to be expected of every change.
+fn agreed(law: Law, rig: &Rig, report: Report) -> Result<Report, RigError> {
+    match law {
+        Law::OneKey => rig.agreed_key().map(|_| report),
+        Law::OneMessage | Law::PlannedPeriods => Ok(report),
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Members { scheme, needed: (least, most), range: (low, high) } => write!(
+                f,
+                "{scheme} takes {low} to {high} members; the trace has groups of {least} to {most}"
+            ),
+            Self::Parameter(name) => write!(f, "there is no parameter {name} with this value"),
+            Self::Run { event: None, error } => write!(f, "the creation failed: {error}"),
+            Self::Run { event: Some(place), error } => {
+                write!(f, "event {} failed: {error}", place + 1)
+            }
+            Self::Stopped => write!(f, "stopped"),
+            Self::Unsupported { scheme, operation } => {
+                write!(f, "{scheme} has no {}, which the trace needs", operation.name())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use groupkey::catalogue::scheme;
+
+    use super::*;
+
+    fn trace() -> Trace {
+        let text =
+            "time_ms,event,member\n0,create,0-7\n10,join,8\n20,leave,3\n30,join,3\n40,leave,8\n";
+        Trace::parse(text, Path::new("t.csv")).expect("a trace")
+    }
+
+    fn run(id: &str) -> Result<Replay, ReplayError> {
+        let scheme = scheme(id).expect("in the catalogue");
+        replay(scheme, &Settings::default(), &trace(), &mut |_| true)
+    }
+
+    /// SKDC, by its header: a change costs a wrap and a unicast for each member.
+    #[test]
+    fn skdc_sends_each_member_each_key() {
+        let rows = run("skdc").expect("it has all operations").rows(None);
+        let roles: Vec<_> = rows.iter().map(|row| row.role).collect();
+        assert_eq!(roles, ["controller", "member", "new-member"]);
+        let controller = &rows[0];
+        assert_eq!(controller.unicast.messages, 8 + 9 + 8 + 9 + 8);
+        assert_eq!(controller.primitives["wrap"].calls, 42.0);
+        assert_eq!((controller.messages, controller.broadcast.messages), (42, 0));
+        assert_eq!(controller.deployment.messages, 10, "ten enrolments, one of them again");
+        assert_eq!((rows[1].primitives["unwrap"].calls, rows[1].messages), (40.0, 0));
+        assert_eq!(rows[2].primitives["unwrap"].calls, 2.0);
+        assert_eq!((controller.joins, controller.leaves, rows[1].parties), (2, 2, 9));
+    }
+
+    #[test]
+    fn a_device_prices_it() {
+        let device = Device::named("host").expect("built in");
+        let rows = run("tgdh").expect("it has all operations").rows(Some(&device));
+        let member = rows.iter().find(|row| row.role == "member").expect("there are members");
+        let (all, busiest) = (member.device_seconds.expect("priced"), member.busiest_seconds);
+        assert!(busiest.is_some_and(|busiest| busiest > 0.0 && busiest < all));
+        assert_eq!(member.busiest_joule, None, "nobody knows the host's power");
+    }
+
+    #[test]
+    fn what_a_scheme_cannot_is_told() {
+        let settings = Settings { parameters: vec![("degree", 1_000_000)], ..Settings::default() };
+        let skdc = scheme("skdc").expect("in the catalogue");
+        let told = replay(skdc, &settings, &trace(), &mut |_| true).expect_err("no such parameter");
+        assert_eq!(told, ReplayError::Parameter("degree"));
+        let told = run("marks").expect_err("it has no joins").to_string();
+        assert!(told.contains("marks has no add"), "{told}");
+        let stopped = replay(skdc, &Settings::default(), &trace(), &mut |done| done < 2);
+        assert_eq!(stopped.expect_err("it was stopped"), ReplayError::Stopped);
+    }
+}

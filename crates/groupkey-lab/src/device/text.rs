@@ -1,0 +1,64 @@
+//! A profile as text, the way people write one: a line for each primitive.
+
+use std::fmt::Write;
+
+use groupkey::crypto::meter::Primitive;
+
+use super::{CallEnergy, Cost, Device, PowerFigure};
+
+/// The profile as TOML.
+pub(super) fn profile(device: &Device) -> String {
+    let Device { name, description, processing, power, .. } = device;
+    let mut text = format!("name = {}\ndescription = {}\n", quoted(name), quoted(description));
+    for (key, time) in [
+        ("publish", &processing.publish),
+        ("acknowledgement", &processing.acknowledgement),
+        ("payload_handling", &processing.payload_handling),
+    ] {
+        let line = format!("ns = {}\nsource = {}", time.ns, quoted(&time.source));
+        write(&mut text, &format!("\n[processing.{key}]\n{line}"));
+    }
+    if let Some(power) = power {
+        for (key, figure) in [("idle", &power.idle), ("active", &power.active)] {
+            let PowerFigure { watt, error_watt, source } = figure;
+            let figures = format!("watt = {watt}\nerror_watt = {error_watt}");
+            let line = format!("{figures}\nsource = {}", quoted(source));
+            write(&mut text, &format!("\n[power.{key}]\n{line}"));
+        }
+    }
+    for suite in device.suites() {
+        let costs = device.costs(suite).expect("it is among its suites");
+        write(&mut text, &format!("\n[{}]", suite.name()));
+        for primitive in Primitive::ALL {
+            write(&mut text, &format!("{} = {}", primitive.name(), cost(costs.of(primitive))));
+        }
+    }
+    text
+}
+
+fn cost(cost: &Cost) -> String {
+    let Cost { per_call_ns, per_unit_ns, error_percent, energy, source } = cost;
+    let mut figures = format!("per_call_ns = {per_call_ns}");
+    if *per_unit_ns != 0.0 {
+        figures += &format!(", per_unit_ns = {per_unit_ns}");
+    }
+    if let Some(percent) = error_percent {
+        figures += &format!(", error_percent = {percent}");
+    }
+    if let Some(CallEnergy { per_call_joule, per_unit_joule, error_percent }) = energy {
+        figures += &format!(
+            ", energy = {{ per_call_joule = {per_call_joule:?}, per_unit_joule = {per_unit_joule:?}, \
+             error_percent = {error_percent} }}"
+        );
+    }
+    format!("{{ {figures}, source = {} }}", quoted(source))
+}
+
+/// A basic string of TOML, which escapes as JSON does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn write(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("a string takes everything");
+}

@@ -1,0 +1,74 @@
+//! Files that people write: what is wrong with one, and where.
+
+use std::path::{Path, PathBuf};
+use std::{error, fmt, fs};
+
+/// An input file that cannot be used. Displays as `file:line:column: problem`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1, and the column, from 1; `None` if the file could not be read.
+    pub position: Option<(usize, usize)>,
+    /// What is wrong, and what to do about it.
+    pub problem: String,
+}
+
+/// Something wrong in a text, and the byte where it stands.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub(crate) offset: usize,
+    pub(crate) problem: String,
+}
+
+impl InputError {
+    /// The text of a file.
+    pub(crate) fn read(path: &Path) -> Result<String, Self> {
+        fs::read_to_string(path).map_err(|error| Self {
+            path: path.to_owned(),
+            position: None,
+            problem: error.to_string(),
+        })
+    }
+
+    /// The same mistake, of a file with this text.
+    pub(crate) fn in_text(path: &Path, text: &str, mistake: Mistake) -> Self {
+        Self {
+            path: path.to_owned(),
+            position: Some(line_and_column(text, mistake.offset)),
+            problem: mistake.problem,
+        }
+    }
+}
+
+impl Mistake {
+    pub(crate) fn at(offset: usize, problem: impl ToString) -> Self {
+        Self { offset, problem: problem.to_string() }
+    }
+}
+
+impl From<toml::de::Error> for Mistake {
+    fn from(error: toml::de::Error) -> Self {
+        Self::at(error.span().map_or(0, |span| span.start), error.message())
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, position, problem } = self;
+        write!(f, "{}:", path.display())?;
+        if let Some((line, column)) = position {
+            write!(f, "{line}:{column}:")?;
+        }
+        write!(f, " {problem}")
+    }
+}
+
+impl error::Error for InputError {}
+
+/// Line and column (in characters) of a byte, both from 1.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
