@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use groupkey::Operation;
-use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Profile, Scheme};
 use groupkey_lab::bench::requirements::{
     Comparison, MEMBERS, Requirements, Use, compare, requirements,
 };
 use groupkey_lab::bench::{Phase, Reach, Role};
+use groupkey_lab::registry;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let schemes: Vec<&'static Scheme> = match chosen {
-        [] => SCHEMES.iter().collect(),
+        [] => registry::schemes().collect(),
         chosen => chosen.to_vec(),
     };
     let progress = ProgressBar::counting("schemes");
