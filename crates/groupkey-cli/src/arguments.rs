@@ -2,9 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+#[cfg(target_os = "linux")]
+use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -37,6 +40,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Check whether a broker keeps the MQTT rules that group keys depend on.
+    ///
+    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections in the
+    /// worst moments: is a QoS 2 message delivered exactly once all the same, is what a client missed
+    /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
+    /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
+    MqttProbe(MqttProbeArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -49,6 +59,12 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
+    /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
+    ///
+    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, and
+    /// says for each combination how far the simulated time is from the measured one.
+    #[cfg(target_os = "linux")]
+    Validate(ValidateArguments),
 }
 
 #[cfg(test)]

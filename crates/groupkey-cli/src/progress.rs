@@ -15,9 +15,15 @@ pub(crate) struct ProgressBar {
 impl ProgressBar {
     /// A bar that stays hidden for now.
     pub(crate) fn new() -> Self {
+        Self::of("runs")
+    }
+
+    /// The same for things of another name.
+    pub(crate) fn of(things: &str) -> Self {
         let bar = indicatif::ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let style = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).expect("the template is well-formed"));
+        let style =
+            format!("{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {things}, {{eta}} left");
+        bar.set_style(ProgressStyle::with_template(&style).expect("the template is well-formed"));
         Self { bar, started: Instant::now() }
     }
 

@@ -1,9 +1,12 @@
 //! One file for each command.
 
+pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod tour;
+#[cfg(target_os = "linux")]
+pub(crate) mod validate;
 
 use std::io::Write;
 
@@ -14,8 +17,11 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
+        #[cfg(target_os = "linux")]
+        Some(Command::Validate(arguments)) => validate::run(arguments, out),
     }
 }

@@ -3,9 +3,12 @@
 mod bad_input;
 mod documented_commands;
 mod finished;
+mod mqtt_probe;
 mod net;
 mod picture;
 mod probe;
 mod reproduce;
 mod schemes;
 mod tour;
+#[cfg(target_os = "linux")]
+mod validate;
