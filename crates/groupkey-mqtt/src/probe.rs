@@ -41,7 +41,7 @@ pub struct Target {
 }
 
 /// A user name and a password.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The user name.
     pub name: String,

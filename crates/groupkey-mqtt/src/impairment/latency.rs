@@ -76,7 +76,7 @@ pub fn measure(
     while left > 0 {
         let messages = left.min(settings.messages_per_connection.max(1));
         measure_connection(settings, messages, &mut measured, &mut delivered)
-            .map_err(|Stop::Broken(seen)| Stop::Skipped(seen) | seen)?;
+            .map_err(|(Stop::Broken(seen) | Stop::Skipped(seen))| seen)?;
         left -= messages;
     }
     Ok(measured)

@@ -32,8 +32,7 @@ impl<'a> Bench<'a> {
     /// What such a client says first; its session ends with the connection.
     pub(super) fn hello(&self, name: &str) -> Connect {
         let client = format!("{}-{name}", self.prefix.replace('/', "-"));
-        let login = self.target.login.as_ref();
-        let login = login.map(|login| (login.name.clone(), login.password.to_vec()));
+        let login = self.target.login.clone();
         Connect { client, clean: true, login, ..Connect::default() }
     }
 

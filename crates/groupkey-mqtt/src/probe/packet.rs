@@ -1,11 +1,16 @@
 //! MQTT packets as the checks see them: what both versions of the protocol have in common, and the
 //! few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
 
+mod v3;
+mod v5;
+
 use std::fmt;
 
-use mqtt_proto::{Error, Pid, Protocol, QosPid, TopicFilter, TopicName, v3, v5};
+use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
+
+use super::Login;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,7 +51,7 @@ pub(crate) struct Connect {
     pub(crate) client: String,
     /// Clean Session, in version 5 Clean Start.
     pub(crate) clean: bool,
-    pub(crate) login: Option<(String, Vec<u8>)>,
+    pub(crate) login: Option<Login>,
     pub(crate) will: Option<(String, Vec<u8>)>,
     /// Seconds that the session outlives the connection.
     pub(crate) session_expiry: u32,
@@ -98,8 +103,8 @@ impl Packet {
     /// Its bytes. Fails on a topic that the standard does not allow, or an identifier of 0.
     pub(crate) fn encode(&self, version: Version) -> Result<Vec<u8>, Error> {
         let bytes = match version {
-            Version::V3 => self.to_v3()?.encode()?,
-            Version::V5 => self.to_v5()?.encode()?,
+            Version::V3 => v3::write(self)?.encode()?,
+            Version::V5 => v5::write(self)?.encode()?,
         };
         Ok(bytes.as_ref().to_vec())
     }
@@ -113,215 +118,16 @@ impl Packet {
         let Some(packet) = bytes.get(..length) else { return Ok(None) };
         let incomplete = || "a packet ends before its content does".to_owned();
         let packet = match version {
-            Version::V3 => v3::Packet::decode(packet)
+            Version::V3 => mqtt_proto::v3::Packet::decode(packet)
                 .map_err(|error| error.to_string())?
                 .ok_or_else(incomplete)
-                .and_then(Self::from_v3)?,
-            Version::V5 => v5::Packet::decode(packet)
+                .and_then(v3::read)?,
+            Version::V5 => mqtt_proto::v5::Packet::decode(packet)
                 .map_err(|error| error.to_string())?
                 .ok_or_else(incomplete)
-                .and_then(Self::from_v5)?,
+                .and_then(v5::read)?,
         };
         Ok(Some((packet, length)))
-    }
-
-    fn to_v3(&self) -> Result<v3::Packet, Error> {
-        Ok(match self {
-            Self::Acknowledge(kind, id) => {
-                let pid = Pid::try_from(*id)?;
-                match kind {
-                    Acknowledgement::Puback => v3::Packet::Puback(pid),
-                    Acknowledgement::Pubrec => v3::Packet::Pubrec(pid),
-                    Acknowledgement::Pubrel => v3::Packet::Pubrel(pid),
-                    Acknowledgement::Pubcomp => v3::Packet::Pubcomp(pid),
-                }
-            }
-            Self::Connack(Connack { code, session_present }) => {
-                let code = v3::ConnectReturnCode::from_u8(*code)?;
-                v3::Connack::new(*session_present, code).into()
-            }
-            Self::Connect(connect) => {
-                let mut packet = v3::Connect::new(connect.client.as_str().into(), KEEP_ALIVE);
-                packet.clean_session = connect.clean;
-                if let Some((name, password)) = connect.login.clone() {
-                    packet.username = Some(name.into());
-                    packet.password = Some(password.into());
-                }
-                if let Some((topic, message)) = connect.will.clone() {
-                    let topic = TopicName::try_from(topic.as_str())?;
-                    packet.last_will = Some(v3::LastWill::new(Qos::Level1, topic, message.into()));
-                }
-                packet.into()
-            }
-            Self::Disconnect => v3::Packet::Disconnect,
-            Self::Pingreq => v3::Packet::Pingreq,
-            Self::Pingresp => v3::Packet::Pingresp,
-            Self::Publish(publish) => {
-                let (qos_pid, topic) = (publish.qos_pid()?, publish.topic_name()?);
-                let mut packet = v3::Publish::new(qos_pid, topic, publish.payload.clone().into());
-                packet.dup = publish.dup;
-                packet.retain = publish.retain;
-                packet.into()
-            }
-            Self::Suback(id, granted) => {
-                let code = granted.map_or(v3::SubscribeReturnCode::Failure, Into::into);
-                v3::Suback::new(Pid::try_from(*id)?, vec![code]).into()
-            }
-            Self::Subscribe(id, filter, qos) => {
-                let filter = TopicFilter::try_from(filter.as_str())?;
-                v3::Subscribe::new(Pid::try_from(*id)?, vec![(filter, *qos)]).into()
-            }
-        })
-    }
-
-    fn to_v5(&self) -> Result<v5::Packet, Error> {
-        Ok(match self {
-            Self::Acknowledge(kind, id) => {
-                let pid = Pid::try_from(*id)?;
-                match kind {
-                    Acknowledgement::Puback => v5::Packet::Puback(v5::Puback::new_success(pid)),
-                    Acknowledgement::Pubrec => v5::Packet::Pubrec(v5::Pubrec::new_success(pid)),
-                    Acknowledgement::Pubrel => v5::Packet::Pubrel(v5::Pubrel::new_success(pid)),
-                    Acknowledgement::Pubcomp => v5::Packet::Pubcomp(v5::Pubcomp::new_success(pid)),
-                }
-            }
-            Self::Connack(Connack { code, session_present }) => {
-                let code = v5::ConnectReasonCode::from_u8(*code)
-                    .ok_or(Error::InvalidConnectReturnCode(*code))?;
-                v5::Packet::Connack(v5::Connack::new(*session_present, code))
-            }
-            Self::Connect(connect) => {
-                let mut packet = v5::Connect::new(connect.client.as_str().into(), KEEP_ALIVE);
-                packet.clean_start = connect.clean;
-                packet.properties.session_expiry_interval = Some(connect.session_expiry);
-                packet.properties.receive_max = connect.receive_maximum;
-                packet.properties.max_packet_size = connect.maximum_packet;
-                if let Some((name, password)) = connect.login.clone() {
-                    packet.username = Some(name.into());
-                    packet.password = Some(password.into());
-                }
-                if let Some((topic, message)) = connect.will.clone() {
-                    let topic = TopicName::try_from(topic.as_str())?;
-                    packet.last_will = Some(v5::LastWill::new(Qos::Level1, topic, message.into()));
-                }
-                v5::Packet::Connect(packet)
-            }
-            Self::Disconnect => v5::Packet::Disconnect(v5::Disconnect::new_normal()),
-            Self::Pingreq => v5::Packet::Pingreq,
-            Self::Pingresp => v5::Packet::Pingresp,
-            Self::Publish(publish) => {
-                let (qos_pid, topic) = (publish.qos_pid()?, publish.topic_name()?);
-                let mut packet = v5::Publish::new(qos_pid, topic, publish.payload.clone().into());
-                packet.dup = publish.dup;
-                packet.retain = publish.retain;
-                packet.properties.message_expiry_interval = publish.expiry;
-                v5::Packet::Publish(packet)
-            }
-            Self::Suback(id, granted) => {
-                let code = match granted {
-                    Some(Qos::Level0) => v5::SubscribeReasonCode::GrantedQoS0,
-                    Some(Qos::Level1) => v5::SubscribeReasonCode::GrantedQoS1,
-                    Some(Qos::Level2) => v5::SubscribeReasonCode::GrantedQoS2,
-                    None => v5::SubscribeReasonCode::UnspecifiedError,
-                };
-                v5::Packet::Suback(v5::Suback::new(Pid::try_from(*id)?, vec![code]))
-            }
-            Self::Subscribe(id, filter, qos) => {
-                let filter = TopicFilter::try_from(filter.as_str())?;
-                let options = v5::SubscriptionOptions::new(*qos);
-                let subscribe = v5::Subscribe::new(Pid::try_from(*id)?, vec![(filter, options)]);
-                v5::Packet::Subscribe(subscribe)
-            }
-        })
-    }
-
-    fn from_v3(packet: v3::Packet) -> Result<Self, String> {
-        Ok(match packet {
-            v3::Packet::Connack(v3::Connack { session_present, code }) => {
-                Self::Connack(Connack { code: code as u8, session_present })
-            }
-            v3::Packet::Connect(connect) => Self::Connect(Box::new(Connect {
-                client: connect.client_id.to_string(),
-                clean: connect.clean_session,
-                will: connect.last_will.map(|w| (w.topic_name.to_string(), w.message.to_vec())),
-                session_expiry: if connect.clean_session { 0 } else { FOR_EVER },
-                ..Connect::default()
-            })),
-            v3::Packet::Disconnect => Self::Disconnect,
-            v3::Packet::Pingreq => Self::Pingreq,
-            v3::Packet::Pingresp => Self::Pingresp,
-            v3::Packet::Puback(pid) => Self::Acknowledge(Acknowledgement::Puback, pid.value()),
-            v3::Packet::Pubcomp(pid) => Self::Acknowledge(Acknowledgement::Pubcomp, pid.value()),
-            v3::Packet::Pubrec(pid) => Self::Acknowledge(Acknowledgement::Pubrec, pid.value()),
-            v3::Packet::Pubrel(pid) => Self::Acknowledge(Acknowledgement::Pubrel, pid.value()),
-            v3::Packet::Publish(publish) => Self::Publish(Publish {
-                id: publish.qos_pid.pid().map_or(0, Pid::value),
-                qos: publish.qos_pid.qos(),
-                dup: publish.dup,
-                retain: publish.retain,
-                topic: publish.topic_name.to_string(),
-                payload: publish.payload.to_vec(),
-                expiry: None,
-            }),
-            v3::Packet::Suback(suback) => {
-                let granted = match suback.topics.first() {
-                    Some(v3::SubscribeReturnCode::MaxLevel0) => Some(Qos::Level0),
-                    Some(v3::SubscribeReturnCode::MaxLevel1) => Some(Qos::Level1),
-                    Some(v3::SubscribeReturnCode::MaxLevel2) => Some(Qos::Level2),
-                    Some(v3::SubscribeReturnCode::Failure) | None => None,
-                };
-                Self::Suback(suback.pid.value(), granted)
-            }
-            v3::Packet::Subscribe(subscribe) => {
-                let (filter, qos) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
-                Self::Subscribe(subscribe.pid.value(), filter.to_string(), *qos)
-            }
-            other => return Err(format!("an unexpected {:?}", other.get_type())),
-        })
-    }
-
-    fn from_v5(packet: v5::Packet) -> Result<Self, String> {
-        Ok(match packet {
-            v5::Packet::Connack(connack) => Self::Connack(Connack {
-                code: connack.reason_code as u8,
-                session_present: connack.session_present,
-            }),
-            v5::Packet::Connect(connect) => Self::Connect(Box::new(Connect {
-                client: connect.client_id.to_string(),
-                clean: connect.clean_start,
-                will: connect.last_will.map(|w| (w.topic_name.to_string(), w.payload.to_vec())),
-                session_expiry: connect.properties.session_expiry_interval.unwrap_or_default(),
-                receive_maximum: connect.properties.receive_max,
-                maximum_packet: connect.properties.max_packet_size,
-                login: None,
-            })),
-            v5::Packet::Disconnect(_) => Self::Disconnect,
-            v5::Packet::Pingreq => Self::Pingreq,
-            v5::Packet::Pingresp => Self::Pingresp,
-            v5::Packet::Puback(p) => Self::Acknowledge(Acknowledgement::Puback, p.pid.value()),
-            v5::Packet::Pubcomp(p) => Self::Acknowledge(Acknowledgement::Pubcomp, p.pid.value()),
-            v5::Packet::Pubrec(p) => Self::Acknowledge(Acknowledgement::Pubrec, p.pid.value()),
-            v5::Packet::Pubrel(p) => Self::Acknowledge(Acknowledgement::Pubrel, p.pid.value()),
-            v5::Packet::Publish(publish) => Self::Publish(Publish {
-                id: publish.qos_pid.pid().map_or(0, Pid::value),
-                qos: publish.qos_pid.qos(),
-                dup: publish.dup,
-                retain: publish.retain,
-                topic: publish.topic_name.to_string(),
-                payload: publish.payload.to_vec(),
-                expiry: publish.properties.message_expiry_interval,
-            }),
-            v5::Packet::Suback(suback) => {
-                let granted = suback.topics.first().map(|code| Qos::from_u8(*code as u8));
-                Self::Suback(suback.pid.value(), granted.and_then(Result::ok))
-            }
-            v5::Packet::Subscribe(subscribe) => {
-                let (filter, options) =
-                    subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
-                Self::Subscribe(subscribe.pid.value(), filter.to_string(), options.max_qos)
-            }
-            other => return Err(format!("an unexpected {:?}", other.get_type())),
-        })
     }
 }
 
@@ -400,7 +206,7 @@ mod tests {
 
     fn packet() -> impl Strategy<Value = Packet> {
         let qos = || prop::sample::select(vec![Qos::Level0, Qos::Level1, Qos::Level2]);
-        let publish = (qos(), 1.., any::<bool>(), "[a-z/]{1,9}", any::<Vec<u8>>()).prop_map(
+        let publish = (qos(), 1_u16.., any::<bool>(), "[a-z/]{1,9}", any::<Vec<u8>>()).prop_map(
             |(qos, id, flag, topic, payload)| {
                 let publish = Publish::new(&topic, qos, id, payload);
                 Packet::Publish(Publish { dup: flag && id % 2 == 0, retain: flag, ..publish })
@@ -414,10 +220,11 @@ mod tests {
         ]);
         prop_oneof![
             publish,
-            (kind, 1..).prop_map(|(kind, id)| Packet::Acknowledge(kind, id)),
-            (1.., "[a-z/]{1,9}", qos())
+            (kind, 1_u16..).prop_map(|(kind, id)| Packet::Acknowledge(kind, id)),
+            (1_u16.., "[a-z/]{1,9}", qos())
                 .prop_map(|(id, topic, qos)| Packet::Subscribe(id, topic, qos)),
-            (1.., prop::option::of(qos())).prop_map(|(id, granted)| Packet::Suback(id, granted)),
+            (1_u16.., prop::option::of(qos()))
+                .prop_map(|(id, granted)| Packet::Suback(id, granted)),
             any::<bool>()
                 .prop_map(|session_present| Packet::Connack(Connack { code: 0, session_present })),
             Just(Packet::Pingreq),

@@ -74,8 +74,9 @@ proptest! {
         let mut queue = Queue::new(BROKER, Link::default(), 1);
         queue.arrive(Duration::ZERO, bytes.clone());
         if bytes.len() >= 20 {
+            let length = (bytes.len() as u16).to_be_bytes();
             bytes[0] = 0x45;
-            bytes[2..4].copy_from_slice(&(bytes.len() as u16).to_be_bytes());
+            bytes[2..4].copy_from_slice(&length);
             bytes[9] = 6;
             queue.arrive(Duration::ZERO, bytes);
         }
