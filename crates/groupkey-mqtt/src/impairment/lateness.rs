@@ -36,7 +36,7 @@ impl Lateness {
     pub fn percentile(&self, share: f64) -> Duration {
         let rank = (share * self.packets as f64).ceil() as u64;
         let mut seen = 0;
-        for (step, packets) in (1..).zip(&self.steps) {
+        for (step, packets) in (1..).zip(&self.steps[..STEPS - 1]) {
             seen += packets;
             if seen >= rank {
                 return (STEP * step).min(self.max);

@@ -19,16 +19,17 @@ fn a_broker_without_fault_passes_everything() {
 #[test]
 fn every_fault_fails_its_checks_and_no_others() {
     // Most of the time is waiting, so all at once.
-    let running: Vec<_> = FAULTS
-        .iter()
-        .map(|&(fault, expected)| (fault, expected, thread::spawn(move || failures(Some(fault)))))
-        .collect();
+    let start = |&(fault, must, may): &(Fault, &'static [&str], &'static [&str])| {
+        (fault, must, may, thread::spawn(move || failures(Some(fault))))
+    };
+    let running: Vec<_> = FAULTS.iter().map(start).collect();
     let mut shown: BTreeSet<&str> = BTreeSet::new();
     let mut wrong = Vec::new();
-    for (fault, expected, running) in running {
+    for (fault, must, may, running) in running {
         let failed = running.join().expect("a run of the checks does not panic");
-        shown.extend(&failed);
-        if failed != expected.iter().copied().collect() {
+        shown.extend(must);
+        let known = |name: &&str| must.contains(name) || may.contains(name);
+        if !must.iter().all(|name| failed.contains(name)) || !failed.iter().all(known) {
             wrong.push(format!("{fault:?}: {failed:?}"));
         }
     }
@@ -75,30 +76,62 @@ fn target(address: std::net::SocketAddr) -> Target {
     Target { addresses: vec![address], login: None, timeout: Duration::from_secs(2) }
 }
 
-/// What fails because of each fault.
-const FAULTS: &[(Fault, &[&str])] = &[
-    (Fault::AnyFirstPacket, &["first-packet"]),
-    (Fault::AnyLength, &["malformed-length"]),
-    (Fault::BothConnectionsKept, &["takeover"]),
-    (Fault::ClosesOnUnknownPubrel, &["qos2-pubrel-repeated", "qos2-cut-before-pubcomp"]),
-    (Fault::DeliversTwice, &["qos2-forwarded", "qos2-cut-before-pubrec"]),
-    (Fault::DropsQueued, &["queued"]),
-    (Fault::EmptyRetained, &["retained"]),
-    (Fault::ForgetsReceived, &["qos2-cut-after-pubrec"]),
-    (Fault::ForgetsSessions, &["session-kept"]),
-    (Fault::ForwardsRepeats, &["qos2-publish-repeated"]),
-    (Fault::IdentifierKept, &["qos2-identifier-reused"]),
-    (Fault::LargeCutShort, &["large-message"]),
-    (Fault::MessagesNeverExpire, &["message-expiry"]),
-    (Fault::OldSessionKept, &["session-discarded"]),
-    (Fault::PacketMaximumIgnored, &["packet-maximum"]),
-    (Fault::PublishAfterPubrec, &["qos2-receiver-cut"]),
-    (Fault::ReceiveMaximumIgnored, &["receive-maximum"]),
-    (Fault::Reorders, &["order"]),
-    (Fault::RepeatsUnmarked, &["qos1-repeated", "qos2-receiver-cut"]),
-    (Fault::SecondConnect, &["second-connect"]),
-    (Fault::SessionsNeverExpire, &["session-expiry"]),
-    (Fault::SubscriptionsQos, &["lower-qos"]),
-    (Fault::WillAfterDisconnect, &["will"]),
-    (Fault::WillNever, &["will"]),
+/// What fails because of each fault; and what fails only if the broker reads what was sent just
+/// before a cut before it hears of the next connection.
+const FAULTS: &[(Fault, &[&str], &[&str])] = &[
+    (Fault::AnyFirstPacket, &["first-packet"], &[]),
+    (Fault::AnyLength, &["malformed-length"], &[]),
+    (Fault::BothConnectionsKept, &["takeover"], &[]),
+    (Fault::ClosesOnUnknownPubrel, &["qos2-pubrel-repeated"], &["qos2-cut-before-pubcomp"]),
+    (
+        Fault::DeliversTwice,
+        &[
+            "order",
+            "qos2-cut-after-pubrec",
+            "qos2-cut-before-pubcomp",
+            "qos2-cut-before-pubrec",
+            "qos2-forwarded",
+            "qos2-identifier-reused",
+            "qos2-publish-repeated",
+            "qos2-pubrel-repeated",
+            "qos2-receiver-cut",
+            "queued",
+            "receive-maximum",
+        ],
+        &[],
+    ),
+    (Fault::DropsQueued, &["message-expiry", "queued"], &[]),
+    (Fault::EmptyRetained, &["retained"], &[]),
+    (Fault::ForgetsReceived, &["qos2-cut-after-pubrec"], &[]),
+    (
+        Fault::ForgetsSessions,
+        &[
+            "message-expiry",
+            "qos1-repeated",
+            "qos2-cut-after-pubrec",
+            "qos2-cut-before-pubcomp",
+            "qos2-cut-before-pubrec",
+            "qos2-publish-repeated",
+            "qos2-receiver-cut",
+            "queued",
+            "session-expiry",
+            "session-kept",
+        ],
+        &[],
+    ),
+    (Fault::ForwardsRepeats, &["qos2-publish-repeated"], &["qos2-cut-before-pubrec"]),
+    (Fault::IdentifierKept, &["qos2-identifier-reused"], &[]),
+    (Fault::LargeCutShort, &["large-message"], &[]),
+    (Fault::MessagesNeverExpire, &["message-expiry"], &[]),
+    (Fault::OldSessionKept, &["session-discarded"], &[]),
+    (Fault::PacketMaximumIgnored, &["packet-maximum"], &[]),
+    (Fault::PublishAfterPubrec, &["qos2-receiver-cut"], &[]),
+    (Fault::ReceiveMaximumIgnored, &["receive-maximum"], &[]),
+    (Fault::Reorders, &["order", "queued"], &[]),
+    (Fault::RepeatsUnmarked, &["qos1-repeated", "qos2-receiver-cut"], &[]),
+    (Fault::SecondConnect, &["second-connect"], &[]),
+    (Fault::SessionsNeverExpire, &["session-expiry"], &[]),
+    (Fault::SubscriptionsQos, &["lower-qos"], &[]),
+    (Fault::WillAfterDisconnect, &["will"], &[]),
+    (Fault::WillNever, &["will"], &[]),
 ];

@@ -199,6 +199,14 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_subscription_is_read() {
+        let refused = Some((Packet::Suback(7, None), 5));
+        assert_eq!(Packet::decode(Version::V3, &[0x90, 3, 0, 7, 0x80]), Ok(refused));
+        let refused = Some((Packet::Suback(7, None), 6));
+        assert_eq!(Packet::decode(Version::V5, &[0x90, 4, 0, 7, 0, 0x87]), Ok(refused));
+    }
+
+    #[test]
     fn a_packet_without_end_is_refused_at_once() {
         assert!(Packet::decode(Version::V3, &[0x30, 0xff, 0xff, 0xff, 0xff]).is_err());
         assert!(Packet::decode(Version::V5, &[0x30, 0xff, 0xff, 0xff, 0x7f]).is_err());
@@ -223,8 +231,7 @@ mod tests {
             (kind, 1_u16..).prop_map(|(kind, id)| Packet::Acknowledge(kind, id)),
             (1_u16.., "[a-z/]{1,9}", qos())
                 .prop_map(|(id, topic, qos)| Packet::Subscribe(id, topic, qos)),
-            (1_u16.., prop::option::of(qos()))
-                .prop_map(|(id, granted)| Packet::Suback(id, granted)),
+            (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, Some(granted))),
             any::<bool>()
                 .prop_map(|session_present| Packet::Connack(Connack { code: 0, session_present })),
             Just(Packet::Pingreq),

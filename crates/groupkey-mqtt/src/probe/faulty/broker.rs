@@ -267,7 +267,7 @@ impl State {
                 }
                 if let Some(Some(message)) = held {
                     self.forward(message.clone());
-                    if fault == Some(Fault::DeliversTwice) && message.dup == message.retain {
+                    if fault == Some(Fault::DeliversTwice) {
                         self.forward(message);
                     }
                 }

@@ -44,7 +44,8 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
             written.into()
         }
         Packet::Suback(id, granted) => {
-            let code = granted.map_or(v3::SubscribeReturnCode::Failure, Into::into);
+            // mqtt-proto 0.4.0 writes 3 for a refusal, which is 0x80 (section 3.9.3).
+            let code = granted.ok_or(Error::InvalidQos(0x80))?.into();
             v3::Suback::new(Pid::try_from(*id)?, vec![code]).into()
         }
         Packet::Subscribe(id, filter, qos) => {

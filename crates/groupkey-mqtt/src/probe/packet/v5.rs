@@ -59,7 +59,10 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
         }
         Packet::Subscribe(id, filter, qos) => {
             let filter = TopicFilter::try_from(filter.as_str())?;
-            let options = v5::SubscriptionOptions::new(*qos);
+            let options = v5::SubscriptionOptions {
+                retain_as_published: false,
+                ..v5::SubscriptionOptions::new(*qos)
+            };
             let subscribe = v5::Subscribe::new(Pid::try_from(*id)?, vec![(filter, options)]);
             v5::Packet::Subscribe(subscribe)
         }
