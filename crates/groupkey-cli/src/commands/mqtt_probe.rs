@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use groupkey_lab::campaign::Progress;
 use groupkey_mqtt::probe::{self, CHECKS, Finding, Login, Target, Verdict, Version};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
+use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey mqtt-probe`.
@@ -86,8 +88,14 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
         Target::resolve(broker, arguments.timeout).map_err(|error| failure(broker, &error))?;
     let target = Target { login, ..target };
 
+    let bar = ProgressBar::of("checks");
+    let runs_total =
+        CHECKS.iter().filter(|check| check.clauses_v3.is_some()).count() + CHECKS.len();
+    let mut runs_done = 0;
     let mut printed = Ok(());
     let findings = probe::run(&target, |finding| {
+        runs_done += 1;
+        bar.update(Progress { runs_done, runs_total, plans_done: 0, plans_total: 0 });
         if arguments.json && printed.is_ok() {
             let line = serde_json::to_string(&row(finding)).expect("a row is plain data");
             printed = writeln!(out, "{line}");
@@ -95,6 +103,7 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
     })
     .map_err(|error| failure(broker, &error))?;
     printed?;
+    drop(bar);
 
     let count = |verdict| findings.iter().filter(|f| f.verdict == verdict).count();
     let failed = count(Verdict::Fail);
