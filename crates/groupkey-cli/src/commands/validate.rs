@@ -92,7 +92,7 @@ pub(crate) struct ValidateArguments {
     seed: u64,
 
     /// Fail if any mean is further from the measured one than so many per cent.
-    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = number::loss)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = share)]
     within: Option<f64>,
 
     /// Print one JSON object for each row (JSON Lines).
@@ -358,6 +358,14 @@ fn refusal(error: &impairment::Error) -> Failure {
         impairment::Error::Device(_) => "groupkey net --probe simulates without a device",
     };
     Failure::running(format!("no impaired network: {error}")).with_help(help)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    match percent {
+        0.0..=1e6 => Ok(percent),
+        _ => Err("expected a share in per cent".to_owned()),
+    }
 }
 
 /// Free on an address that is the device's own.
