@@ -1,5 +1,6 @@
 //! `groupkey mqtt-probe`: does a broker keep the rules?
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -109,8 +110,16 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
     let failed = count(Verdict::Fail);
     if !arguments.json {
         write!(out, "{}", table(&findings))?;
-        let (passed, skipped) = (count(Verdict::Pass), count(Verdict::Skipped));
-        writeln!(out, "\n{broker}: {passed} passed, {failed} failed, {skipped} skipped.")?;
+        let passed = count(Verdict::Pass);
+        writeln!(out, "\n{broker}: {passed} passed, {failed} failed.")?;
+        // Mostly for one and the same reason, which a row for each would only hide.
+        let mut skipped: BTreeMap<&str, usize> = BTreeMap::new();
+        for finding in findings.iter().filter(|f| f.verdict == Verdict::Skipped) {
+            *skipped.entry(&finding.seen).or_default() += 1;
+        }
+        for (reason, checks) in skipped {
+            writeln!(out, "{checks} skipped: {reason}.")?;
+        }
     }
     match failed {
         0 => Ok(()),
@@ -171,7 +180,7 @@ fn table(findings: &[Finding]) -> Table {
         Column::text("seen"),
         Column::text("clauses"),
     ]);
-    for finding in findings {
+    for finding in findings.iter().filter(|finding| finding.verdict != Verdict::Skipped) {
         let row = row(finding);
         let cells = [row.check, &row.mqtt, &row.verdict.to_string(), row.seen, row.clauses];
         table.row(cells.map(str::to_owned));
