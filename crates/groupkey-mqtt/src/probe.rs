@@ -1,10 +1,10 @@
-//! Does a broker keep the rules that group keys depend on? [`run`] exchanges single packets with it,
-//! cuts connections in the worst moments, and says of every rule whether it held.
+//! Does a broker keep the rules that group keys depend on? [`run`] exchanges single packets with
+//! it, cuts connections in the worst moments, and says of every rule whether it held.
 //!
-//! Every [`Check`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the numbered
-//! statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019); a bare
-//! number is a section. Topics and client identifiers begin with a random prefix; sessions and
-//! retained messages are removed afterwards. Every wait has an end.
+//! Every [`Check`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the
+//! numbered statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019);
+//! a bare number is a section. Topics and client identifiers begin with a random prefix; sessions
+//! and retained messages are removed afterwards. Every wait has an end.
 
 mod bench;
 mod checks;
@@ -101,8 +101,8 @@ pub enum Error {
 
 /// Runs all checks, in 3.1.1 and then in 5, and hands over each finding as it is made.
 ///
-/// Takes some ten seconds with a broker that answers at once; two checks have to wait for something
-/// to expire. A broker that knows no version 5 has those checks skipped.
+/// Takes some ten seconds with a broker that answers at once; two checks have to wait for
+/// something to expire. A broker that knows no version 5 has those checks skipped.
 pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Finding>, Error> {
     greet(target, Version::V3)?;
     let speaks_v5 = greet(target, Version::V5);

@@ -82,8 +82,8 @@ pub(crate) struct ValidateArguments {
     )]
     messages: u32,
 
-    /// Congestion control of the connections' TCP, as the kernel calls it; the simulator's is Reno,
-    /// which differs from cubic on long transfers only.
+    /// Congestion control of the connections' TCP, as the kernel calls it; the simulator's is
+    /// Reno, which differs from cubic on long transfers only.
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     congestion: String,
 
@@ -353,7 +353,7 @@ fn refusal(error: &impairment::Error) -> Failure {
         impairment::Error::NoRights => "run it as root, or in a container with NET_ADMIN",
         impairment::Error::Command("mosquitto", _) => "install it: apt install mosquitto",
         impairment::Error::Command(..) => {
-            "the command ip of iproute2 is needed, and a congestion control that the kernel has (--congestion)"
+            "it takes ip of iproute2, and a congestion control that the kernel has (--congestion)"
         }
         impairment::Error::Device(_) => "groupkey net --probe simulates without a device",
     };

@@ -47,9 +47,9 @@ impl Emulator {
     /// Makes a device with addresses out of 198.18.0.0/15, which is set aside for measurements of
     /// networks (RFC 2544), and starts to impair what goes to and from the broker's port.
     ///
-    /// Connections through it use `congestion`, such as `cubic`: a property of the route, so that it
-    /// holds for the broker's side, too. The same seed loses the same packets of each connection, in
-    /// the order in which connections appear.
+    /// Connections through it use `congestion`, such as `cubic`: a property of the route, so that
+    /// it holds for the broker's side, too. The same seed loses the same packets of each
+    /// connection, in the order in which connections appear.
     pub fn start(broker_port: u16, link: Link, seed: u64, congestion: &str) -> Result<Self, Error> {
         // The process's number keeps those apart that run at the same time in one namespace.
         let process = std::process::id();
@@ -171,7 +171,8 @@ impl Works {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes packets from the kernel. What has no delay goes back at once, without the other thread.
+    /// Takes packets from the kernel. What has no delay goes back at once, without the other
+    /// thread.
     fn read(&self) {
         let mut buffer = [0; MTU as usize + 100];
         loop {

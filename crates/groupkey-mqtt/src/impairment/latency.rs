@@ -65,8 +65,8 @@ impl LatencySettings {
     }
 }
 
-/// Publishes message after message, each when the one before was delivered; calls `delivered` after
-/// each. Fails with what the broker did wrong if a connection cannot be set up.
+/// Publishes message after message, each when the one before was delivered; calls `delivered`
+/// after each. Fails with what the broker did wrong if a connection cannot be set up.
 pub fn measure(
     settings: &LatencySettings,
     mut delivered: impl FnMut(),

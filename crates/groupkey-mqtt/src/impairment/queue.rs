@@ -165,8 +165,8 @@ struct Held {
     packet: Vec<u8>,
 }
 
-/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, and whether
-/// it goes to the broker. The sums over the addresses stay, and so do the checksums.
+/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, and
+/// whether it goes to the broker. The sums over the addresses stay, and so do the checksums.
 fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool)> {
     let &[version_and_length, ..] = &*packet else { return None };
     let header = usize::from(version_and_length & 0x0f) * 4;

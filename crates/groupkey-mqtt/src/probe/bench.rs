@@ -88,7 +88,8 @@ impl<'a> Bench<'a> {
         client.publish_whole(&message)
     }
 
-    /// Removes what the check left at the broker. A broker that fails here has failed checks before.
+    /// Removes what the check left at the broker. A broker that fails here has failed checks
+    /// before.
     pub(super) fn clean_up(&self) {
         let mut sessions = self.sessions.take();
         sessions.sort();

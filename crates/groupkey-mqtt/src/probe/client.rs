@@ -224,8 +224,8 @@ impl Client {
     /// Goes with DISCONNECT.
     pub(crate) fn leave(mut self) -> Result<(), Stop> {
         self.send(&Packet::Disconnect)?;
-        // Once the broker has closed its side, too, it has dealt with the departure; it should, but
-        // need not (section 3.14.4).
+        // Once the broker has closed its side, too, it has dealt with the departure; it should,
+        // but need not (section 3.14.4).
         let _ = self.stream.shutdown(Shutdown::Write);
         let _ = self.await_close();
         Ok(())

@@ -8,6 +8,10 @@ const BROKER: u16 = 1883;
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 1), 40_000);
 const NEIGHBOUR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 2), BROKER);
 
+/// The broker's side, as it answers the client: its own address, to the neighbour's.
+const ANSWERING: SocketAddrV4 = SocketAddrV4::new(*CLIENT.ip(), BROKER);
+const ANSWERED: SocketAddrV4 = SocketAddrV4::new(*NEIGHBOUR.ip(), CLIENT.port());
+
 proptest! {
     /// Nothing leaves early, packets of one flow keep their order, and what is not dropped leaves.
     #[test]
@@ -29,7 +33,7 @@ proptest! {
             let packet = if up {
                 segment(CLIENT, NEIGHBOUR, number)
             } else {
-                segment(SocketAddrV4::new(*CLIENT.ip(), BROKER), SocketAddrV4::new(*NEIGHBOUR.ip(), CLIENT.port()), number)
+                segment(ANSWERING, ANSWERED, number)
             };
             if let Arrival::Held(at) = queue.arrive(now, packet) {
                 prop_assert_eq!(at, now + if up { link.up.delay } else { link.down.delay });
