@@ -102,7 +102,7 @@ const FAULTS: &[(Fault, &[&str], &[&str])] = &[
     ),
     (Fault::DropsQueued, &["message-expiry", "queued"], &[]),
     (Fault::EmptyRetained, &["retained"], &[]),
-    (Fault::ForgetsReceived, &["qos2-cut-after-pubrec"], &[]),
+    (Fault::ForgetsReceived, &["qos2-cut-after-pubrec"], &["qos2-cut-before-pubcomp"]),
     (
         Fault::ForgetsSessions,
         &[
