@@ -52,7 +52,7 @@ const RUMQTTD_BREAKS: &[&str] = &[
     "qos1-repeated",
     "qos2-receiver-cut",
     // It closes on a PUBREL for an identifier that it does not know: one it has answered already,
-    // or one whose PUBLISH it has forgotten because the connection was cut. That message is lost.
+    // or one whose PUBLISH it has forgotten because the connection was cut.
     "qos2-cut-after-pubrec",
     "qos2-cut-before-pubcomp",
     "qos2-pubrel-repeated",
