@@ -4,10 +4,13 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::bench::BenchArguments;
 use crate::commands::device::DeviceArguments;
+use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::trace::TraceArguments;
+#[cfg(target_os = "linux")]
+use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -50,6 +53,13 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
     Device(DeviceArguments),
+    /// Check whether a broker keeps the MQTT rules that group keys depend on.
+    ///
+    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections in the
+    /// worst moments: is a QoS 2 message delivered exactly once all the same, is what a client missed
+    /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
+    /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
+    MqttProbe(MqttProbeArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -64,6 +74,12 @@ pub(crate) enum Command {
     Schemes(SchemesArguments),
     /// Make a trace of members that join and leave, by chance.
     Trace(TraceArguments),
+    /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
+    ///
+    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, and
+    /// says for each combination how far the simulated time is from the measured one.
+    #[cfg(target_os = "linux")]
+    Validate(ValidateArguments),
 }
 
 #[cfg(test)]

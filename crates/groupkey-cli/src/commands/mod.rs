@@ -2,11 +2,14 @@
 
 pub(crate) mod bench;
 pub(crate) mod device;
+pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod tour;
 pub(crate) mod trace;
+#[cfg(target_os = "linux")]
+pub(crate) mod validate;
 
 use std::io::Write;
 
@@ -23,5 +26,8 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
         Some(Command::Trace(arguments)) => trace::run(arguments, out),
+        Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
+        #[cfg(target_os = "linux")]
+        Some(Command::Validate(arguments)) => validate::run(arguments, out),
     }
 }

@@ -5,9 +5,12 @@ mod bench;
 mod device;
 mod documented_commands;
 mod finished;
+mod mqtt_probe;
 mod net;
 mod picture;
 mod probe;
 mod reproduce;
 mod schemes;
 mod tour;
+#[cfg(target_os = "linux")]
+mod validate;
