@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
     /// Make a trace of members that join and leave, by chance.
-    Trace(TraceArguments),
+    Trace(Box<TraceArguments>),
 }
 
 #[cfg(test)]
