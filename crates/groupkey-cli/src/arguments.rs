@@ -73,7 +73,7 @@ pub(crate) enum Command {
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
     /// Make a trace of members that join and leave, by chance.
-    Trace(TraceArguments),
+    Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
     ///
     /// Starts a Mosquitto behind a network device of its own that delays and drops packets, and
