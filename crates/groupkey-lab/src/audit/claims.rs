@@ -1,0 +1,391 @@
+//! What is claimed, and which adversary breaks it in a run.
+
+use groupkey::catalogue::{Class, Law, Profile, Scheme};
+use groupkey::rig::ValueId;
+use groupkey::{MemberId, PartyId};
+
+use super::closure::Closure;
+use super::history::{GroupKey, Run, Stay};
+use super::rules::{Reader, Rules};
+
+/// A claim that is audited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Claim {
+    /// Who left cannot get later keys.
+    ForwardSecrecy,
+    /// Who came cannot get earlier keys.
+    BackwardSecrecy,
+    /// Members of different times get nothing together that none of them gets alone or should have.
+    CollusionResistance,
+    /// All other group keys, even with what a subgroup controller knew that serves nobody any longer,
+    /// do not give a group key.
+    KeyIndependence,
+    /// A subgroup controller that has lost its last member cannot get later keys.
+    SubgroupForwardSecrecy,
+    /// A subgroup controller and a member get nothing together that neither gets alone or should have.
+    SubgroupCollusion,
+    /// A subgroup controller learns no group key at all: it need not be trusted.
+    SubgroupSecrecy,
+    /// The controller learns no group key at all: it need not be trusted.
+    ControllerSecrecy,
+}
+
+impl Claim {
+    /// All claims, in the order in which tables show them.
+    pub const ALL: [Self; 8] = [
+        Self::ForwardSecrecy,
+        Self::BackwardSecrecy,
+        Self::CollusionResistance,
+        Self::KeyIndependence,
+        Self::SubgroupForwardSecrecy,
+        Self::SubgroupCollusion,
+        Self::SubgroupSecrecy,
+        Self::ControllerSecrecy,
+    ];
+
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ForwardSecrecy => "forward-secrecy",
+            Self::BackwardSecrecy => "backward-secrecy",
+            Self::CollusionResistance => "collusion-resistance",
+            Self::KeyIndependence => "key-independence",
+            Self::SubgroupForwardSecrecy => "subgroup-controller-forward-secrecy",
+            Self::SubgroupCollusion => "subgroup-controller-collusion",
+            Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
+            Self::ControllerSecrecy => "secrecy-from-controller",
+        }
+    }
+
+    /// What it says.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::ForwardSecrecy => "who left cannot get later keys",
+            Self::BackwardSecrecy => "who came cannot get earlier keys",
+            Self::CollusionResistance => "members of different times gain nothing together",
+            Self::KeyIndependence => "all other group keys do not give a group key",
+            Self::SubgroupForwardSecrecy => {
+                "a subgroup controller without members cannot get later keys"
+            }
+            Self::SubgroupCollusion => "a subgroup controller and a member gain nothing together",
+            Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
+            Self::ControllerSecrecy => "the controller need not be trusted with the key",
+        }
+    }
+
+    /// Whether a scheme claims it, where its catalogue entry says anything about it.
+    pub const fn is_claimed(self, scheme: &Scheme, profile: Profile) -> Option<bool> {
+        let claims = match profile {
+            Profile::Published => scheme.published_claims,
+            Profile::Sound => scheme.claims,
+        };
+        match self {
+            Self::ForwardSecrecy => Some(claims.forward_secrecy),
+            Self::BackwardSecrecy => Some(claims.backward_secrecy),
+            Self::CollusionResistance => Some(claims.collusion_resistance),
+            Self::KeyIndependence => Some(claims.key_independence),
+            _ => None,
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Some claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Claims(u8);
+
+impl Claims {
+    pub(super) const ALL: Self = Self(u8::MAX);
+
+    pub(super) const fn only(claim: Claim) -> Self {
+        Self(claim.bit())
+    }
+
+    pub(super) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(super) const fn has(self, claim: Claim) -> bool {
+        self.0 & claim.bit() != 0
+    }
+
+    pub(super) fn insert(&mut self, claim: Claim) {
+        self.0 |= claim.bit();
+    }
+
+    pub(super) fn remove(&mut self, claim: Claim) {
+        self.0 &= !claim.bit();
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Somebody whose secrets the adversary has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Corrupted {
+    /// The controller, all the time.
+    Controller,
+    /// A member during its stay.
+    Member(usize),
+    /// All group keys but this one.
+    OtherKeys(usize),
+    /// The controller of a subgroup up to this event.
+    Station(usize, u32),
+}
+
+/// How a claim is broken: who has to work together for which key.
+#[derive(Clone, Debug)]
+pub(super) struct Break {
+    pub(super) claim: Claim,
+    pub(super) coalition: Vec<Corrupted>,
+    pub(super) key: usize,
+}
+
+/// What came out for a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) breaks: Vec<Break>,
+    /// The claims about which the run says something.
+    pub(super) tested: Claims,
+}
+
+/// A run that is looked at.
+pub(super) struct Examination<'r> {
+    pub(super) run: &'r Run,
+    pub(super) reader: &'r Reader<'r>,
+    pub(super) public: Closure<'r>,
+    scheme: &'static Scheme,
+    wanted: Claims,
+    verdict: Verdict,
+}
+
+impl<'r> Examination<'r> {
+    pub(super) fn new(
+        scheme: &'static Scheme,
+        run: &'r Run,
+        reader: &'r Reader<'r>,
+        rules: &'r Rules,
+    ) -> Self {
+        let public = Closure::of_public(rules);
+        let (wanted, verdict) = (Claims::ALL, Verdict::default());
+        Self { run, reader, public, scheme, wanted, verdict }
+    }
+
+    /// Tries all adversaries against these claims; of each claim the first break is kept.
+    pub(super) fn examine(mut self, wanted: Claims) -> Verdict {
+        self.wanted = wanted;
+        let members = self.members();
+        self.key_independence();
+        self.coalitions(&members);
+        if self.scheme.class == Class::Hybrid {
+            self.subgroups(&members);
+        }
+        if self.scheme.has_controller() && self.wanted.has(Claim::ControllerSecrecy) {
+            let closure = self.closure(&[Corrupted::Controller]);
+            self.any_key(Claim::ControllerSecrecy, &closure, &[Corrupted::Controller], |_, _| true);
+        }
+        self.verdict
+    }
+
+    /// All that these know, and what follows from it.
+    pub(super) fn closure(&self, coalition: &[Corrupted]) -> Closure<'r> {
+        let held = coalition.iter().flat_map(|&corrupted| self.known_to(corrupted));
+        self.public.with(held)
+    }
+
+    /// What one of the corrupted knows by itself.
+    pub(super) fn known_to(&self, corrupted: Corrupted) -> Vec<ValueId> {
+        let run = self.run;
+        match corrupted {
+            Corrupted::Controller => self.reader.known_to(PartyId::Controller, 0, run.end),
+            Corrupted::Member(stay) => {
+                let Stay { member, from, until } = run.stays[stay];
+                let party = MemberId(member).into();
+                match self.scheme.law {
+                    // It has the seeds of the time it was promised from the beginning.
+                    Law::PlannedPeriods => self.reader.known_to(party, 0, run.end),
+                    _ => self.reader.known_to(party, from, until.saturating_sub(1)),
+                }
+            }
+            Corrupted::OtherKeys(key) => {
+                let others = run.keys.iter().enumerate().filter(|&(number, _)| number != key);
+                others.map(|(_, key)| key.value).collect()
+            }
+            Corrupted::Station(station, to) => {
+                self.reader.known_to(run.stations[station].id.into(), 0, to)
+            }
+        }
+    }
+
+    /// Each member by itself: forward and backward secrecy. Returns what each knows.
+    fn members(&mut self) -> Vec<Option<Closure<'r>>> {
+        let all = u64::MAX >> (64 - self.run.keys.len().clamp(1, 64));
+        let run = self.run;
+        let mut closures = Vec::new();
+        for (number, stay) in run.stays.iter().enumerate() {
+            let entitled = self.entitled(number);
+            if entitled == all {
+                closures.push(None);
+                continue;
+            }
+            let coalition = [Corrupted::Member(number)];
+            let closure = self.closure(&coalition);
+            let (law, stay) = (self.scheme.law, *stay);
+            let is_earlier = move |key: &GroupKey| match law {
+                Law::PlannedPeriods => key.event < stay.from,
+                _ => key.event < stay.from,
+            };
+            let must_not = move |place: usize| entitled >> place & 1 == 0;
+            self.any_key(Claim::ForwardSecrecy, &closure, &coalition, |place, key| {
+                must_not(place) && !is_earlier(key)
+            });
+            self.any_key(Claim::BackwardSecrecy, &closure, &coalition, |place, key| {
+                must_not(place) && is_earlier(key)
+            });
+            closures.push(Some(closure));
+        }
+        closures
+    }
+
+    /// Members of different times together: all pairs, then all who left.
+    fn coalitions(&mut self, alone: &[Option<Closure<'r>>]) {
+        if !self.wanted.has(Claim::CollusionResistance) {
+            return;
+        }
+        let limited: Vec<usize> = (0..alone.len()).filter(|&stay| alone[stay].is_some()).collect();
+        let mut coalitions: Vec<Vec<usize>> = Vec::new();
+        for (place, &a) in limited.iter().enumerate() {
+            coalitions.extend(limited[place + 1..].iter().map(|&b| vec![a, b]));
+        }
+        let left: Vec<usize> =
+            limited.iter().copied().filter(|&stay| self.run.stays[stay].until != u32::MAX).collect();
+        for larger in [left, limited] {
+            if larger.len() > 2 {
+                coalitions.push(larger);
+            }
+        }
+        for coalition in coalitions {
+            if !self.wanted.has(Claim::CollusionResistance) {
+                return;
+            }
+            let entitled = coalition.iter().fold(0, |all, &stay| all | self.entitled(stay));
+            let corrupted: Vec<_> = coalition.iter().map(|&stay| Corrupted::Member(stay)).collect();
+            let forbidden = |place: usize| entitled >> place & 1 == 0;
+            if !(0..self.run.keys.len()).any(forbidden) {
+                continue;
+            }
+            let closure = self.closure(&corrupted);
+            self.any_key(Claim::CollusionResistance, &closure, &corrupted, |place, key| {
+                let gets = |&stay: &usize| {
+                    alone[stay].as_ref().is_none_or(|closure| closure.knows(key.value))
+                };
+                forbidden(place) && !coalition.iter().any(gets)
+            });
+        }
+    }
+
+    fn key_independence(&mut self) {
+        for key in 0..self.run.keys.len() {
+            if !self.wanted.has(Claim::KeyIndependence) || self.run.keys.len() < 2 {
+                return;
+            }
+            let mut coalition = vec![Corrupted::OtherKeys(key)];
+            let closure = self.closure(&coalition);
+            self.any_key(Claim::KeyIndependence, &closure, &coalition, |place, _| place == key);
+            for (station, last) in self.retired(self.run.keys[key].event) {
+                coalition.push(Corrupted::Station(station, last));
+                let closure = self.closure(&coalition);
+                self.any_key(Claim::KeyIndependence, &closure, &coalition, |place, _| place == key);
+                coalition.pop();
+            }
+        }
+    }
+
+    /// What controllers of subgroups can do: when they have served, and with a member.
+    fn subgroups(&mut self, alone: &[Option<Closure<'r>>]) {
+        for key in 0..self.run.keys.len() {
+            for (station, last) in self.retired(self.run.keys[key].event) {
+                if self.wanted.has(Claim::SubgroupForwardSecrecy) {
+                    let coalition = [Corrupted::Station(station, last)];
+                    let closure = self.closure(&coalition);
+                    self.any_key(Claim::SubgroupForwardSecrecy, &closure, &coalition, |place, _| {
+                        place == key
+                    });
+                }
+            }
+        }
+        let stations = 0..self.run.stations.len();
+        for station in stations {
+            let controller = Corrupted::Station(station, self.run.end);
+            let by_itself = self.closure(&[controller]);
+            self.any_key(Claim::SubgroupSecrecy, &by_itself, &[controller], |_, _| true);
+            for (stay, closure) in alone.iter().enumerate() {
+                let (Some(closure), true) = (closure, self.wanted.has(Claim::SubgroupCollusion))
+                else {
+                    continue;
+                };
+                let entitled = self.entitled(stay);
+                let may_try = |place: usize, key: &GroupKey| {
+                    entitled >> place & 1 == 0
+                        && !by_itself.knows(key.value)
+                        && !closure.knows(key.value)
+                };
+                let coalition = [Corrupted::Member(stay), controller];
+                let together = self.closure(&coalition);
+                self.any_key(Claim::SubgroupCollusion, &together, &coalition, may_try);
+            }
+        }
+    }
+
+    /// Controllers of subgroups that served somebody once, but nobody any longer at an event, and the
+    /// last event at which they did.
+    fn retired(&self, event: u32) -> Vec<(usize, u32)> {
+        let stations = self.run.stations.iter().enumerate();
+        let last = |served: u64| {
+            let before = served & ((1 << event) - 1);
+            let serves_now = served >> event & 1 == 1;
+            (before != 0 && !serves_now).then(|| 63 - before.leading_zeros())
+        };
+        stations.filter_map(|(number, station)| Some((number, last(station.served)?))).collect()
+    }
+
+    /// Looks for a key that the adversary must not have and does; notes that it was looked for.
+    fn any_key(
+        &mut self,
+        claim: Claim,
+        closure: &Closure<'_>,
+        coalition: &[Corrupted],
+        forbidden: impl Fn(usize, &GroupKey) -> bool,
+    ) {
+        if !self.wanted.has(claim) {
+            return;
+        }
+        for (place, key) in self.run.keys.iter().enumerate() {
+            if !forbidden(place, key) {
+                continue;
+            }
+            self.verdict.tested.insert(claim);
+            if closure.knows(key.value) {
+                let coalition = coalition.to_vec();
+                self.verdict.breaks.push(Break { claim, coalition, key: place });
+                self.wanted.remove(claim);
+                return;
+            }
+        }
+    }
+
+    /// The keys that a stay may have, as bits.
+    fn entitled(&self, stay: usize) -> u64 {
+        let keys = self.run.keys.iter().enumerate();
+        keys.fold(0, |all, (place, key)| all | (key.entitled >> stay & 1) << place)
+    }
+}

@@ -1,0 +1,66 @@
+//! From a history that breaks a claim to a shorter one that still does.
+
+use super::claims::{Break, Claim, Claims, Examination};
+use super::derivation::derivation;
+use super::history::{Event, History};
+use super::rules::{Reader, Rules};
+use super::subject::Subject;
+
+/// A history that breaks a claim, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    pub(super) history: History,
+    pub(super) derivation: Vec<String>,
+}
+
+/// Drops events and members as long as the claim stays broken, then shows how it is broken.
+pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Evidence {
+    let mut smallest = history.clone();
+    let mut derivation = broken(subject, &smallest, claim, seed).unwrap_or_default();
+    'smaller: loop {
+        for candidate in smaller(&smallest) {
+            if let Some(found) = broken(subject, &candidate, claim, seed) {
+                (smallest, derivation) = (candidate, found);
+                continue 'smaller;
+            }
+        }
+        return Evidence { history: smallest, derivation };
+    }
+}
+
+/// The derivation, if the claim is broken.
+fn broken(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Option<Vec<String>> {
+    let mut run = history.run(subject, seed)?;
+    let trace = std::mem::take(run.rig.trace()?);
+    let reader = Reader::new(&trace);
+    let rules = Rules::of(&reader);
+    let examine = || Examination::new(subject.scheme(), &run, &reader, &rules);
+    let verdict = examine().examine(Claims::only(claim));
+    let found: Option<&Break> = verdict.breaks.first();
+    found.map(|found| derivation(&examine(), &rules, &trace, found))
+}
+
+/// What is left without an event, without two, without a founder or without a promise.
+fn smaller(history: &History) -> Vec<History> {
+    let mut all = Vec::new();
+    let without = |gone: &[usize]| {
+        let events = history.events.iter().enumerate();
+        let left = events.filter(|(place, _)| !gone.contains(place));
+        History { events: left.map(|(_, event)| event.clone()).collect(), ..history.clone() }
+    };
+    let count = history.events.len();
+    all.extend((0..count).map(|event| without(&[event])));
+    all.extend((0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b])).map(|two| without(&two)));
+    for &member in history.members.iter().filter(|_| history.members.len() > 2) {
+        let mut candidate = history.clone();
+        candidate.members.retain(|&other| other != member);
+        candidate.events.retain(|event| *event != Event::Remove(member));
+        all.push(candidate);
+    }
+    for grant in 0..history.grants.len() {
+        let mut candidate = history.clone();
+        candidate.grants.remove(grant);
+        all.push(candidate);
+    }
+    all
+}
