@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::audit::AuditArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
@@ -24,6 +25,7 @@ Examples:
   groupkey schemes                              which schemes there are
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
+  groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
@@ -37,6 +39,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Attack schemes: what they claim, beside what an adversary gets.
+    ///
+    /// Every short history of joins and leaves is run, and many longer ones, with every operation on
+    /// secrets traced. From the trace follows all that an adversary can derive who heard everything and
+    /// corrupted members that left, members that came, or controllers of subgroups. Where a group key
+    /// that it must not have is among that, the shortest way to it is printed.
+    Audit(AuditArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with

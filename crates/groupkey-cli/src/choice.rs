@@ -1,7 +1,7 @@
 //! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_lab::conditions::LossDirection;
@@ -11,6 +11,18 @@ use groupkey_sim::HandOver;
 /// A scheme, by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(SCHEMES.iter().map(|scheme| (scheme.id, scheme, scheme.name)))
+}
+
+/// A class of schemes.
+pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
+    named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
+        let meaning = match class {
+            Class::Centralized => "one controller makes the key",
+            Class::Distributed => "the members make the key among themselves",
+            Class::Hybrid => "a controller, and under it controllers of subgroups",
+        };
+        (class.name(), class, meaning)
+    }))
 }
 
 /// An operation that changes the group key.

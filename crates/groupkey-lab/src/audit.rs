@@ -15,8 +15,8 @@ mod search;
 mod subject;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+use std::{fmt, thread};
 
 use self::claims::{Claims, Examination, Verdict};
 use self::minimise::{Evidence, minimise};
@@ -44,6 +44,16 @@ pub struct Options<'a> {
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("depth", &self.depth)
+            .field("seed", &self.seed)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What an audit found.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
@@ -69,7 +79,7 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
         .collect();
     let total = histories.iter().map(Vec::len).sum();
     let done = AtomicUsize::new(0);
-    let broken: Vec<AtomicU8> = units.iter().map(|_| AtomicU8::new(0)).collect();
+    let broken: Vec<AtomicU16> = units.iter().map(|_| AtomicU16::new(0)).collect();
     let results = spread(options, units.len(), |number| {
         let unit = &units[number];
         // What a unit before this one of the same subject has broken is not looked for again.

@@ -20,6 +20,9 @@ pub enum Claim {
     /// All other group keys, even with what a subgroup controller knew that serves nobody any longer,
     /// do not give a group key.
     KeyIndependence,
+    /// A new period, which nobody is told that it is an eviction, is none: who should be out by it
+    /// cannot get later keys. No scheme promises it, and some users count on it.
+    EvictionByRekey,
     /// A subgroup controller that has lost its last member cannot get later keys.
     SubgroupForwardSecrecy,
     /// A subgroup controller and a member get nothing together that neither gets alone or should have.
@@ -32,11 +35,12 @@ pub enum Claim {
 
 impl Claim {
     /// All claims, in the order in which tables show them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ForwardSecrecy,
         Self::BackwardSecrecy,
         Self::CollusionResistance,
         Self::KeyIndependence,
+        Self::EvictionByRekey,
         Self::SubgroupForwardSecrecy,
         Self::SubgroupCollusion,
         Self::SubgroupSecrecy,
@@ -50,6 +54,7 @@ impl Claim {
             Self::BackwardSecrecy => "backward-secrecy",
             Self::CollusionResistance => "collusion-resistance",
             Self::KeyIndependence => "key-independence",
+            Self::EvictionByRekey => "eviction-by-rekey",
             Self::SubgroupForwardSecrecy => "subgroup-controller-forward-secrecy",
             Self::SubgroupCollusion => "subgroup-controller-collusion",
             Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
@@ -64,6 +69,7 @@ impl Claim {
             Self::BackwardSecrecy => "who came cannot get earlier keys",
             Self::CollusionResistance => "members of different times gain nothing together",
             Self::KeyIndependence => "all other group keys do not give a group key",
+            Self::EvictionByRekey => "a new period shuts out who should have left by it",
             Self::SubgroupForwardSecrecy => {
                 "a subgroup controller without members cannot get later keys"
             }
@@ -82,33 +88,33 @@ impl Claim {
         match self {
             Self::ForwardSecrecy => Some(claims.forward_secrecy),
             Self::BackwardSecrecy => Some(claims.backward_secrecy),
-            Self::CollusionResistance => Some(claims.collusion_resistance),
+            Self::CollusionResistance | Self::SubgroupCollusion => Some(claims.collusion_resistance),
             Self::KeyIndependence => Some(claims.key_independence),
             _ => None,
         }
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 }
 
 /// Some claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Claims(u8);
+pub(super) struct Claims(u16);
 
 impl Claims {
-    pub(super) const ALL: Self = Self(u8::MAX);
+    pub(super) const ALL: Self = Self(u16::MAX);
 
     pub(super) const fn only(claim: Claim) -> Self {
         Self(claim.bit())
     }
 
-    pub(super) const fn from_bits(bits: u8) -> Self {
+    pub(super) const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    pub(super) const fn bits(self) -> u8 {
+    pub(super) const fn bits(self) -> u16 {
         self.0
     }
 
@@ -208,7 +214,7 @@ impl<'r> Examination<'r> {
         match corrupted {
             Corrupted::Controller => self.reader.known_to(PartyId::Controller, 0, run.end),
             Corrupted::Member(stay) => {
-                let Stay { member, from, until } = run.stays[stay];
+                let Stay { member, from, until, .. } = run.stays[stay];
                 let party = MemberId(member).into();
                 match self.scheme.law {
                     // It has the seeds of the time it was promised from the beginning.
@@ -239,19 +245,20 @@ impl<'r> Examination<'r> {
             }
             let coalition = [Corrupted::Member(number)];
             let closure = self.closure(&coalition);
-            let (law, stay) = (self.scheme.law, *stay);
-            let is_earlier = move |key: &GroupKey| match law {
-                Law::PlannedPeriods => key.event < stay.from,
-                _ => key.event < stay.from,
-            };
+            let from = stay.from;
+            let is_earlier = move |key: &GroupKey| key.event < from;
             let must_not = move |place: usize| entitled >> place & 1 == 0;
-            self.any_key(Claim::ForwardSecrecy, &closure, &coalition, |place, key| {
+            let later = match stay.expired {
+                true => Claim::EvictionByRekey,
+                false => Claim::ForwardSecrecy,
+            };
+            self.any_key(later, &closure, &coalition, |place, key| {
                 must_not(place) && !is_earlier(key)
             });
             self.any_key(Claim::BackwardSecrecy, &closure, &coalition, |place, key| {
                 must_not(place) && is_earlier(key)
             });
-            closures.push(Some(closure));
+            closures.push((!stay.expired).then_some(closure));
         }
         closures
     }

@@ -19,6 +19,8 @@ pub enum Event {
     Batch(Vec<u32>, Vec<u32>),
     /// A new period begins.
     Rekey,
+    /// A new period begins by which a member should be out, though nothing says so to the scheme.
+    Expire(u32),
     /// The parts of the group come together again.
     Merge,
     /// These members go on by themselves.
@@ -70,6 +72,8 @@ pub(super) struct Stay {
     pub(super) member: u32,
     pub(super) from: u32,
     pub(super) until: u32,
+    /// Whether it ended with a new period and no eviction.
+    pub(super) expired: bool,
 }
 
 /// The controller of a subgroup; bit i of `served` is set where it had members at the end of event i.
@@ -143,7 +147,7 @@ impl Run {
         for &(member, first, last) in &history.grants {
             // Epoch 1 is period 0.
             self.rig.grant(member, first + 1, last + 1).ok()?;
-            self.stays.push(Stay { member, from: first as u32, until: last as u32 + 1 });
+            self.stays.push(Stay { member, from: first as u32, until: last as u32 + 1, expired: false });
         }
         self.note_key(scheme)?;
         for event in &history.events {
@@ -204,6 +208,16 @@ impl Run {
                 may(Operation::Rekey)?;
                 self.rig.rekey().ok()?;
             }
+            Event::Expire(member) => {
+                may(Operation::Rekey)?;
+                self.is_member(*member).then_some(())?;
+                self.rig.rekey().ok()?;
+                let end = self.end;
+                let stays = self.stays.iter_mut();
+                stays.filter(|s| s.member == *member && s.until == u32::MAX).for_each(|stay| {
+                    (stay.until, stay.expired) = (end, true);
+                });
+            }
             Event::Merge => {
                 may(Operation::Merge)?;
                 self.rig.merge().ok()?;
@@ -226,7 +240,7 @@ impl Run {
     }
 
     fn arrive(&mut self, member: u32) {
-        self.stays.push(Stay { member, from: self.end, until: u32::MAX });
+        self.stays.push(Stay { member, from: self.end, until: u32::MAX, expired: false });
     }
 
     fn depart(&mut self, member: u32) {
@@ -288,6 +302,9 @@ impl fmt::Display for Event {
                 }
             },
             Self::Rekey => write!(f, "begin a new period"),
+            Self::Expire(member) => {
+                write!(f, "begin a new period, by which member {member} should be out")
+            }
             Self::Merge => write!(f, "bring the parts together"),
             Self::Partition(apart) => write!(f, "members {} go on by themselves", list(apart)),
             Self::Sleep(member) => {

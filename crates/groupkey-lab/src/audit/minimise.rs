@@ -1,5 +1,7 @@
 //! From a history that breaks a claim to a shorter one that still does.
 
+use groupkey::rig::Trace;
+
 use super::claims::{Break, Claim, Claims, Examination};
 use super::derivation::derivation;
 use super::history::{Event, History};
@@ -16,20 +18,24 @@ pub(super) struct Evidence {
 /// Drops events and members as long as the claim stays broken, then shows how it is broken.
 pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Evidence {
     let mut smallest = history.clone();
-    let mut derivation = broken(subject, &smallest, claim, seed).unwrap_or_default();
-    'smaller: loop {
-        for candidate in smaller(&smallest) {
-            if let Some(found) = broken(subject, &candidate, claim, seed) {
-                (smallest, derivation) = (candidate, found);
-                continue 'smaller;
-            }
-        }
-        return Evidence { history: smallest, derivation };
+    let is_broken = |candidate: &History| attack(subject, candidate, claim, seed, |_, _, _, _| ());
+    while let Some(candidate) =
+        smaller(&smallest).into_iter().find(|candidate| is_broken(candidate).is_some())
+    {
+        smallest = candidate;
     }
+    let derivation = attack(subject, &smallest, claim, seed, derivation).unwrap_or_default();
+    Evidence { history: smallest, derivation }
 }
 
-/// The derivation, if the claim is broken.
-fn broken(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Option<Vec<String>> {
+/// Runs a history and hands over how the claim is broken, if it is.
+fn attack<T>(
+    subject: &Subject,
+    history: &History,
+    claim: Claim,
+    seed: u64,
+    explain: impl FnOnce(&Examination<'_>, &Rules, &Trace, &Break) -> T,
+) -> Option<T> {
     let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);
     let reader = Reader::new(&trace);
@@ -37,7 +43,7 @@ fn broken(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Opti
     let examine = || Examination::new(subject.scheme(), &run, &reader, &rules);
     let verdict = examine().examine(Claims::only(claim));
     let found: Option<&Break> = verdict.breaks.first();
-    found.map(|found| derivation(&examine(), &rules, &trace, found))
+    found.map(|found| explain(&examine(), &rules, &trace, found))
 }
 
 /// What is left without an event, without two, without a founder or without a promise.

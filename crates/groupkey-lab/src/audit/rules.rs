@@ -146,7 +146,9 @@ impl Rules {
         let mut seen = HashSet::new();
         let mut public = HashSet::new();
         for message in trace.messages().iter().filter(|message| message.to.is_none()) {
-            reader.values_in(&message.bytes, |id| drop(public.insert(id)));
+            reader.values_in(&message.bytes, |id| {
+                public.insert(id);
+            });
         }
         for act in trace.acts() {
             let (inputs, outputs) = (trace.inputs(act), trace.outputs(act));

@@ -46,6 +46,10 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     for members in 2.max(scheme.members.0)..=depth.members.min(scheme.members.1) {
         extend(scheme, &State::new(History::of(members)), depth.events, &mut all);
     }
+    if scheme.operations.contains(&Operation::Rekey) && scheme.operations.contains(&Operation::Remove) {
+        let least = History::of(3.max(scheme.members.0));
+        all.push(History { events: vec![Event::Expire(1), Event::Rekey], ..least });
+    }
     let mut random = Random(seed);
     for _ in 0..depth.sampled {
         all.push(sampled(scheme, depth, &mut random));
@@ -180,7 +184,7 @@ impl State {
                 apart = part.iter().copied().collect();
                 members.retain(|member| !apart.contains(member));
             }
-            Event::Rekey | Event::Sleep(_) => {}
+            Event::Expire(_) | Event::Rekey | Event::Sleep(_) => {}
         }
         let mut history = history;
         history.events.push(event);
