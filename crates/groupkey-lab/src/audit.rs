@@ -74,7 +74,11 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
     let units: Vec<Unit> = (0..subjects.len())
         .flat_map(|subject| {
             let count = histories[subject].len();
-            (0..count).step_by(UNIT).map(move |from| Unit { subject, from, to: count.min(from + UNIT) })
+            (0..count).step_by(UNIT).map(move |from| Unit {
+                subject,
+                from,
+                to: count.min(from + UNIT),
+            })
         })
         .collect();
     let total = histories.iter().map(Vec::len).sum();
@@ -237,4 +241,49 @@ fn verdict(subject: &Subject, history: &History, wanted: Claims, seed: u64) -> O
     let rules = Rules::of(&reader);
     let verdict = Examination::new(subject.scheme(), &run, &reader, &rules).examine(wanted);
     Some(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::{Profile, SCHEMES};
+    use groupkey::{MemberId, Operation};
+
+    use super::closure::Closure;
+    use super::*;
+
+    /// What a member has of its own, with the rules, gives it all keys that it may have: the rules redo
+    /// what honest members compute, so that what is not found is not missing for want of a rule.
+    #[test]
+    fn from_its_own_secrets_a_member_derives_every_key_that_it_may_have() {
+        for scheme in SCHEMES {
+            for profile in Profile::ALL {
+                let subject = Subject::new(scheme, profile);
+                let mut history = History::of(3);
+                let events = [Event::Add(3), Event::Remove(1), Event::Rekey, Event::Add(4)];
+                history.events = events.to_vec();
+                history.events.retain(|event| {
+                    scheme.operations.contains(&match event {
+                        Event::Remove(_) => Operation::Remove,
+                        Event::Rekey => Operation::Rekey,
+                        _ => Operation::Add,
+                    })
+                });
+                let mut run = history.run(&subject, 1).expect("the scheme has these operations");
+                let trace = std::mem::take(run.rig.trace().expect("it is traced"));
+                let reader = Reader::new(&trace);
+                let rules = Rules::of(&reader);
+                let public = Closure::of_public(&rules);
+                for (number, stay) in run.stays.iter().enumerate() {
+                    let closure = public.with(reader.own(MemberId(stay.member).into()));
+                    for key in run.keys.iter().filter(|key| key.entitled >> number & 1 == 1) {
+                        let (id, profile, epoch) = (scheme.id, profile.name(), key.epoch);
+                        let knows = closure.knows(key.value);
+                        assert!(knows, "{id} {profile}: member {} epoch {epoch}", stay.member);
+                        assert!(!public.knows(key.value), "{id} {profile}: all know epoch {epoch}");
+                    }
+                }
+                assert!(!run.keys.is_empty(), "{}", scheme.id);
+            }
+        }
+    }
 }

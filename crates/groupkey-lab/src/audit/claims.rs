@@ -17,16 +17,19 @@ pub enum Claim {
     BackwardSecrecy,
     /// Members of different times get nothing together that none of them gets alone or should have.
     CollusionResistance,
-    /// All other group keys, even with what a subgroup controller knew that serves nobody any longer,
-    /// do not give a group key.
+    /// All other group keys do not give a group key; nor do they together with what a subgroup
+    /// controller used until it lost its last member, but for the long-term keys that it was handed.
     KeyIndependence,
     /// A new period, which nobody is told that it is an eviction, is none: who should be out by it
     /// cannot get later keys. No scheme promises it, and some users count on it.
     EvictionByRekey,
-    /// A subgroup controller that has lost its last member cannot get later keys.
+    /// What a subgroup controller used until it lost its last member does not give later keys, but
+    /// for the long-term keys that it was handed, under which it is still sent what it may need.
     SubgroupForwardSecrecy,
-    /// A subgroup controller and a member get nothing together that neither gets alone or should have.
-    SubgroupCollusion,
+    /// A subgroup controller and a member that left get no later key together that neither gets alone.
+    SubgroupAndEvicted,
+    /// A subgroup controller and a newcomer get no earlier key together that neither gets alone.
+    SubgroupAndNewcomer,
     /// A subgroup controller learns no group key at all: it need not be trusted.
     SubgroupSecrecy,
     /// The controller learns no group key at all: it need not be trusted.
@@ -35,14 +38,15 @@ pub enum Claim {
 
 impl Claim {
     /// All claims, in the order in which tables show them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ForwardSecrecy,
         Self::BackwardSecrecy,
         Self::CollusionResistance,
         Self::KeyIndependence,
         Self::EvictionByRekey,
         Self::SubgroupForwardSecrecy,
-        Self::SubgroupCollusion,
+        Self::SubgroupAndEvicted,
+        Self::SubgroupAndNewcomer,
         Self::SubgroupSecrecy,
         Self::ControllerSecrecy,
     ];
@@ -56,7 +60,8 @@ impl Claim {
             Self::KeyIndependence => "key-independence",
             Self::EvictionByRekey => "eviction-by-rekey",
             Self::SubgroupForwardSecrecy => "subgroup-controller-forward-secrecy",
-            Self::SubgroupCollusion => "subgroup-controller-collusion",
+            Self::SubgroupAndEvicted => "subgroup-controller-with-evicted",
+            Self::SubgroupAndNewcomer => "subgroup-controller-with-newcomer",
             Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
             Self::ControllerSecrecy => "secrecy-from-controller",
         }
@@ -73,7 +78,12 @@ impl Claim {
             Self::SubgroupForwardSecrecy => {
                 "a subgroup controller without members cannot get later keys"
             }
-            Self::SubgroupCollusion => "a subgroup controller and a member gain nothing together",
+            Self::SubgroupAndEvicted => {
+                "a subgroup controller and a member that left gain no later key together"
+            }
+            Self::SubgroupAndNewcomer => {
+                "a subgroup controller and a newcomer gain no earlier key together"
+            }
             Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
             Self::ControllerSecrecy => "the controller need not be trusted with the key",
         }
@@ -88,7 +98,9 @@ impl Claim {
         match self {
             Self::ForwardSecrecy => Some(claims.forward_secrecy),
             Self::BackwardSecrecy => Some(claims.backward_secrecy),
-            Self::CollusionResistance | Self::SubgroupCollusion => Some(claims.collusion_resistance),
+            Self::CollusionResistance | Self::SubgroupAndEvicted | Self::SubgroupAndNewcomer => {
+                Some(claims.collusion_resistance)
+            }
             Self::KeyIndependence => Some(claims.key_independence),
             _ => None,
         }
@@ -144,8 +156,10 @@ pub(super) enum Corrupted {
     Member(usize),
     /// All group keys but this one.
     OtherKeys(usize),
-    /// The controller of a subgroup up to this event.
-    Station(usize, u32),
+    /// The controller of a subgroup up to this event, without long-term keys.
+    Retired(usize, u32),
+    /// The controller of a subgroup, all the time.
+    Station(usize),
 }
 
 /// How a claim is broken: who has to work together for which key.
@@ -226,8 +240,13 @@ impl<'r> Examination<'r> {
                 let others = run.keys.iter().enumerate().filter(|&(number, _)| number != key);
                 others.map(|(_, key)| key.value).collect()
             }
-            Corrupted::Station(station, to) => {
-                self.reader.known_to(run.stations[station].id.into(), 0, to)
+            Corrupted::Retired(station, to) => {
+                let mut known = self.reader.known_to(run.stations[station].id.into(), 0, to);
+                known.retain(|value| !self.reader.is_entrusted(*value));
+                known
+            }
+            Corrupted::Station(station) => {
+                self.reader.known_to(run.stations[station].id.into(), 0, run.end)
             }
         }
     }
@@ -240,6 +259,16 @@ impl<'r> Examination<'r> {
         for (number, stay) in run.stays.iter().enumerate() {
             let entitled = self.entitled(number);
             if entitled == all {
+                closures.push(None);
+                continue;
+            }
+            if let Some(all_stays) = self.returns(number) {
+                let entitled = all_stays.iter().fold(0, |all, &stay| all | self.entitled(stay));
+                let coalition: Vec<_> = all_stays.into_iter().map(Corrupted::Member).collect();
+                let closure = self.closure(&coalition);
+                self.any_key(Claim::CollusionResistance, &closure, &coalition, |place, _| {
+                    entitled >> place & 1 == 0
+                });
                 closures.push(None);
                 continue;
             }
@@ -263,6 +292,15 @@ impl<'r> Examination<'r> {
         closures
     }
 
+    /// All stays of a member that comes again with the same long-term key: whoever has that has what is
+    /// sent in each of them, so they count as one, and what is between them is what it must not get.
+    fn returns(&self, stay: usize) -> Option<Vec<usize>> {
+        let stays = &self.run.stays;
+        let same = |&other: &usize| stays[other].member == stays[stay].member;
+        let all: Vec<usize> = (0..stays.len()).filter(same).collect();
+        (self.scheme.class == Class::Distributed && all.len() > 1).then_some(all)
+    }
+
     /// Members of different times together: all pairs, then all who left.
     fn coalitions(&mut self, alone: &[Option<Closure<'r>>]) {
         if !self.wanted.has(Claim::CollusionResistance) {
@@ -273,8 +311,11 @@ impl<'r> Examination<'r> {
         for (place, &a) in limited.iter().enumerate() {
             coalitions.extend(limited[place + 1..].iter().map(|&b| vec![a, b]));
         }
-        let left: Vec<usize> =
-            limited.iter().copied().filter(|&stay| self.run.stays[stay].until != u32::MAX).collect();
+        let left: Vec<usize> = limited
+            .iter()
+            .copied()
+            .filter(|&stay| self.run.stays[stay].until != u32::MAX)
+            .collect();
         for larger in [left, limited] {
             if larger.len() > 2 {
                 coalitions.push(larger);
@@ -308,8 +349,12 @@ impl<'r> Examination<'r> {
             let mut coalition = vec![Corrupted::OtherKeys(key)];
             let closure = self.closure(&coalition);
             self.any_key(Claim::KeyIndependence, &closure, &coalition, |place, _| place == key);
+            // Where keys are those of messages, controllers of subgroups stay in a group of their own.
+            if self.scheme.law == Law::OneMessage {
+                continue;
+            }
             for (station, last) in self.retired(self.run.keys[key].event) {
-                coalition.push(Corrupted::Station(station, last));
+                coalition.push(Corrupted::Retired(station, last));
                 let closure = self.closure(&coalition);
                 self.any_key(Claim::KeyIndependence, &closure, &coalition, |place, _| place == key);
                 coalition.pop();
@@ -322,33 +367,38 @@ impl<'r> Examination<'r> {
         for key in 0..self.run.keys.len() {
             for (station, last) in self.retired(self.run.keys[key].event) {
                 if self.wanted.has(Claim::SubgroupForwardSecrecy) {
-                    let coalition = [Corrupted::Station(station, last)];
+                    let coalition = [Corrupted::Retired(station, last)];
                     let closure = self.closure(&coalition);
-                    self.any_key(Claim::SubgroupForwardSecrecy, &closure, &coalition, |place, _| {
-                        place == key
-                    });
+                    self.any_key(
+                        Claim::SubgroupForwardSecrecy,
+                        &closure,
+                        &coalition,
+                        |place, _| place == key,
+                    );
                 }
             }
         }
         let stations = 0..self.run.stations.len();
         for station in stations {
-            let controller = Corrupted::Station(station, self.run.end);
+            let controller = Corrupted::Station(station);
             let by_itself = self.closure(&[controller]);
             self.any_key(Claim::SubgroupSecrecy, &by_itself, &[controller], |_, _| true);
             for (stay, closure) in alone.iter().enumerate() {
-                let (Some(closure), true) = (closure, self.wanted.has(Claim::SubgroupCollusion))
-                else {
-                    continue;
-                };
-                let entitled = self.entitled(stay);
-                let may_try = |place: usize, key: &GroupKey| {
+                let Some(closure) = closure else { continue };
+                let (entitled, from) = (self.entitled(stay), self.run.stays[stay].from);
+                let gains = |place: usize, key: &GroupKey| {
                     entitled >> place & 1 == 0
                         && !by_itself.knows(key.value)
                         && !closure.knows(key.value)
                 };
                 let coalition = [Corrupted::Member(stay), controller];
                 let together = self.closure(&coalition);
-                self.any_key(Claim::SubgroupCollusion, &together, &coalition, may_try);
+                self.any_key(Claim::SubgroupAndEvicted, &together, &coalition, |place, key| {
+                    gains(place, key) && key.event >= from
+                });
+                self.any_key(Claim::SubgroupAndNewcomer, &together, &coalition, |place, key| {
+                    gains(place, key) && key.event < from
+                });
             }
         }
     }

@@ -65,7 +65,9 @@ impl<'r> Closure<'r> {
         };
         for (number, rule) in (0..).zip(&rules.forward) {
             if rule.inputs.is_empty() {
-                rule.outputs.iter().for_each(|&value| closure.learn(value, Reason::Forward(number)));
+                rule.outputs
+                    .iter()
+                    .for_each(|&value| closure.learn(value, Reason::Forward(number)));
             }
         }
         rules.public.iter().for_each(|&value| closure.learn(value, Reason::Public));

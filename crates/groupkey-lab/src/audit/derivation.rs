@@ -45,7 +45,7 @@ fn who(run: &Run, corrupted: Corrupted) -> String {
         Corrupted::Controller => "the controller".into(),
         Corrupted::Member(stay) => format!("member {}", run.stays[stay].member),
         Corrupted::OtherKeys(_) => "the adversary".into(),
-        Corrupted::Station(station, _) => {
+        Corrupted::Retired(station, _) | Corrupted::Station(station) => {
             format!("subgroup controller {}", run.stations[station].id)
         }
     }
@@ -64,8 +64,10 @@ fn adversary(run: &Run, corrupted: Corrupted) -> String {
         Corrupted::OtherKeys(key) => {
             format!("all group keys but that of epoch {}", run.keys[key].epoch)
         }
-        Corrupted::Station(_, to) if to >= run.end => who,
-        Corrupted::Station(_, to) => format!("{who}, which served members until event {to}"),
+        Corrupted::Retired(_, to) => format!(
+            "{who} without the long-term keys it was given, which had members until event {to}"
+        ),
+        Corrupted::Station(_) => who,
     }
 }
 

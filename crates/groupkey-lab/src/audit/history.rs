@@ -147,7 +147,12 @@ impl Run {
         for &(member, first, last) in &history.grants {
             // Epoch 1 is period 0.
             self.rig.grant(member, first + 1, last + 1).ok()?;
-            self.stays.push(Stay { member, from: first as u32, until: last as u32 + 1, expired: false });
+            self.stays.push(Stay {
+                member,
+                from: first as u32,
+                until: last as u32 + 1,
+                expired: false,
+            });
         }
         self.note_key(scheme)?;
         for event in &history.events {

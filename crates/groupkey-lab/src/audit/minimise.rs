@@ -46,7 +46,8 @@ fn attack<T>(
     found.map(|found| explain(&examine(), &rules, &trace, found))
 }
 
-/// What is left without an event, without two, without a founder or without a promise.
+/// What is left without an event, without two, with a founder more for a newcomer less, without a
+/// founder or without a promise. Each has fewer events, or as many and fewer members.
 fn smaller(history: &History) -> Vec<History> {
     let mut all = Vec::new();
     let without = |gone: &[usize]| {
@@ -56,7 +57,19 @@ fn smaller(history: &History) -> Vec<History> {
     };
     let count = history.events.len();
     all.extend((0..count).map(|event| without(&[event])));
-    all.extend((0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b])).map(|two| without(&two)));
+    all.extend(
+        (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b])).map(|two| without(&two)),
+    );
+    // Who joins might have been there from the beginning.
+    for (place, event) in history.events.iter().enumerate() {
+        if let Event::Add(member) = *event
+            && !history.members.contains(&member)
+        {
+            let mut candidate = without(&[place]);
+            candidate.members.push(member);
+            all.push(candidate);
+        }
+    }
     for &member in history.members.iter().filter(|_| history.members.len() > 2) {
         let mut candidate = history.clone();
         candidate.members.retain(|&other| other != member);

@@ -69,6 +69,8 @@ pub(super) struct Reader<'t> {
     heads: HashMap<[u8; HEAD], Vec<ValueId>>,
     /// Whether some value may begin like that: a bit for each two first bytes.
     filter: Vec<u64>,
+    /// What stands in messages over confidential channels.
+    entrusted: HashSet<ValueId>,
 }
 
 /// Shorter values are numbers that everybody can guess.
@@ -85,7 +87,20 @@ impl<'t> Reader<'t> {
                 filter[place / 64] |= 1 << (place % 64);
             }
         }
-        Self { trace, heads, filter }
+        let mut reader = Self { trace, heads, filter, entrusted: HashSet::new() };
+        let mut entrusted = HashSet::new();
+        for message in trace.messages().iter().filter(|message| message.to.is_some()) {
+            reader.values_in(&message.bytes, |id| {
+                entrusted.insert(id);
+            });
+        }
+        reader.entrusted = entrusted;
+        reader
+    }
+
+    /// Whether a value was handed over on a confidential channel.
+    pub(super) fn is_entrusted(&self, value: ValueId) -> bool {
+        self.entrusted.contains(&value)
     }
 
     /// The values that stand somewhere in these bytes.
@@ -101,6 +116,22 @@ impl<'t> Reader<'t> {
                 }
             }
         }
+    }
+
+    /// What a party cannot have from others: what it drew, its long-term secret, and what it was handed
+    /// over a confidential channel.
+    #[cfg(test)]
+    pub(super) fn own(&self, party: PartyId) -> Vec<ValueId> {
+        let mut own = Vec::new();
+        for act in self.trace.acts().iter().filter(|act| act.party == party) {
+            if matches!(act.rule, Rule::Given | Rule::Random) {
+                own.extend(self.trace.outputs(act));
+            }
+        }
+        for message in self.trace.messages().iter().filter(|message| message.to == Some(party)) {
+            self.values_in(&message.bytes, |id| own.push(id));
+        }
+        own
     }
 
     /// All that a party used, made or was sent during some events, both ends included, and what it

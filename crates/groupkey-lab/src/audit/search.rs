@@ -21,16 +21,20 @@ pub struct Depth {
 
 impl Depth {
     /// What a first look takes: seconds for all schemes.
-    pub const QUICK: Self = Self { events: 2, members: 4, sampled: 20 };
+    pub const QUICK: Self = Self { events: 3, members: 4, sampled: 10 };
     /// What an audit takes: minutes for all schemes.
-    pub const FULL: Self = Self { events: 3, members: 5, sampled: 200 };
+    pub const FULL: Self = Self { events: 3, members: 5, sampled: 500 };
 
     /// The same for a scheme whose runs take longer.
     fn for_subject(self, subject: &Subject) -> Self {
         if !subject.is_slow() {
             return self;
         }
-        Self { events: self.events.min(2), members: self.members.min(3), sampled: self.sampled / 20 }
+        Self {
+            events: self.events.min(2),
+            members: self.members.min(3),
+            sampled: self.sampled / 50,
+        }
     }
 }
 
@@ -46,7 +50,9 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     for members in 2.max(scheme.members.0)..=depth.members.min(scheme.members.1) {
         extend(scheme, &State::new(History::of(members)), depth.events, &mut all);
     }
-    if scheme.operations.contains(&Operation::Rekey) && scheme.operations.contains(&Operation::Remove) {
+    if scheme.operations.contains(&Operation::Rekey)
+        && scheme.operations.contains(&Operation::Remove)
+    {
         let least = History::of(3.max(scheme.members.0));
         all.push(History { events: vec![Event::Expire(1), Event::Rekey], ..least });
     }
@@ -59,7 +65,7 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
 
 /// Two members whose promises are all pairs of spans, and time passing.
 fn planned(depth: Depth) -> Vec<History> {
-    let periods = 2 * depth.events as u64;
+    let periods = 2 + depth.events as u64;
     let spans = (0..=periods).flat_map(|first| (first..=periods).map(move |last| (first, last)));
     let spans: Vec<_> = spans.collect();
     let mut all = Vec::new();

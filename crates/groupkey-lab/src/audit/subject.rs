@@ -27,7 +27,9 @@ impl Subject {
             ("sgcsh", "sessions") => Some(24),
             ("marks", "depth") => Some(4),
             ("marks", "planned") => Some(2),
-            (_, "capacity") => scheme.parameters.iter().find(|p| p.name == "capacity").map(|p| p.range.0),
+            (_, "capacity") => {
+                scheme.parameters.iter().find(|p| p.name == "capacity").map(|p| p.range.0)
+            }
             _ => None,
         };
         let names = scheme.parameters.iter().map(|parameter| parameter.name);

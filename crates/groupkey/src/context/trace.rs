@@ -95,7 +95,6 @@ impl Bytes for Exponent {
     }
 }
 
-
 impl Bytes for Prime {
     fn traced(&self) -> Vec<u8> {
         self.as_bytes().to_vec()
