@@ -7,8 +7,10 @@
 mod claims;
 mod closure;
 mod derivation;
+mod examination;
 mod finding;
 mod history;
+mod knowledge;
 mod minimise;
 mod rules;
 mod search;
@@ -18,9 +20,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::{fmt, thread};
 
-use self::claims::{Claims, Examination, Verdict};
+use self::claims::Claims;
+use self::examination::{Examination, Verdict};
+use self::knowledge::Reader;
 use self::minimise::{Evidence, minimise};
-use self::rules::{Reader, Rules};
+use self::rules::Rules;
 
 pub use self::claims::Claim;
 pub use self::finding::{Finding, Found, Method};
@@ -209,8 +213,8 @@ impl Unit {
         let mut outcome = Outcome::default();
         let mut wanted = Claims::ALL;
         Claim::ALL.into_iter().filter(|&claim| settled.has(claim)).for_each(|c| wanted.remove(c));
-        for number in self.from..self.to {
-            let Some(verdict) = verdict(subject, &histories[number], wanted, options.seed) else {
+        for (number, history) in histories.iter().enumerate().take(self.to).skip(self.from) {
+            let Some(verdict) = verdict(subject, history, wanted, options.seed) else {
                 outcome.refused += 1;
                 continue;
             };

@@ -6,8 +6,8 @@ use groupkey::context::Rule;
 use groupkey::rig::{Trace, ValueId};
 use groupkey::{MemberId, PartyId};
 
-use super::claims::{Break, Corrupted, Examination};
 use super::closure::{Closure, Reason};
+use super::examination::{Break, Corrupted, Examination};
 use super::history::{Run, Stay};
 use super::rules::Rules;
 

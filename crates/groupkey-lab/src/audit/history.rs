@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use groupkey::catalogue::{Law, Scheme};
+use groupkey::catalogue::{Law, Recovery, Scheme};
 use groupkey::rig::{Guard, Rig, Settings, ValueId};
 use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
 
@@ -161,7 +161,7 @@ impl Run {
             self.rig.trace()?.set_event(number);
             match event {
                 Event::Sleep(member) => {
-                    if scheme.recovery == groupkey::catalogue::Recovery::Rejoin
+                    if scheme.recovery == Recovery::Rejoin
                         || asleep.is_some()
                         || !self.is_member(*member)
                     {
@@ -290,7 +290,7 @@ impl Run {
 
     fn epoch(&self) -> Epoch {
         let member = self.rig.members().find_map(|member| self.rig.key_of(MemberId(member).into()));
-        member.map_or(Epoch(u64::from(self.end) + 1), |(epoch, _)| epoch)
+        member.map_or_else(|| Epoch(u64::from(self.end) + 1), |(epoch, _)| epoch)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use groupkey::rig::Trace;
 
-use super::claims::{Break, Claim, Claims, Examination};
+use super::claims::{Claim, Claims};
 use super::derivation::derivation;
+use super::examination::{Break, Examination};
 use super::history::{Event, History};
-use super::rules::{Reader, Rules};
+use super::knowledge::Reader;
+use super::rules::Rules;
 use super::subject::Subject;
 
 /// A history that breaks a claim, and how.

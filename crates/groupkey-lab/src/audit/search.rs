@@ -147,7 +147,7 @@ impl State {
             let leavers = self.members.iter().map(|&member| vec![member]);
             events.extend(leavers.map(|leaver| Event::Batch(vec![self.next], leaver)));
             if self.members.len() > 3 {
-                let ends = [self.members.first(), self.members.last()].map(|end| end.copied());
+                let ends = [self.members.first(), self.members.last()].map(Option::<&u32>::copied);
                 events.push(Event::Batch(Vec::new(), ends.into_iter().flatten().collect()));
             }
         }

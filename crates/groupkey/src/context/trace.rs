@@ -37,6 +37,8 @@ pub struct Traced<'t> {
 }
 
 /// What follows from what. Whoever has all inputs has the outputs; what else follows is said here.
+// Nobody reads it without a tracer.
+#[cfg_attr(not(feature = "rig"), allow(dead_code, unreachable_pub))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// The parts make up the whole, and the whole can be taken apart.
@@ -72,6 +74,7 @@ pub enum Rule {
 }
 
 /// What a traced value is written as.
+#[cfg_attr(not(feature = "rig"), allow(dead_code))]
 pub(crate) trait Bytes {
     /// The bytes that stand for it, different for different values.
     fn traced(&self) -> Vec<u8>;
@@ -192,6 +195,7 @@ impl Context<'_> {
 }
 
 /// Bytes that are a value themselves.
+#[cfg_attr(not(feature = "rig"), allow(dead_code))]
 pub(crate) struct Verbatim<'b>(pub(crate) &'b [u8]);
 
 impl Bytes for Verbatim<'_> {
