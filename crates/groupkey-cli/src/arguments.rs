@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::mqtt_probe::MqttProbeArguments;
@@ -31,6 +32,7 @@ Examples:
   groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
+  groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
@@ -44,6 +46,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Attack schemes: what they claim, beside what an adversary gets.
+    ///
+    /// Every short history of joins and leaves is run, and many longer ones, with every operation on
+    /// secrets traced. From the trace follows all that an adversary can derive who heard everything and
+    /// corrupted members that left, members that came, or controllers of subgroups. Where a group key
+    /// that it must not have is among that, the shortest way to it is printed.
+    Audit(AuditArguments),
     /// Measure what each role of a scheme computes, keeps and sends.
     ///
     /// One row for each role, operation and phase: time with its confidence interval, the cost of the

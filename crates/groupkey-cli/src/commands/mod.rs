@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod device;
 pub(crate) mod mqtt_probe;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::Audit(arguments)) => audit::run(arguments, out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
         Some(Command::Device(arguments)) => device::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),

@@ -588,12 +588,15 @@ impl Layer {
         let mut wrapped = Vec::with_capacity(2 * Key::BYTES);
         cx.wrap_keys(inner_key, epoch, 0, [group_key], &mut wrapped);
         wrapped.resize(2 * Key::BYTES, 0);
+        let inner = wrapped[..cx.wrapped_length(1)].to_vec();
         let mut halves = wrapped.chunks_exact(Key::BYTES).map(|half| {
             let mut bytes = [0; Key::BYTES];
             bytes.copy_from_slice(half);
             Key::from_bytes(bytes)
         });
-        Self(core::array::from_fn(|_| halves.next().unwrap_or_default()))
+        let halves = core::array::from_fn(|_| halves.next().unwrap_or_default());
+        cx.assembled(&halves.each_ref(), &inner);
+        Self(halves)
     }
 
     fn open(&self, cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch) -> Result<Key, Error> {
@@ -603,6 +606,7 @@ impl Layer {
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Misbehaviour::Malformed.into());
         }
+        cx.assembled(&[first, second], wrapped);
         cx.unwrap_key(inner_key, epoch, 0, wrapped)
     }
 }
