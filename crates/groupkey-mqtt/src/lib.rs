@@ -20,6 +20,7 @@
 
 pub mod agent;
 pub mod broker;
+pub mod config;
 pub mod counters;
 pub mod disk;
 pub mod driver;
