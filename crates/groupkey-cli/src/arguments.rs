@@ -2,9 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::demo::DemoArguments;
+use crate::commands::member::MemberArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+use crate::commands::serve::ServeArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -25,6 +28,7 @@ Examples:
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey demo                                 a live group over MQTT, in one process
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -37,6 +41,10 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// See a live group: a broker, a service and members in this process.
+    Demo(DemoArguments),
+    /// Be a member of a live group over an MQTT broker.
+    Member(MemberArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -49,6 +57,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
+    /// Serve a live group over an MQTT broker: who may join, and the group's key.
+    Serve(ServeArguments),
 }
 
 #[cfg(test)]

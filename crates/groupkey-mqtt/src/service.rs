@@ -395,11 +395,16 @@ impl Service {
         self.change.queued.push(Publish { id, topic, payload, retain });
     }
 
+    fn notice(&self) -> Vec<u8> {
+        let (group, members) = (self.parties.form().group.0, self.roster.current() as u64);
+        Notice::write(group, self.epoch().0, members, &self.identity)
+    }
+
     /// Publishes what may be lost: who misses it asks again.
-    fn publish_unstored(&mut self, topic: String, payload: Vec<u8>) {
+    fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         let id = self.next_publish;
         self.next_publish += 1;
-        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain: false }));
+        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain }));
     }
 
     /// Makes durable what the input at hand has led to, and lets it leave.
@@ -408,8 +413,7 @@ impl Service {
         if epoch != self.announced {
             self.announced = epoch;
             let members = self.roster.current();
-            let group = self.parties.form().group.0;
-            let notice = Notice::write(group, epoch.0, members as u64, &self.identity);
+            let notice = self.notice();
             self.publish(self.topics.epoch(), notice, true);
             self.told.push(Happened::Rekeyed { epoch, members });
             self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
@@ -547,7 +551,13 @@ impl Runtime for Service {
                 }
                 _ => self.counters.malformed += 1,
             },
-            Input::Connected => {}
+            Input::Connected => {
+                // The broker may have forgotten what it retained.
+                if self.group_key().is_some() {
+                    let notice = self.notice();
+                    self.publish_unstored(self.topics.epoch(), notice, true);
+                }
+            }
             Input::Tick => self.tick(now, rng)?,
         }
         Ok(())

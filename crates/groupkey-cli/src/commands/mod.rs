@@ -1,8 +1,11 @@
 //! One file for each command.
 
+pub(crate) mod demo;
+pub(crate) mod member;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
+pub(crate) mod serve;
 mod tour;
 
 use std::io::Write;
@@ -14,8 +17,11 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::Demo(arguments)) => demo::run(arguments, out),
+        Some(Command::Member(arguments)) => member::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
+        Some(Command::Serve(arguments)) => serve::run(arguments, out),
     }
 }

@@ -47,7 +47,7 @@ impl Service {
         let number = self.number_for(&request.body.name);
         if request.body.number != Some(number) {
             let offer = request.offer(number);
-            self.publish_unstored(self.topics.welcome(&request.body.name), offer);
+            self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             self.counters.taken += 1;
             return;
         }

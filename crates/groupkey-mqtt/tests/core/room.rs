@@ -121,11 +121,13 @@ impl Room {
     /// opened again from its store.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200_000 {
-            if let Err(fatal) = self.round() {
-                self.revive(&fatal);
-            }
-            if !self.on_the_way.is_empty() {
-                continue;
+            match self.round() {
+                Ok(false) => {}
+                Ok(true) => continue,
+                Err(fatal) => {
+                    self.revive(&fatal);
+                    continue;
+                }
             }
             let deadlines = self.members.values().filter(|seat| !seat.asleep);
             let deadlines = deadlines.filter_map(|seat| seat.member.deadline());
@@ -200,9 +202,12 @@ impl Room {
         Ok(())
     }
 
-    fn round(&mut self) -> Result<(), Fatal> {
+    /// Whether anything happened.
+    fn round(&mut self) -> Result<bool, Fatal> {
+        let mut progress = false;
         for seat in self.members.values_mut() {
             while let Some(output) = seat.member.poll()? {
+                progress = true;
                 match output {
                     Output::Publish(publish) => self.on_the_way.push_back(publish),
                     Output::Subscribe(topic) => drop(seat.topics.insert(topic)),
@@ -215,9 +220,11 @@ impl Room {
             }
         }
         while let Some(publish) = self.on_the_way.pop_front() {
+            progress = true;
             self.deliver(&publish)?;
         }
         while let Some(output) = self.service.poll()? {
+            progress = true;
             match output {
                 Output::Publish(publish) => {
                     self.published.push(publish.clone());
@@ -230,7 +237,7 @@ impl Room {
                 Output::Notice(_) => {}
             }
         }
-        Ok(())
+        Ok(progress)
     }
 
     fn deliver(&mut self, publish: &Publish) -> Result<(), Fatal> {
