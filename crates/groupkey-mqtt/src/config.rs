@@ -261,7 +261,7 @@ impl ServeFile {
             match (device.key, device.identity) {
                 (Some(key), None) => drop(policy.keys.insert(device.name, secret("key", &key)?)),
                 (None, Some(key)) => {
-                    drop(policy.identities.insert(device.name, public("identity", &key)?));
+                    policy.identities.insert(device.name, public("identity", &key)?);
                 }
                 _ => return Err(format!("device {}: give it a key or an identity", device.name)),
             }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+#[cfg(feature = "broker")]
 pub mod broker;
 pub mod config;
 pub mod counters;

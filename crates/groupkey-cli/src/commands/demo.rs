@@ -84,7 +84,12 @@ async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(
     group.arrive(members);
     let with_newcomer: Vec<u32> = (0..=members).collect();
     let epoch = group.agree(&with_newcomer).await?;
-    line(out, epoch, begin, &format!("device-{members} joined: a new key, so it reads nothing old"))?;
+    line(
+        out,
+        epoch,
+        begin,
+        &format!("device-{members} joined: a new key, so it reads nothing old"),
+    )?;
 
     let begin = Instant::now();
     group.evict(1).await?;
@@ -96,7 +101,11 @@ async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(
     let heard = group.heard(0).await?;
     writeln!(out, "         device-{members} to all, encrypted: {heard:?} - device-0 reads it")?;
     let outsider = group.has_key(1).await?;
-    writeln!(out, "         device-1 {} the group's key", if outsider { "HAS" } else { "has not" })?;
+    writeln!(
+        out,
+        "         device-1 {} the group's key",
+        if outsider { "HAS" } else { "has not" }
+    )?;
     let counters = group.service.handle.call(|service, _, _| service.counters()).await;
     let counters = counters.ok_or_else(ended)?;
     writeln!(

@@ -52,9 +52,8 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;
-    let store = DiskStore::open(&config.store).map_err(|error| {
-        Failure::running(format!("{}: {error}", config.store.display()))
-    })?;
+    let store = DiskStore::open(&config.store)
+        .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
     let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
     let service = Service::open(config.policy, Box::new(store), &mut rng)
         .map_err(|error| Failure::running(error.to_string()))?;
@@ -134,10 +133,8 @@ async fn command(
     let answer = match verb {
         "" => return Ok(()),
         "members" => {
-            let state = running
-                .handle
-                .call(|service, _, _| (service.members(), service.counters()))
-                .await;
+            let state =
+                running.handle.call(|service, _, _| (service.members(), service.counters())).await;
             state.map(|(members, counters)| {
                 let members = members.iter().map(|(name, id)| format!("{name} ({id})"));
                 let members = members.collect::<Vec<_>>().join(", ");
