@@ -244,7 +244,7 @@ fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
     // 32 bytes are far below HKDF's limit.
     let _ =
         Hkdf::<Sha256>::new(None, shared.as_bytes()).expand(b"groupkey join proof 1", &mut *key);
-    let mut mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&*key)
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&*key)
         .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(body);
     mac

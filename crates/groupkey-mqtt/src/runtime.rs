@@ -51,7 +51,7 @@ pub struct Publish {
 /// One that cannot go on. It must be made anew from its store.
 #[derive(Debug)]
 pub enum Fatal {
-    /// A fault point was reached: see [`Service::crash_at`](crate::Service::crash_at).
+    /// It has died: a commit failed, or a fault point was reached; see [`Service::crash_at`](crate::Service::crash_at).
     Crashed,
     /// The operating system gives no randomness.
     NoRandomness,
@@ -78,7 +78,7 @@ pub trait Runtime {
 impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Crashed => write!(f, "a fault point was reached"),
+            Self::Crashed => write!(f, "it has died before: open it anew from its store"),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
             Self::Store(error) => write!(f, "{error}"),
         }

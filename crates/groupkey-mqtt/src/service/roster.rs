@@ -50,12 +50,16 @@ impl Roster {
     pub(super) fn admit(&mut self, admission: &Admission) {
         let Admission { member, name, identity, stamp, token } = admission.clone();
         self.numbers.insert(name.clone(), member);
-        let is_current = self.records.get(&member).is_some_and(|record| record.is_current);
+        let before = self.records.get(&member);
+        let is_current = before.is_some_and(|record| record.is_current);
+        // Whoever came by a token and comes back by its identity may still show the token later.
+        let earlier = before.filter(|record| record.identity == *identity);
+        let token = token.map(Into::into).or_else(|| earlier.and_then(|record| record.token));
         let record = Record {
             name,
             identity: identity.into(),
             stamp,
-            token: token.map(Into::into),
+            token,
             is_current,
             is_barred: false,
             requests: (0, 0),
