@@ -31,7 +31,9 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let [mut anna, mut bert] = members.try_into().map_err(|_| "two members")?;
 
-    while !matches!(anna.notices.recv().await, Some(Told::Rekeyed(_))) {}
+    for member in [&mut anna, &mut bert] {
+        while !matches!(member.notices.recv().await, Some(Told::Rekeyed(_))) {}
+    }
     anna.handle.call(|member, now, rng| member.say(b"slippery road", now, rng)).await;
     while let Some(told) = bert.notices.recv().await {
         if let Told::Heard(received) = told {

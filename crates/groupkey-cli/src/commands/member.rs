@@ -13,11 +13,10 @@ use groupkey_mqtt::driver::{Connection, Running, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
-use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::runtime::Runtime as Tokio;
 
 use crate::failure::Failure;
-use crate::interruption;
+use crate::{interruption, lines};
 
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
@@ -84,10 +83,7 @@ fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(runtime, connection);
-    let result = tokio.block_on(talk(running, say, out));
-    // Standard input is read by a thread that may wait forever.
-    tokio.shutdown_background();
-    result
+    tokio.block_on(talk(running, say, out))
 }
 
 async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
@@ -95,7 +91,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     say: Say<R>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut lines = BufReader::new(stdin()).lines();
+    let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
@@ -112,8 +108,8 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                 Some(Told::Evicted) => return Err(Failure::running("evicted from the group")),
                 None => return Err(Failure::running("the member has ended")),
             },
-            line = lines.next_line(), if input_open => match line {
-                Ok(Some(line)) => {
+            line = lines.recv(), if input_open => match line {
+                Some(line) => {
                     let said = running
                         .handle
                         .call(move |runtime, now, rng| say(runtime, line.as_bytes(), now, rng));
@@ -121,7 +117,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                         eprintln!("not said: {error}");
                     }
                 }
-                _ => input_open = false,
+                None => input_open = false,
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();

@@ -12,11 +12,10 @@ use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Running, fresh_rng, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::service::Happened;
-use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::runtime::Runtime as Tokio;
 
 use crate::failure::Failure;
-use crate::interruption;
+use crate::{interruption, lines};
 
 /// Arguments of `groupkey serve`.
 #[derive(Args, Debug)]
@@ -65,14 +64,11 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(service, config.connection);
-    let result = tokio.block_on(serve(running, out));
-    // Standard input is read by a thread that may wait forever.
-    tokio.shutdown_background();
-    result
+    tokio.block_on(serve(running, out))
 }
 
 async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut lines = BufReader::new(stdin()).lines();
+    let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
@@ -82,9 +78,9 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
                 Some(happened) => tell(&happened, out)?,
                 None => return end(&mut running).await,
             },
-            line = lines.next_line(), if input_open => match line {
-                Ok(Some(line)) => command(&running, line.trim(), out).await?,
-                _ => input_open = false,
+            line = lines.recv(), if input_open => match line {
+                Some(line) => command(&running, line.trim(), out).await?,
+                None => input_open = false,
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();

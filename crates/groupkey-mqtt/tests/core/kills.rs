@@ -17,9 +17,12 @@ fn life(room: &mut Room) {
 #[test]
 fn killed_anywhere_it_goes_on_and_no_epoch_is_used_twice() {
     let mut kills = 0;
-    for (scheme, parameters) in
-        [("lkh-group", &[][..]), ("skdc", &[]), ("igkmp", &[("subgroups", 2)])]
-    {
+    for (scheme, parameters) in [
+        ("lkh-group", &[][..]),
+        ("skdc", &[]),
+        ("dep", &[("subgroups", 2)]),
+        ("igkmp", &[("subgroups", 2)]),
+    ] {
         let mut room = Room::new(scheme, parameters, 4);
         life(&mut room);
         room.assert_group(&[2, 3, 4, 5]);
