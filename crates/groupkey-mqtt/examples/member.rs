@@ -54,8 +54,12 @@ fn serve(port: u16) -> Result<[u8; 32], Box<dyn std::error::Error>> {
     }
     let service = Service::open(policy, Box::new(MemoryStore::default()), &mut fresh_rng()?)?;
     let key = service.public();
-    let mut running = run(service, connection("service", port));
-    tokio::spawn(async move { while running.notices.recv().await.is_some() {} });
+    let running = run(service, connection("service", port));
+    tokio::spawn(async move {
+        // The whole of it, with the handle: a runtime that nobody can reach any more ends.
+        let mut running = running;
+        while running.notices.recv().await.is_some() {}
+    });
     Ok(key)
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use groupkey::catalogue::{Scheme, scheme};
+use groupkey::catalogue::Scheme;
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, run as drive};
