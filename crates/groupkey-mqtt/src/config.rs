@@ -62,7 +62,8 @@ impl ServeConfig {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read(path)?;
         let file: ServeFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
-        file.understand(path.parent().unwrap_or(Path::new("."))).map_err(|what| wrong(path, what))
+        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
+            .map_err(|what| wrong(path, what))
     }
 }
 
@@ -71,7 +72,8 @@ impl MemberConfig {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read(path)?;
         let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
-        file.understand(path.parent().unwrap_or(Path::new("."))).map_err(|what| wrong(path, what))
+        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
+            .map_err(|what| wrong(path, what))
     }
 }
 

@@ -532,7 +532,7 @@ impl Runtime for Service {
             Input::Acknowledged(id) => {
                 if self.unacknowledged.remove(&id) {
                     self.acknowledged.push(id);
-                    self.forget_due.get_or_insert(now.saturating_add(SECOND));
+                    self.forget_due.get_or_insert_with(|| now.saturating_add(SECOND));
                 }
             }
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {

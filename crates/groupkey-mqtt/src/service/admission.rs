@@ -61,7 +61,8 @@ impl Service {
             None => self.waiting.push(applicant),
         }
         self.counters.taken += 1;
-        self.admission_due.get_or_insert(now.saturating_add(self.policy.batch));
+        let due = now.saturating_add(self.policy.batch);
+        self.admission_due = self.admission_due.or(Some(due));
     }
 
     /// By what a device may join: the secret that it proved to know, and the hash of its token.
