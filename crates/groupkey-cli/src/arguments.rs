@@ -4,11 +4,14 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
+use crate::commands::member::MemberArguments;
 use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+use crate::commands::serve::ServeArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;
@@ -34,6 +37,7 @@ Examples:
   groupkey net --probe --loss 10                one message through the same network
   groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey demo                                 a live group over MQTT, in one process
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -69,6 +73,10 @@ pub(crate) enum Command {
     /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
     /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
     MqttProbe(MqttProbeArguments),
+    /// See a live group: a broker, a service and members in this process.
+    Demo(DemoArguments),
+    /// Be a member of a live group over an MQTT broker.
+    Member(MemberArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -89,6 +97,8 @@ pub(crate) enum Command {
     /// says for each combination how far the simulated time is from the measured one.
     #[cfg(target_os = "linux")]
     Validate(ValidateArguments),
+    /// Serve a live group over an MQTT broker: who may join, and the group's key.
+    Serve(ServeArguments),
 }
 
 #[cfg(test)]

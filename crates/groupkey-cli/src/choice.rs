@@ -16,18 +16,6 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
 
-/// A class of schemes.
-pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
-    named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
-        let meaning = match class {
-            Class::Centralized => "one controller makes the key",
-            Class::Distributed => "the members make the key among themselves",
-            Class::Hybrid => "a controller, and under it controllers of subgroups",
-        };
-        (class.name(), class, meaning)
-    }))
-}
-
 /// An operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     let measured = Operation::MEASURED.into_iter().chain([Operation::Rekey, Operation::Send]);
@@ -47,8 +35,8 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
 pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
         let meaning = match class {
-            Class::Centralized => "one controller",
-            Class::Distributed => "the members among themselves",
+            Class::Centralized => "one controller makes the key",
+            Class::Distributed => "the members make the key among themselves",
             Class::Hybrid => "a controller, and under it controllers of subgroups",
         };
         (class.name(), class, meaning)

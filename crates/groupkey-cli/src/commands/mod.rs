@@ -2,11 +2,14 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod demo;
 pub(crate) mod device;
+pub(crate) mod member;
 pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
+pub(crate) mod serve;
 mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
@@ -31,5 +34,8 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         #[cfg(target_os = "linux")]
         Some(Command::Validate(arguments)) => validate::run(arguments, out),
+        Some(Command::Demo(arguments)) => demo::run(arguments, out),
+        Some(Command::Member(arguments)) => member::run(arguments, out),
+        Some(Command::Serve(arguments)) => serve::run(arguments, out),
     }
 }
