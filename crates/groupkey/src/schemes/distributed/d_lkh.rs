@@ -72,18 +72,26 @@ use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Sc
 use crate::schemes::distributed::gdh::{self, View, require_sender};
 use crate::schemes::distributed::member_tree::MemberTree;
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = gdh::entry(
-    "d-lkh",
-    "D-LKH, a key tree without a key server",
-    Provenance::Reconstructed,
-    "Rodeh, Birman and Dolev 2000",
-    Recovery::Request,
-    |configuration, me| Box::new(Member::new(configuration, me)),
-);
+pub(crate) const SCHEME: Scheme = Scheme {
+    growth: &[
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
+    ],
+    ..gdh::entry(
+        "d-lkh",
+        "D-LKH, a key tree without a key server",
+        Provenance::Reconstructed,
+        "Rodeh, Birman and Dolev 2000",
+        Recovery::Request,
+        |configuration, me| Box::new(Member::new(configuration, me)),
+    )
+};
 
 /// A member.
 #[derive(Debug)]
