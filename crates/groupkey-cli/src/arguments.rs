@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::compare::CompareArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
@@ -25,6 +26,7 @@ Examples:
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey compare before.jsonl after.jsonl     what changed between two runs
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -37,6 +39,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set two results files side by side: what changed, and what chance may have done.
+    Compare(CompareArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -90,6 +94,9 @@ mod tests {
             "net",
             "net",
             "net",
+            "compare",
+            "--fail-on-change",
+            "--threshold",
             "reproduce",
             "network-impact",
             "schemes",

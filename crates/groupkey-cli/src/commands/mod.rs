@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod compare;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::Compare(arguments)) => compare::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),

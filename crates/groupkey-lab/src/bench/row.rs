@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// primitives would take elsewhere stands in fields of its own, with the device's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchRow {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
@@ -96,6 +97,7 @@ pub struct BenchRow {
 /// How often a primitive was used, and on how much; what a unit is, the meter's documentation tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Count {
     /// Calls.
     pub calls: f64,
@@ -106,6 +108,7 @@ pub struct Count {
 /// Messages of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// How many.
     pub messages: u64,
@@ -118,6 +121,7 @@ pub struct Traffic {
 /// A value and its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Deviation {
     /// The value.
     pub value: f64,
