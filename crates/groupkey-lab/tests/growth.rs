@@ -65,7 +65,7 @@ const PEERS: &[u32] = &[4, 8, 16, 32, 64, 128];
 /// Enough for subgroups that are never empty.
 const DIVIDED: &[u32] = &[63, 95, 127, 191, 255, 319, 383, 511];
 /// Where parties compute pairings; for fewer powers than 16, Boneh+ makes no table.
-const PAIRED: &[u32] = &[16, 20, 24, 30, 36, 44, 52, 60];
+const PAIRED: &[u32] = &[16, 18, 20, 22, 24, 26, 28, 30];
 
 type Curves = BTreeMap<(Operation, Role), Vec<Point>>;
 

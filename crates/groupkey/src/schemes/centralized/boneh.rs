@@ -88,7 +88,8 @@ pub(crate) const FAT: Scheme = Scheme {
     parameters: &[FAT_CAPACITY],
     members: (2, FAT_CAPACITY.range.1),
     growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Published),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED).only(Profile::Published),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Sound),
