@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::compare::CompareArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
@@ -38,6 +39,7 @@ Examples:
   groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
   groupkey demo                                 a live group over MQTT, in one process
+  groupkey compare before.jsonl after.jsonl     what changed between two runs
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Be a member of a live group over an MQTT broker.
     Member(MemberArguments),
+    /// Set two results files side by side: what changed, and what chance may have done.
+    Compare(CompareArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -151,6 +155,9 @@ mod tests {
             "--kind",
             "poisson",
             "--stay",
+            "compare",
+            "--fail-on-change",
+            "--threshold",
             "reproduce",
             "network-impact",
             "schemes",

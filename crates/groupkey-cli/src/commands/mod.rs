@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod member;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Audit(arguments)) => audit::run(arguments, out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
         Some(Command::Device(arguments)) => device::run(arguments, out),
+        Some(Command::Compare(arguments)) => compare::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),

@@ -3,6 +3,7 @@
 mod audit;
 mod bad_input;
 mod bench;
+mod compare;
 mod device;
 mod documented_commands;
 mod finished;

@@ -70,6 +70,7 @@ pub(crate) const fn entry(
         published_claims: Claims::ALL,
         parameters: &[],
         members: MEMBERS,
+        growth: &[],
         parties: Parties::Peers { member },
     }
 }

@@ -59,6 +59,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
@@ -81,6 +82,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
     parameters: &[SUBGROUPS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| {
             Box::new(Controller::new(configuration.profile(), configuration.value(SUBGROUPS.name)))
