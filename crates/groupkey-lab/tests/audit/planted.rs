@@ -50,6 +50,7 @@ static PLANTED: Scheme = Scheme {
     recovery: Recovery::Rejoin,
     claims: Claims::ALL,
     published_claims: Claims::ALL,
+    growth: &[],
     parameters: &[Parameter {
         name: "fault",
         meaning: "what is wrong",

@@ -178,7 +178,7 @@ fn network_row(number: u32) -> NetworkRow {
         scheme: "skdc".into(),
         profile: "sound".into(),
         suite: "standard".into(),
-        protection: \"mac\".to_owned(),
+        protection: "mac".to_owned(),
         provenance: "specified".into(),
         operation: "create".into(),
         members: number,
