@@ -1,7 +1,7 @@
 //! A broker in this process, for demonstrations and tests: rumqttd.
 //!
-//! Known faults of rumqttd 0.20: it delivers at the subscription's QoS, whatever the publisher's; it
-//! cannot be stopped, so it lives as long as the process. A group that matters wants a broker of its own.
+//! Which rules rumqttd 0.20 breaks, `tests/brokers.rs` lists; nor can it be stopped, so it lives as long
+//! as the process. A group that matters wants a broker of its own.
 
 use std::collections::HashMap;
 use std::io;

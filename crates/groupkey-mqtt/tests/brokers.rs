@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
 
 use groupkey_mqtt::probe::{CHECKS, Finding, Target, Verdict, Version, run};
 
@@ -34,9 +33,9 @@ fn mosquitto_keeps_every_rule() {
 }
 
 #[test]
+#[cfg(feature = "broker")]
 fn rumqttd_breaks_the_rules_that_it_is_known_to_break() {
-    let address = free_address();
-    start_rumqttd(address);
+    let address = groupkey_mqtt::broker::start().expect("it starts");
     let findings = run(&target(address), tell).expect("it is a broker");
     assert_eq!(with(&findings, Verdict::Fail), RUMQTTD_BREAKS.iter().copied().collect());
     let v5 = findings.iter().filter(|finding| finding.version == Version::V5);
@@ -76,40 +75,4 @@ fn target(address: SocketAddr) -> Target {
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
     listener.local_addr().expect("it is bound")
-}
-
-/// Runs until the tests end.
-fn start_rumqttd(listen: SocketAddr) {
-    let connections = rumqttd::ConnectionSettings {
-        connection_timeout_ms: 5_000,
-        max_payload_size: 1 << 20,
-        max_inflight_count: 100,
-        auth: None,
-        external_auth: None,
-        dynamic_filters: true,
-    };
-    let server = rumqttd::ServerSettings {
-        name: "v4".to_owned(),
-        listen,
-        tls: None,
-        next_connection_delay_ms: 1,
-        connections,
-    };
-    let config = rumqttd::Config {
-        router: rumqttd::RouterConfig {
-            max_connections: 100,
-            max_outgoing_packet_count: 200,
-            max_segment_size: 10 << 20,
-            max_segment_count: 10,
-            ..rumqttd::RouterConfig::default()
-        },
-        v4: Some([("1".to_owned(), server)].into()),
-        ..rumqttd::Config::default()
-    };
-    thread::spawn(move || rumqttd::Broker::new(config).start());
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(listen).is_err() {
-        assert!(Instant::now() < deadline, "rumqttd does not start");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -105,7 +105,7 @@ impl Comparison {
         let columns = R::columns();
         let key_of = |row: &R| {
             let named = |name: &&str| columns.iter().find(|column| column.name == **name);
-            let values = R::KEY.iter().filter_map(|name| named(name));
+            let values = R::KEY.iter().filter_map(named);
             Key(values.map(|column| column.plain(row)).collect())
         };
         let certain: Vec<_> = columns

@@ -102,6 +102,12 @@ impl error::Error for ResultsError {}
 /// More than any header has (bytes).
 const LONGEST_HEADER: u64 = 1 << 20;
 
+/// A header and its rows.
+type Parsed<H> = (H, Vec<<H as FileHeader>::Row>);
+
+/// The line, counted from 1, and what is wrong with it.
+type Refused = (usize, String);
+
 /// What every header begins with; the rest depends on it.
 #[derive(Deserialize)]
 struct Preamble {
@@ -109,7 +115,7 @@ struct Preamble {
     version: u32,
 }
 
-fn parse<H: FileHeader>(bytes: &[u8]) -> Result<(H, Vec<H::Row>), (usize, String)> {
+fn parse<H: FileHeader>(bytes: &[u8]) -> Result<Parsed<H>, Refused> {
     let mut lines = bytes.split_inclusive(|&b| b == b'\n').enumerate();
     let (_, first) = lines.next().ok_or_else(|| (1, "empty file".to_owned()))?;
     let header = parse_header(first).map_err(|problem| (1, problem))?;
