@@ -35,11 +35,14 @@ Examples:
   groupkey bench --scheme skdc --operation encrypt,decrypt --bytes 50
   groupkey bench --scheme tgdh --profile published --device esp32-micropython --json
   groupkey bench --workload platoon --repetitions 100 --out platoon
+  groupkey bench --workload examples/workloads/warehouse.toml --scheme skdc
 
 Reading a row: the mean is measured on this machine. Counted is what the same primitives cost by
 themselves in the same run, and x the best measured time over it: what is above 1 is not the scheme's
 mathematics. A device's time is modelled from its profile, never measured here. docs/benchmark.md
-has more.")]
+has more, docs/workloads.md has the built-in workloads and describes a file with another.
+
+What a whole day of joins and leaves takes, of each role: groupkey trace --replay.")]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     plans: PlanArguments,
@@ -177,7 +180,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     }
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
     if !output.json {
-        tables::print(&all[0], &shown, out)?;
+        tables::print(&all, &shown, out)?;
     }
     tables::print_warnings(&shown);
     match outcome {
