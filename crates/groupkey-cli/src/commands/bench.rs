@@ -1,6 +1,7 @@
 //! `groupkey bench`: what each role computes, keeps and sends.
 
 mod folder;
+mod growth;
 mod plans;
 mod tables;
 
@@ -34,6 +35,7 @@ Examples:
   groupkey bench --class distributed --members 10 --role sponsor,member
   groupkey bench --scheme skdc --operation encrypt,decrypt --bytes 50
   groupkey bench --scheme tgdh --profile published --device esp32-micropython --json
+  groupkey bench --scheme skdc,lkh-group,tgdh --growth
   groupkey bench --workload platoon --repetitions 100 --out platoon
   groupkey bench --workload examples/workloads/warehouse.toml --scheme skdc
 
@@ -181,6 +183,9 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
     if !output.json {
         tables::print(&all, &shown, out)?;
+    }
+    if plans.growth {
+        growth::print(&shown, output.json, out)?;
     }
     tables::print_warnings(&shown);
     match outcome {

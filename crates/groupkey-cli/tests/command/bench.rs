@@ -177,6 +177,28 @@ fn a_workload_can_be_a_file() {
 }
 
 #[test]
+fn growth_is_told_beside_what_the_catalogue_states() {
+    let line = "bench --scheme skdc,lkh-group --growth --operation remove --repetitions 1";
+    let lines = groupkey(&format!("{line} --json")).objects();
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line.get("growth").is_some())
+        .map(|line| {
+            let text = |field: &str| line[field].as_str().expect("a text").to_owned();
+            assert_eq!(line["agrees"], true, "{line}");
+            [text("scheme"), text("role"), text("growth"), text("stated")].join(" ")
+        })
+        .collect();
+    assert!(told.contains(&"skdc controller linear linear".to_owned()), "{told:?}");
+    assert!(told.contains(&"lkh-group controller log n log n".to_owned()), "{told:?}");
+    let table = groupkey(line).success();
+    assert!(table.contains("protection none") && table.contains("agrees"), "{table}");
+    let told = groupkey("bench --growth --members 4,8,16");
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("4 sizes or more"), "{}", told.stderr);
+}
+
+#[test]
 fn samples_come_when_asked_for() {
     let rows = groupkey(
         "bench --scheme skdc --members 3 --operation encrypt,decrypt --bytes 9 --repetitions 4 --json \

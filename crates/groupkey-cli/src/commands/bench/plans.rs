@@ -6,6 +6,7 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
+use groupkey_lab::bench::growth::LEAST_SIZES;
 use groupkey_lab::bench::workload::{Randomness, Sizes};
 use groupkey_lab::bench::{Activity, BenchPlan, Unit, Workload, units};
 use groupkey_lab::device::Device;
@@ -100,9 +101,9 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "NAME", value_parser = choice::suite())]
     suite: Option<Suite>,
 
-    /// How messages are protected.
-    #[arg(long, value_name = "KIND", default_value = "mac", value_parser = choice::protection())]
-    protection: Guard,
+    /// How messages are protected [default: mac; none with --growth].
+    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
+    protection: Option<Guard>,
 
     /// Sets a parameter of the schemes, for example degree=2.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
@@ -111,6 +112,11 @@ pub(crate) struct PlanArguments {
     /// Everything that schemes draw follows from this.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
+
+    /// After the rows: how each role's counted cost of an operation grows with the group, beside the
+    /// form that the catalogue states for unprotected messages. Takes four sizes or more.
+    #[arg(long)]
+    pub(super) growth: bool,
 }
 
 /// More members than any scheme's key server holds in memory are not measured.
@@ -132,7 +138,11 @@ impl PlanArguments {
                 profile: self.profile,
                 parameters: self.set.clone(),
                 suite: self.suite.unwrap_or_else(|| self.usual_suite()),
-                protection: self.protection,
+                protection: self.protection.unwrap_or(if self.growth {
+                    Guard::None
+                } else {
+                    Guard::Mac
+                }),
                 seed: self.seed,
                 device: self.device.clone().map(Arc::new),
                 ..BenchPlan::new(scheme, Vec::new())
@@ -143,6 +153,12 @@ impl PlanArguments {
                 None => vec![self.custom(like)],
             };
             let sizes = self.sizes(scheme)?;
+            if self.growth && sizes.len() < LEAST_SIZES {
+                let problem =
+                    format!("--growth takes {LEAST_SIZES} sizes or more to tell forms apart");
+                return Err(Failure::input(problem)
+                    .with_help("as in --members 7,15,31,63,127,255, or without --members"));
+            }
             of_scheme.iter_mut().for_each(|plan| plan.members.clone_from(&sizes));
             of_scheme.first().map_or(Ok(()), |plan| self.check(plan))?;
             plans.extend(of_scheme);
@@ -164,9 +180,7 @@ impl PlanArguments {
         }
         let repetitions: u64 = units
             .iter()
-            .map(|Unit { plan, .. }| {
-                plan.activities().count() as u64 * u64::from(plan.repetitions)
-            })
+            .map(|Unit { plan, .. }| plan.activities().count() as u64 * u64::from(plan.repetitions))
             .sum();
         if repetitions > MOST_REPETITIONS {
             let problem = format!("{repetitions} repetitions in all are too much for one command");
@@ -248,7 +262,9 @@ impl PlanArguments {
                     workload.name,
                     classes.join(" and ")
                 ))
-                .with_help("smart-city is for schemes with a controller, platoon for those without"))
+                .with_help(
+                    "smart-city is for schemes with a controller, platoon for those without",
+                ))
             }
             None => Ok(schemes),
         }
@@ -263,9 +279,14 @@ impl PlanArguments {
         }
         let of_range = (self.k_min, self.k_max, self.step) != (None, None, None);
         if self.workload.is_none() && !of_range {
-            return Ok(match scheme.class {
-                Class::Distributed => vec![2, 10, 20, 30],
-                Class::Centralized | Class::Hybrid => vec![10, 100, 1_000],
+            return Ok(match (self.growth, scheme.class) {
+                (false, Class::Distributed) => vec![2, 10, 20, 30],
+                (false, Class::Centralized | Class::Hybrid) => vec![10, 100, 1_000],
+                // Full trees, and with a controller trees that a newcomer makes full.
+                (true, Class::Distributed) => vec![4, 8, 16, 32, 64],
+                (true, Class::Centralized) => vec![7, 15, 31, 63, 127, 255],
+                // Ten members and more in each of 55 subgroups.
+                (true, Class::Hybrid) => vec![550, 1_100, 1_650, 2_200, 3_300],
             });
         }
         let usual = || match scheme.class {
