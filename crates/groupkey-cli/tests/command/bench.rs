@@ -165,7 +165,7 @@ fn a_workload_can_be_a_file() {
     assert!(table.contains("repetitions: 2 or 3") && table.contains("message B"), "{table}");
 
     for (from, to, expected) in [
-        ("'member'", "'membre'", "yard.toml:16:9:"),
+        ("'member'", "'membre'", "yard.toml:17:9:"),
         ("max = 6", "max = 6\nmost = 7", "yard.toml:8:1:"),
         ("subgroups", "randomness = 'fresh'\nsubgroups", "static"),
     ] {
