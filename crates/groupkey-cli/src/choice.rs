@@ -1,6 +1,11 @@
 //! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error};
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
@@ -8,6 +13,7 @@ use groupkey_lab::bench::trace::Kind;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::Device;
+use groupkey_lab::input::InputError;
 use groupkey_lab::registry;
 use groupkey_sim::HandOver;
 
@@ -73,13 +79,14 @@ pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
     }))
 }
 
-/// A workload of S002.
+/// A workload: a built-in one, or a file.
 pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
-    named(Workload::ALL.map(|workload| {
-        let Workload { name, k_min, k_max, step, repetitions, .. } = workload;
-        let meaning = format!("{k_min} to {k_max} members, step {step}, {repetitions} repetitions");
+    let named = named(Workload::names().map(|name| {
+        let workload = Workload::named(name).expect("it is built in");
+        let meaning = workload.description.clone();
         (name, workload, meaning)
-    }))
+    }));
+    NamedOrFile { named, load: Workload::load, page: "docs/workloads.md" }
 }
 
 /// A form of a scheme.
@@ -142,13 +149,14 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
     ])
 }
 
-/// A device with a built-in profile.
+/// A device: one with a built-in profile, or a file.
 pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
-    named(Device::names().map(|name| {
+    let named = named(Device::names().map(|name| {
         let device = Device::named(name).expect("it is built in");
         let meaning = device.description.clone();
         (name, device, meaning)
-    }))
+    }));
+    NamedOrFile { named, load: Device::load, page: "docs/devices.md" }
 }
 
 /// A kind of trace.
@@ -163,6 +171,57 @@ pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
         };
         (kind.name(), kind, meaning)
     }))
+}
+
+/// Schemes as they were named, each once: naming one twice does no harm.
+pub(crate) fn each_once(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
+    let mut once: Vec<&'static Scheme> = Vec::new();
+    for scheme in schemes {
+        if once.iter().all(|known| known.id != scheme.id) {
+            once.push(scheme);
+        }
+    }
+    once
+}
+
+/// One of some names, or a file: what ends in `.toml` or contains a slash.
+#[derive(Clone)]
+struct NamedOrFile<P, T> {
+    named: P,
+    load: fn(&Path) -> Result<T, InputError>,
+    /// Describes the file.
+    page: &'static str,
+}
+
+impl<P, T> TypedValueParser for NamedOrFile<P, T>
+where
+    P: TypedValueParser<Value = T>,
+    T: Clone + Send + Sync + 'static,
+{
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        text: &OsStr,
+    ) -> Result<T, Error> {
+        let Self { named, load, page } = self;
+        let path = Path::new(text);
+        let is_file = path.extension().is_some_and(|extension| extension == "toml")
+            || path.components().count() > 1;
+        if !is_file {
+            return named.parse_ref(command, argument, text);
+        }
+        load(path).map_err(|error| {
+            let told = format!("{error}\n\n  tip: {page} describes the file\n");
+            Error::raw(ErrorKind::ValueValidation, told).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.named.possible_values()
+    }
 }
 
 fn named<T: Clone + Send + Sync + 'static, M: Into<String>>(

@@ -37,13 +37,14 @@ pub use self::error::BenchError;
 pub use self::file::BenchHeader;
 pub use self::function::Function;
 pub use self::measurement::{Instruments, Measurement, measure};
-pub use self::plan::{BenchPlan, Workload};
+pub use self::plan::BenchPlan;
 pub use self::prices::Prices;
 pub use self::reach::Reach;
 pub use self::role::{Phase, Role};
 pub use self::row::{BenchRow, Count, Deviation, Traffic};
 pub use self::static_variables::StaticVariables;
 pub use self::warning::{Warning, Watch};
+pub use self::workload::Workload;
 pub use crate::device::measure::Price;
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
 

@@ -1,6 +1,7 @@
 //! `groupkey bench`: what each role computes, keeps and sends.
 
 mod folder;
+mod growth;
 mod plans;
 mod tables;
 
@@ -34,12 +35,16 @@ Examples:
   groupkey bench --class distributed --members 10 --role sponsor,member
   groupkey bench --scheme skdc --operation encrypt,decrypt --bytes 50
   groupkey bench --scheme tgdh --profile published --device esp32-micropython --json
+  groupkey bench --scheme skdc,lkh-group,tgdh --growth
   groupkey bench --workload platoon --repetitions 100 --out platoon
+  groupkey bench --workload examples/workloads/warehouse.toml --scheme skdc
 
 Reading a row: the mean is measured on this machine. Counted is what the same primitives cost by
 themselves in the same run, and x the best measured time over it: what is above 1 is not the scheme's
 mathematics. A device's time is modelled from its profile, never measured here. docs/benchmark.md
-has more.")]
+has more, docs/workloads.md has the built-in workloads and describes a file with another.
+
+What a whole day of joins and leaves takes, of each role: groupkey trace --replay.")]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     plans: PlanArguments,
@@ -177,7 +182,10 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     }
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
     if !output.json {
-        tables::print(&all[0], &shown, out)?;
+        tables::print(&all, &shown, out)?;
+    }
+    if plans.growth {
+        growth::print(&shown, output.json, out)?;
     }
     tables::print_warnings(&shown);
     match outcome {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{interruption, provenance};
+use crate::{choice, interruption, provenance};
 
 /// Arguments of `groupkey device`.
 #[derive(Args, Debug)]
@@ -56,9 +56,9 @@ enum Action {
     },
     /// Print a profile as TOML, every figure with its source.
     Show {
-        /// A built-in profile, or a file.
-        #[arg(value_name = "NAME|FILE")]
-        device: String,
+        /// A built-in profile, or a file: what ends in .toml or contains a slash.
+        #[arg(value_name = "NAME|FILE", value_parser = choice::device())]
+        device: Device,
     },
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
         Action::List { json } => list(*json, out),
         Action::Measure { name, quick, out: file } => measure(name, *quick, file.as_deref(), out),
         Action::Show { device } => {
-            write!(out, "{}", find(device)?.to_toml())?;
+            write!(out, "{}", device.to_toml())?;
             Ok(())
         }
     }
@@ -162,21 +162,6 @@ fn new_file(path: &Path) -> Result<std::fs::File, Failure> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
         Failure::input(format!("cannot write {}: {error}", path.display()))
             .with_help("give a file that does not exist yet, in a folder that does")
-    })
-}
-
-fn find(device: &str) -> Result<Device, Failure> {
-    if let Some(device) = Device::named(device) {
-        return Ok(device);
-    }
-    let path = Path::new(device);
-    if !path.exists() {
-        let known = Device::names().collect::<Vec<_>>().join(", ");
-        return Err(Failure::input(format!("there is no device {device:?}, and no such file"))
-            .with_help(format!("built in are {known}")));
-    }
-    Device::load(path).map_err(|error| {
-        Failure::input(error.to_string()).with_help("docs/devices.md describes the file")
     })
 }
 

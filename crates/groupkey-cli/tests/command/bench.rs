@@ -115,6 +115,89 @@ fn a_workload_has_its_sizes_and_can_be_narrowed_down() {
     assert_eq!(sizes, [102, 202].map(Value::from));
 }
 
+/// The file's own roles, phases, lengths and repetitions; mistakes are told with their place.
+#[test]
+fn a_workload_can_be_a_file() {
+    let folder = Folder::new();
+    let text = "name = 'yard'\ndescription = 'y'\nrepetitions = 2\nsubgroups = 3\n\
+                [members]\nmin = 4\nmax = 6\nstep = 2\n\
+                [[pattern]]\nactor = 'controller'\noperation = ['add', 'remove', 'idle']\n\
+                [[pattern]]\nactor = 'new-member'\nphase = 'deployment'\noperation = 'add'\n\
+                [[pattern]]\nactor = 'member'\noperation = 'encrypt'\nbytes = [1, 9]\nrepetitions = 3\n";
+    folder.file("yard.toml", text);
+    let run = |more: &str| {
+        let line = format!("bench --workload yard.toml --scheme skdc,dep {more}");
+        groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+    };
+    let rows = run("--members 4 --json --out kept").objects();
+    let told: Vec<_> = rows
+        .iter()
+        .filter(|row| row["scheme"] == "skdc")
+        .map(|row| {
+            assert_eq!(row["workload"], "yard");
+            let text = |field: &str| row[field].as_str().expect("a name").to_owned();
+            let bytes = row.get("message_bytes").and_then(Value::as_u64);
+            let repetitions = row["repetitions"].as_u64();
+            (text("operation"), text("role"), text("phase"), bytes, repetitions)
+        })
+        .collect();
+    let row = |operation: &str, role: &str, phase: &str, bytes, repetitions| {
+        (operation.to_owned(), role.to_owned(), phase.to_owned(), bytes, Some(repetitions))
+    };
+    assert_eq!(
+        told,
+        [
+            row("add", "new-member", "deployment", None, 2),
+            row("add", "controller", "operational", None, 2),
+            row("remove", "controller", "operational", None, 2),
+            row("encrypt", "member", "operational", Some(1), 3),
+            row("encrypt", "member", "operational", Some(9), 3),
+        ]
+    );
+    assert!(rows.iter().any(|row| row["scheme"] == "dep" && row["subgroups"] == 3));
+    // All plans are found again.
+    assert_eq!(run("--members 4 --json --out kept --resume").objects().len(), rows.len());
+
+    let rows = run("--operation encrypt --bytes 9 --repetitions 1 --json").objects();
+    assert!(rows.iter().all(|row| row["message_bytes"] == 9 && row["repetitions"] == 1));
+    assert_eq!(rows.len(), 4, "two schemes of two sizes");
+    let table = run("--members 4").success();
+    assert!(table.contains("repetitions: 2 or 3") && table.contains("message B"), "{table}");
+
+    for (from, to, expected) in [
+        ("'member'", "'membre'", "yard.toml:17:9:"),
+        ("max = 6", "max = 6\nmost = 7", "yard.toml:8:1:"),
+        ("subgroups", "randomness = 'fresh'\nsubgroups", "static"),
+    ] {
+        folder.file("yard.toml", &text.replacen(from, to, 1));
+        let told = run("");
+        assert_eq!(told.code, 2, "{}", told.stderr);
+        assert!(told.stderr.contains(expected), "{expected}: {}", told.stderr);
+    }
+}
+
+#[test]
+fn growth_is_told_beside_what_the_catalogue_states() {
+    let line = "bench --scheme skdc,lkh-group --growth --operation remove --repetitions 1";
+    let lines = groupkey(&format!("{line} --json")).objects();
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line.get("growth").is_some())
+        .map(|line| {
+            let text = |field: &str| line[field].as_str().expect("a text").to_owned();
+            assert_eq!(line["agrees"], true, "{line}");
+            [text("scheme"), text("role"), text("growth"), text("stated")].join(" ")
+        })
+        .collect();
+    assert!(told.contains(&"skdc controller linear linear".to_owned()), "{told:?}");
+    assert!(told.contains(&"lkh-group controller log n log n".to_owned()), "{told:?}");
+    let table = groupkey(line).success();
+    assert!(table.contains("protection none") && table.contains("agrees"), "{table}");
+    let told = groupkey("bench --growth --members 4,8,16");
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("4 sizes or more"), "{}", told.stderr);
+}
+
 #[test]
 fn samples_come_when_asked_for() {
     let rows = groupkey(
@@ -175,6 +258,9 @@ fn bad_input_is_refused_with_what_to_do() {
         ("bench --scheme lkh-grup", "'lkh-group'"),
         ("bench --class central", "centralized"),
         ("bench --workload city", "smart-city"),
+        ("bench --workload no/such/file", "no/such/file"),
+        ("bench --workload platoon --operation rekey", "--operation"),
+        ("bench --device nowhere.toml", "docs/devices.md"),
         ("bench --role sender", "sponsor"),
         ("bench --operation join", "create"),
         ("bench --members 1", "2"),

@@ -89,6 +89,11 @@ impl Activity {
         }
     }
 
+    /// The activity that an operation of a scheme is.
+    pub fn of(operation: Operation) -> Option<Self> {
+        Self::ALL.into_iter().find(|activity| activity.operation() == Some(operation))
+    }
+
     /// Whether a scheme has it.
     pub fn is_of(self, scheme: &Scheme) -> bool {
         self.operation().is_none_or(|operation| scheme.operations.contains(&operation))

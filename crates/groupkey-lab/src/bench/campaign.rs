@@ -160,7 +160,9 @@ impl Unit<'_> {
             && row.suite == plan.suite.name()
             && row.protection == plan.protection.name()
             && (row.seed, row.repetitions) == (plan.seed, plan.repetitions)
+            && row.message_bytes.is_none_or(|bytes| bytes == plan.message_bytes)
             && plan.activities().any(|activity| activity.name() == row.operation)
+            && plan.asks_for(row)
     }
 }
 

@@ -8,10 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::growth::Form;
+use groupkey::catalogue::Profile;
+use groupkey::growth::{Form, Role};
 use serde::Serialize;
 
-use super::BenchRow;
+use super::{Activity, BenchRow};
+use crate::registry;
 
 /// A cost at one size of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -58,6 +60,11 @@ pub struct Grown {
     pub factor_ns: f64,
     /// Root of the mean squared relative error.
     pub error: f64,
+    /// The form that the scheme's entry in the catalogue states for groups whose messages are not
+    /// protected; nothing is stated of what is no operation of the scheme.
+    pub stated: Option<&'static str>,
+    /// Whether the costs may grow as stated.
+    pub agrees: Option<bool>,
 }
 
 /// Relative errors below this count as none: bytes of a longer number in an input, and the like.
@@ -153,13 +160,13 @@ impl Fit {
 /// How the counted costs of rows grow, by scheme, profile, suite, operation and role; what was run with
 /// fewer than [`LEAST_SIZES`] sizes is left out.
 ///
-/// What else differs (workload, protection, phase) is kept apart, and the largest set of sizes is taken.
+/// What else differs (workload, protection, phase, length of messages) is kept apart, and the largest set of sizes is taken.
 pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
     let mut curves: BTreeMap<_, BTreeMap<_, Vec<Point>>> = BTreeMap::new();
     let mut order = Vec::new();
     for row in rows {
         let key = (&row.scheme, &row.profile, &row.suite, &row.operation, &row.role);
-        let apart = (&row.workload, &row.protection, &row.phase);
+        let apart = (&row.workload, &row.protection, &row.phase, row.message_bytes);
         if !curves.contains_key(&key) {
             order.push(key);
         }
@@ -171,6 +178,7 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
         let fit = Fit::of(points)?;
         let members = points.iter().map(|point| point.members);
         let (scheme, profile, suite, operation, role) = key;
+        let stated = stated(scheme, profile, operation, role);
         Some(Grown {
             scheme: scheme.clone(),
             profile: profile.clone(),
@@ -182,9 +190,20 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
             constant_ns: fit.constant,
             factor_ns: fit.factor,
             error: fit.error,
+            stated: stated.map(Form::name),
+            agrees: stated.map(|form| Fit::allows(form, points)),
         })
     });
     grown.collect()
+}
+
+/// What the catalogue states of a role's cost.
+fn stated(scheme: &str, profile: &str, operation: &str, role: &str) -> Option<Form> {
+    let scheme = registry::scheme(scheme)?;
+    let profile = Profile::ALL.into_iter().find(|known| known.name() == profile)?;
+    let activity = Activity::ALL.into_iter().find(|known| known.name() == operation)?;
+    let role = Role::ALL.into_iter().find(|known| known.name() == role)?;
+    scheme.growth_of(profile, activity.operation()?, role)
 }
 
 fn function(form: Form, members: u32) -> f64 {
@@ -268,6 +287,8 @@ mod tests {
         let told: Vec<_> = table.iter().map(|line| (&*line.role, line.growth)).collect();
         assert_eq!(told, [("controller", "linear"), ("member", "constant")]);
         assert_eq!(table[0].members, (4, 256));
+        let stated: Vec<_> = table.iter().map(|line| (line.stated, line.agrees)).collect();
+        assert_eq!(stated, [(Some("linear"), Some(true)), (Some("constant"), Some(true))]);
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use super::{Activity, BenchError, BenchPlan, BenchRow, Prices};
 /// What came of one scheme at one size.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
-    /// A row for each role, phase and activity.
+    /// A row for each role, phase and activity that the plan asks for.
     pub rows: Vec<BenchRow>,
     /// What the scheme does not do at this size, and what it says about it.
     pub refused: Vec<(Activity, Error)>,
@@ -39,6 +39,7 @@ pub fn measure(
     instruments: &mut Instruments<'_>,
 ) -> Result<Option<Measurement>, BenchError> {
     let mut measurement = Measurement::default();
+    let wanted = |row: &BenchRow| plan.asks_for(row);
     let mut stage = Stage::new(plan, members)?;
     let (talks, operations): (Vec<_>, Vec<_>) =
         plan.activities().partition(|activity| activity.operation().is_none());
@@ -60,7 +61,8 @@ pub fn measure(
             book.take(&stage.perform(activity)?)?;
             (instruments.on_repetition)();
         }
-        measurement.rows.extend(book.rows(&stage, instruments.prices, watch.end()));
+        let rows = book.rows(&stage, instruments.prices, watch.end());
+        measurement.rows.extend(rows.into_iter().filter(wanted));
     }
     if talks.is_empty() {
         return Ok(Some(measurement));
@@ -79,7 +81,8 @@ pub fn measure(
         // With the first message, sender and receiver make keys that they keep.
         let mut book = Book::new(plan, members, talk, &messages[1]);
         messages[1..].iter().try_for_each(|episodes| book.take(episodes))?;
-        measurement.rows.extend(book.rows(&stage, instruments.prices, busy));
+        let rows = book.rows(&stage, instruments.prices, busy);
+        measurement.rows.extend(rows.into_iter().filter(wanted));
         (0..plan.repetitions).for_each(|_| (instruments.on_repetition)());
     }
     Ok(Some(measurement))

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 
-use super::Activity;
+use super::{Activity, BenchRow, Function};
 use crate::device::Device;
 use crate::plan::{Plan, PlanError};
 
@@ -27,6 +27,8 @@ pub struct BenchPlan {
     pub protection: Guard,
     /// What is measured; what the scheme does not have is left out.
     pub activities: Vec<Activity>,
+    /// Of that, the functions that are told of; all of them if none is named.
+    pub functions: Vec<Function>,
     /// Bytes of the messages that are encrypted and decrypted.
     pub message_bytes: u32,
     /// Sizes of the group (members), ascending.
@@ -37,23 +39,6 @@ pub struct BenchPlan {
     pub seed: u64,
     /// The device that counted costs are told for as well, with figures for the suite.
     pub device: Option<Arc<Device>>,
-}
-
-/// A workload of S002: whom it is for, and how large the groups are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workload {
-    /// Its name on the command line and in results.
-    pub name: &'static str,
-    /// The classes of schemes that it is for. Others are not compared with them.
-    pub classes: &'static [Class],
-    /// The smallest group (members).
-    pub k_min: u32,
-    /// The largest.
-    pub k_max: u32,
-    /// From one size to the next.
-    pub step: u32,
-    /// Repetitions for each size.
-    pub repetitions: u32,
 }
 
 impl BenchPlan {
@@ -67,6 +52,7 @@ impl BenchPlan {
             suite: Suite::default(),
             protection: Guard::Mac,
             activities: Activity::GROUP.to_vec(),
+            functions: Vec::new(),
             message_bytes: 40,
             members,
             repetitions: 30,
@@ -91,6 +77,15 @@ impl BenchPlan {
         Activity::ALL
             .into_iter()
             .filter(|activity| self.activities.contains(activity) && activity.is_of(self.scheme))
+    }
+
+    /// Whether a row of its activities is one that it asks for.
+    pub(crate) fn asks_for(&self, row: &BenchRow) -> bool {
+        let is_of = |&Function { role, activity, phase }: &Function| {
+            (role.name(), activity.name(), phase.name())
+                == (&*row.role, &*row.operation, &*row.phase)
+        };
+        self.functions.is_empty() || self.functions.iter().any(is_of)
     }
 
     /// The sizes that the scheme takes; the others do not fit.
@@ -119,48 +114,11 @@ impl BenchPlan {
     }
 }
 
-impl Workload {
-    /// Traffic lights of a city (S002, section 4.2.1): served schemes, hybrid ones with 55 subgroups.
-    pub const SMART_CITY: Self = Self {
-        name: "smart-city",
-        classes: &[Class::Centralized, Class::Hybrid],
-        k_min: 2,
-        k_max: 55_000,
-        step: 100,
-        repetitions: 1_000,
-    };
-
-    /// Trucks that drive in a platoon (S002, section 6.2.1): members among themselves.
-    pub const PLATOON: Self = Self {
-        name: "platoon",
-        classes: &[Class::Distributed],
-        k_min: 2,
-        k_max: 30,
-        step: 1,
-        repetitions: 1_000,
-    };
-
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::SMART_CITY, Self::PLATOON];
-
-    /// Its sizes, ascending.
-    pub fn sizes(&self) -> Vec<u32> {
-        (self.k_min..=self.k_max).step_by(self.step.max(1) as usize).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use groupkey::catalogue::scheme;
 
     use super::*;
-
-    #[test]
-    fn workloads_have_the_sizes_of_the_paper() {
-        let city = Workload::SMART_CITY.sizes();
-        assert_eq!((city.len(), city[0], city[1], city[549]), (550, 2, 102, 54_902));
-        assert_eq!(Workload::PLATOON.sizes(), (2..=30).collect::<Vec<_>>());
-    }
 
     #[test]
     fn plans_that_cannot_run_say_why() {

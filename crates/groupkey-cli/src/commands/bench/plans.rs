@@ -6,7 +6,9 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey_lab::bench::{Activity, BenchPlan, Workload, units};
+use groupkey_lab::bench::growth::LEAST_SIZES;
+use groupkey_lab::bench::workload::{Randomness, Sizes};
+use groupkey_lab::bench::{Activity, BenchPlan, Unit, Workload, units};
 use groupkey_lab::device::Device;
 use groupkey_lab::registry;
 
@@ -32,8 +34,9 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = choice::class())]
     class: Vec<Class>,
 
-    /// Schemes, sizes and repetitions of a published workload; other arguments narrow it down.
-    #[arg(long, value_name = "NAME", value_parser = choice::workload())]
+    /// Schemes, sizes, roles, operations and repetitions of a workload: of a published one, or of a
+    /// file (.toml, or with a slash); other arguments narrow it down.
+    #[arg(long, value_name = "NAME|FILE", value_parser = choice::workload())]
     workload: Option<Workload>,
 
     /// Members of the group [default: 10,100,1000; 2,10,20,30 without a controller].
@@ -59,12 +62,11 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
 
-    /// What is measured.
+    /// What is measured [default: create,add,remove, or the workload's].
     #[arg(
         long,
         value_name = "OPERATION",
         value_delimiter = ',',
-        default_value = "create,add,remove",
         value_parser = choice::activity(),
     )]
     operation: Vec<Activity>,
@@ -78,18 +80,17 @@ pub(crate) struct PlanArguments {
     )]
     repetitions: Option<u32>,
 
-    /// Bytes of a message, for encrypt and decrypt.
+    /// Bytes of a message, for encrypt and decrypt [default: 40, or the workload's].
     #[arg(
         long,
         value_name = "B",
-        default_value = "40",
         allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(..=MOST_BYTES),
     )]
-    bytes: u32,
+    bytes: Option<u32>,
 
-    /// Tell the counted cost on this device as well (modelled, not measured).
-    #[arg(long, value_name = "NAME", value_parser = choice::device())]
+    /// Tell the counted cost on this device, a built-in one or a file, as well (modelled, not measured).
+    #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     device: Option<Device>,
 
     /// Which form of the schemes.
@@ -100,9 +101,9 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "NAME", value_parser = choice::suite())]
     suite: Option<Suite>,
 
-    /// How messages are protected.
-    #[arg(long, value_name = "KIND", default_value = "mac", value_parser = choice::protection())]
-    protection: Guard,
+    /// How messages are protected [default: mac; none with --growth].
+    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
+    protection: Option<Guard>,
 
     /// Sets a parameter of the schemes, for example degree=2.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
@@ -111,6 +112,11 @@ pub(crate) struct PlanArguments {
     /// Everything that schemes draw follows from this.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
+
+    /// After the rows: how each role's counted cost of an operation grows with the group, beside the
+    /// form that the catalogue states for unprotected messages. Takes four sizes or more.
+    #[arg(long)]
+    pub(super) growth: bool,
 }
 
 /// More members than any scheme's key server holds in memory are not measured.
@@ -123,52 +129,70 @@ const MOST_BYTES: i64 = 65_459;
 const MOST_REPETITIONS: u64 = 100_000_000;
 
 impl PlanArguments {
-    /// A plan for each scheme, at all sizes.
+    /// Plans for each scheme, at all sizes.
     pub(crate) fn plans(&self) -> Result<Vec<BenchPlan>, Failure> {
+        let workload = self.narrowed()?;
         let mut plans = Vec::new();
         for scheme in self.schemes()? {
-            let plan = BenchPlan {
-                workload: self.name(),
+            let like = BenchPlan {
                 profile: self.profile,
                 parameters: self.set.clone(),
                 suite: self.suite.unwrap_or_else(|| self.usual_suite()),
-                protection: self.protection,
-                activities: self.operation.clone(),
-                message_bytes: self.bytes,
-                repetitions: self.repetitions(),
+                protection: self.protection.unwrap_or(if self.growth {
+                    Guard::None
+                } else {
+                    Guard::Mac
+                }),
                 seed: self.seed,
                 device: self.device.clone().map(Arc::new),
-                ..BenchPlan::new(scheme, self.sizes(scheme)?)
+                ..BenchPlan::new(scheme, Vec::new())
             };
-            self.check(&plan)?;
-            plans.push(plan);
+            self.check(&like)?;
+            let mut of_scheme = match &workload {
+                Some(workload) => workload.plans(&like),
+                None => vec![self.custom(like)],
+            };
+            let sizes = self.sizes(scheme)?;
+            if self.growth && sizes.len() < LEAST_SIZES {
+                let problem =
+                    format!("--growth takes {LEAST_SIZES} sizes or more to tell forms apart");
+                return Err(Failure::input(problem)
+                    .with_help("as in --members 7,15,31,63,127,255, or without --members"));
+            }
+            of_scheme.iter_mut().for_each(|plan| plan.members.clone_from(&sizes));
+            of_scheme.first().map_or(Ok(()), |plan| self.check(plan))?;
+            plans.extend(of_scheme);
         }
         // Only what somebody can do is worth a table.
         plans.retain(|plan| plan.activities().next().is_some());
         if plans.is_empty() {
             let asked: Vec<_> = self.operation.iter().map(|activity| activity.name()).collect();
-            return Err(Failure::input(format!("none of the schemes has {}", asked.join(", ")))
-                .with_help("`groupkey schemes` lists the operations of each"));
+            return Err(match asked.is_empty() {
+                true => Failure::input("none of the schemes has an operation of the workload"),
+                false => Failure::input(format!("none of the schemes has {}", asked.join(", "))),
+            }
+            .with_help("`groupkey schemes` lists the operations of each"));
         }
         let units = units(&plans);
-        let operations: u64 = units.iter().map(|unit| unit.plan.activities().count() as u64).sum();
         if units.is_empty() {
             let problem = "none of the schemes takes a group of any of these sizes";
             return Err(Failure::input(problem).with_help("`groupkey schemes ID` has the limits"));
         }
-        match operations.checked_mul(self.repetitions().into()) {
-            Some(repetitions) if repetitions <= MOST_REPETITIONS => Ok(plans),
-            _ => Err(Failure::input(format!(
-                "{operations} operations of {} repetitions are too much for one command",
-                self.repetitions()
-            ))
-            .with_help(format!("stay within {MOST_REPETITIONS} repetitions in all"))),
+        let repetitions: u64 = units
+            .iter()
+            .map(|Unit { plan, .. }| plan.activities().count() as u64 * u64::from(plan.repetitions))
+            .sum();
+        if repetitions > MOST_REPETITIONS {
+            let problem = format!("{repetitions} repetitions in all are too much for one command");
+            return Err(Failure::input(problem)
+                .with_help(format!("stay within {MOST_REPETITIONS} repetitions in all")));
         }
+        Ok(plans)
     }
 
     /// The workload's name.
     pub(crate) fn name(&self) -> String {
-        self.workload.map_or("custom", |workload| workload.name).to_owned()
+        self.workload.as_ref().map_or("custom", |workload| &workload.name).to_owned()
     }
 
     /// What everything drawn follows from.
@@ -176,32 +200,73 @@ impl PlanArguments {
         self.seed
     }
 
-    fn schemes(&self) -> Result<Vec<&'static Scheme>, Failure> {
-        let classes = self.workload.map_or(&[][..], |workload| workload.classes);
-        let mut schemes: Vec<&'static Scheme> = Vec::new();
-        if !self.scheme.is_empty() {
-            for scheme in &self.scheme {
-                if schemes.iter().all(|known| known.id != scheme.id) {
-                    schemes.push(scheme);
-                }
-            }
-        } else if !self.class.is_empty() {
-            schemes.extend(registry::schemes().filter(|scheme| self.class.contains(&scheme.class)));
-        } else if self.workload.is_some() {
-            schemes.extend(registry::schemes().filter(|scheme| classes.contains(&scheme.class)));
-        } else {
-            schemes.extend(registry::schemes().filter(|scheme| scheme.id == "lkh-group"));
+    /// What is measured of a scheme without a workload.
+    fn custom(&self, like: BenchPlan) -> BenchPlan {
+        BenchPlan {
+            activities: match self.operation.is_empty() {
+                true => like.activities.clone(),
+                false => self.operation.clone(),
+            },
+            message_bytes: self.bytes.unwrap_or(like.message_bytes),
+            repetitions: self.repetitions.unwrap_or(like.repetitions),
+            ..like
         }
-        let stranger = schemes.iter().find(|scheme| !classes.contains(&scheme.class));
-        match (self.workload, stranger) {
-            (Some(workload), Some(scheme)) => Err(Failure::input(format!(
-                "{} is {}, and the workload {} is not for that",
-                scheme.id,
-                scheme.class.name(),
-                workload.name
-            ))
-            .with_help("smart-city is for schemes with a controller, platoon for those without")),
-            _ => Ok(schemes),
+    }
+
+    /// The workload, of which only what the other arguments leave is done.
+    fn narrowed(&self) -> Result<Option<Workload>, Failure> {
+        let Some(mut workload) = self.workload.clone() else { return Ok(None) };
+        if workload.randomness == Randomness::Fresh {
+            let problem = format!("the workload {} asks for fresh random values", workload.name);
+            return Err(Failure::input(problem).with_help(
+                "bench computes on static variables only: randomness = \"static\", and another --seed \
+                 for other values",
+            ));
+        }
+        workload.patterns.retain(|pattern| {
+            let activity = pattern.action.activity();
+            let is_chosen = |activity| self.operation.contains(&activity);
+            let bytes = pattern.action.message_bytes();
+            (self.operation.is_empty() || activity.is_some_and(is_chosen))
+                && (self.bytes.is_none() || bytes.is_none() || bytes == self.bytes)
+        });
+        if workload.patterns.is_empty() {
+            let problem = format!("nothing of that is done in the workload {}", workload.name);
+            return Err(Failure::input(problem)
+                .with_help("leave --operation and --bytes out, and there is all that it does"));
+        }
+        if let Some(repetitions) = self.repetitions {
+            workload.patterns.iter_mut().for_each(|pattern| pattern.repetitions = repetitions);
+        }
+        Ok(Some(workload))
+    }
+
+    fn schemes(&self) -> Result<Vec<&'static Scheme>, Failure> {
+        let of = |classes: &[Class]| -> Vec<&'static Scheme> {
+            registry::schemes().filter(|scheme| classes.contains(&scheme.class)).collect()
+        };
+        let schemes = match (&self.scheme[..], &self.class[..], &self.workload) {
+            ([], [], Some(workload)) => of(&workload.classes),
+            ([], [], None) => registry::schemes().filter(|it| it.id == "lkh-group").collect(),
+            ([], classes, _) => of(classes),
+            (schemes, ..) => choice::each_once(schemes),
+        };
+        let Some(workload) = &self.workload else { return Ok(schemes) };
+        match schemes.iter().find(|scheme| !workload.classes.contains(&scheme.class)) {
+            Some(scheme) => {
+                let classes: Vec<_> = workload.classes.iter().map(|class| class.name()).collect();
+                Err(Failure::input(format!(
+                    "{} is {}, and the workload {} is for {} schemes",
+                    scheme.id,
+                    scheme.class.name(),
+                    workload.name,
+                    classes.join(" and ")
+                ))
+                .with_help(
+                    "smart-city is for schemes with a controller, platoon for those without",
+                ))
+            }
+            None => Ok(schemes),
         }
     }
 
@@ -212,33 +277,30 @@ impl PlanArguments {
             members.sort_unstable();
             return Ok(members);
         }
-        let usual = match scheme.class {
-            Class::Distributed => Workload::PLATOON,
-            Class::Centralized | Class::Hybrid => Workload::SMART_CITY,
-        };
-        if (self.workload, self.k_min, self.k_max, self.step) == (None, None, None, None) {
-            return Ok(match scheme.class {
-                Class::Distributed => vec![2, 10, 20, 30],
-                Class::Centralized | Class::Hybrid => vec![10, 100, 1_000],
+        let of_range = (self.k_min, self.k_max, self.step) != (None, None, None);
+        if self.workload.is_none() && !of_range {
+            return Ok(match (self.growth, scheme.class) {
+                (false, Class::Distributed) => vec![2, 10, 20, 30],
+                (false, Class::Centralized | Class::Hybrid) => vec![10, 100, 1_000],
+                // Full trees, and with a controller trees that a newcomer makes full.
+                (true, Class::Distributed) => vec![4, 8, 16, 32, 64],
+                (true, Class::Centralized) => vec![7, 15, 31, 63, 127, 255],
+                // Ten members and more in each of 55 subgroups.
+                (true, Class::Hybrid) => vec![550, 1_100, 1_650, 2_200, 3_300],
             });
         }
-        let range = self.workload.unwrap_or(usual);
-        let range = Workload {
-            k_min: self.k_min.unwrap_or(range.k_min),
-            k_max: self.k_max.unwrap_or(range.k_max),
-            step: self.step.unwrap_or(range.step),
-            ..range
+        let usual = || match scheme.class {
+            Class::Distributed => Workload::named("platoon"),
+            Class::Centralized | Class::Hybrid => Workload::named("smart-city"),
         };
-        if range.k_min > range.k_max {
-            let Workload { k_min, k_max, .. } = range;
-            return Err(Failure::input(format!("--k-min {k_min} is above --k-max {k_max}")));
+        let range = self.workload.clone().or_else(usual).expect("both are built in").members;
+        let min = self.k_min.unwrap_or(range.min);
+        let max = self.k_max.unwrap_or(range.max);
+        let step = self.step.unwrap_or(range.step);
+        if min > max {
+            return Err(Failure::input(format!("--k-min {min} is above --k-max {max}")));
         }
-        Ok(range.sizes())
-    }
-
-    fn repetitions(&self) -> u32 {
-        let usual = self.workload.map_or(30, |workload| workload.repetitions);
-        self.repetitions.unwrap_or(usual)
+        Ok(Sizes { min, max, step }.all().collect())
     }
 
     const fn usual_suite(&self) -> Suite {
@@ -270,5 +332,8 @@ pub(crate) fn left_out(plans: &[BenchPlan]) -> Vec<String> {
             )
         })
     };
-    plans.iter().filter_map(of_plan).collect()
+    let mut notes: Vec<String> = plans.iter().filter_map(of_plan).collect();
+    // All plans of a scheme have the same sizes.
+    notes.dedup();
+    notes
 }

@@ -1,5 +1,6 @@
 //! The rows of a benchmark as tables: schemes with a controller, and schemes without, never in one.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use groupkey::catalogue::Class;
@@ -11,8 +12,13 @@ use crate::paragraph::Paragraph;
 use crate::table::{Column, Table, figure};
 
 /// Prints a table for each kind of schemes, under what all rows have in common.
-pub(crate) fn print(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io::Result<()> {
-    let text = &circumstances(plan);
+pub(crate) fn print(
+    plans: &[BenchPlan],
+    rows: &[&BenchRow],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(plan) = plans.first() else { return Ok(()) };
+    let text = &circumstances(plan, plans);
     writeln!(out, "{}", Paragraph { indent: 0, text })?;
     let is_served = |row: &&&BenchRow| row.class != Class::Distributed.name();
     let (served, among_themselves): (Vec<_>, Vec<_>) =
@@ -46,8 +52,12 @@ pub(crate) fn print_warnings(rows: &[&BenchRow]) {
     }
 }
 
-fn circumstances(plan: &BenchPlan) -> String {
-    let BenchPlan { workload, profile, suite, protection, repetitions, seed, device, .. } = plan;
+/// What all plans have in common, but for their repetitions.
+fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
+    let BenchPlan { workload, profile, suite, protection, seed, device, .. } = plan;
+    let repetitions: BTreeSet<u32> = plans.iter().map(|plan| plan.repetitions).collect();
+    let repetitions: Vec<String> = repetitions.iter().map(u32::to_string).collect();
+    let repetitions = repetitions.join(" or ");
     let device = device.as_ref().map_or_else(String::new, |device| {
         format!(" Modelled is what the counted primitives cost on {}.", device.name)
     });
@@ -64,8 +74,9 @@ fn circumstances(plan: &BenchPlan) -> String {
 
 fn print_table(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io::Result<()> {
     let modelled = plan.device.is_some();
-    let mut table = Table::new(columns(modelled));
-    rows.iter().for_each(|row| table.row(cells(row, modelled)));
+    let talks = rows.iter().any(|row| row.message_bytes.is_some());
+    let mut table = Table::new(columns(talks, modelled));
+    rows.iter().for_each(|row| table.row(cells(row, talks, modelled)));
     let left_out = table.fit(terminal_width());
     write!(out, "{table}")?;
     if !left_out.is_empty() {
@@ -76,13 +87,16 @@ fn print_table(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io:
 }
 
 /// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.
-fn columns(modelled: bool) -> Vec<Column> {
+fn columns(talks: bool, modelled: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::text("scheme"),
         Column::text("operation"),
         Column::text("phase"),
         Column::text("role"),
         Column::number("members"),
+    ];
+    columns.extend(talks.then(|| Column::number("message B")));
+    columns.extend([
         Column::number("mean"),
         Column::number("± 95 %").may_go(2),
         Column::number("p50").may_go(8),
@@ -90,7 +104,7 @@ fn columns(modelled: bool) -> Vec<Column> {
         Column::number("p99").may_go(7),
         Column::number("counted").may_go(3),
         Column::number("x").may_go(1),
-    ];
+    ]);
     columns.extend(modelled.then(|| Column::number("modelled")));
     columns.extend([
         Column::number("permanent").may_go(4),
@@ -103,7 +117,7 @@ fn columns(modelled: bool) -> Vec<Column> {
     columns
 }
 
-fn cells(row: &BenchRow, modelled: bool) -> Vec<String> {
+fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
     let microseconds = |ns: f64| figure(ns / 1e3);
     let mut cells = vec![
         row.scheme.clone(),
@@ -111,6 +125,11 @@ fn cells(row: &BenchRow, modelled: bool) -> Vec<String> {
         row.phase.clone(),
         row.role.clone(),
         row.members.to_string(),
+    ];
+    if talks {
+        cells.push(row.message_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string()));
+    }
+    cells.extend([
         microseconds(row.mean_ns),
         microseconds(row.ci95_ns),
         microseconds(row.p50_ns),
@@ -118,7 +137,7 @@ fn cells(row: &BenchRow, modelled: bool) -> Vec<String> {
         microseconds(row.p99_ns),
         microseconds(row.counted_ns),
         row.measured_over_counted.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
-    ];
+    ]);
     if modelled {
         cells.push(row.device_ns.map_or_else(|| "-".to_owned(), microseconds));
     }

@@ -59,16 +59,16 @@ pub(crate) struct GroupArguments {
     )]
     runs: u32,
 
-    /// Device of the members.
-    #[arg(long, value_name = "NAME", default_value = "host", value_parser = choice::device())]
+    /// Device of the members: a built-in one, or a file.
+    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
     device: Device,
 
     /// Device of the controller and the broker.
-    #[arg(long, value_name = "NAME", default_value = "host", value_parser = choice::device())]
+    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
     controller_device: Device,
 
     /// Device of the controllers of subgroups, in hybrid schemes [default: the controller's].
-    #[arg(long, value_name = "NAME", value_parser = choice::device())]
+    #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     subgroup_device: Option<Device>,
 
     /// Which form of the schemes.
@@ -116,7 +116,7 @@ const MOST_RUNS: u64 = 1_000_000;
 impl GroupArguments {
     /// A plan for each combination; its operations are measured in the same runs.
     pub(crate) fn plans(&self, network: &NetworkArguments) -> Result<Vec<Plan>, Failure> {
-        let schemes = self.schemes();
+        let schemes = choice::each_once(&self.scheme);
         let networks = network.combinations()?;
         let groups: usize = schemes.iter().map(|scheme| self.members_of(scheme).len()).sum();
         let combinations = groups as u64 * networks.len() as u64;
@@ -162,16 +162,6 @@ impl GroupArguments {
             ([], false) => vec![2, 10, 20, 30],
             (chosen, _) => distinct(chosen).into_iter().copied().collect(),
         }
-    }
-
-    fn schemes(&self) -> Vec<&'static Scheme> {
-        let mut schemes: Vec<&'static Scheme> = Vec::new();
-        for scheme in &self.scheme {
-            if schemes.iter().all(|known| known.id != scheme.id) {
-                schemes.push(scheme);
-            }
-        }
-        schemes
     }
 
     fn refuse_a_slip(&self, combinations: u64) -> Result<(), Failure> {

@@ -49,8 +49,8 @@ pub(crate) struct ReplayArguments {
     #[arg(long, default_value = "mac", requires = "path", value_parser = choice::protection())]
     protection: Guard,
 
-    /// Tell time and energy on this device as well (modelled).
-    #[arg(long, value_name = "NAME", requires = "path", value_parser = choice::device())]
+    /// Tell time and energy on this device, a built-in one or a file, as well (modelled).
+    #[arg(long, value_name = "NAME|FILE", requires = "path", value_parser = choice::device())]
     device: Option<Device>,
 
     /// Print one JSON object for each row (JSON Lines).
@@ -85,14 +85,7 @@ pub(super) fn run(
         latency: 0,
         ..Settings::default()
     };
-
-    let mut schemes: Vec<&'static Scheme> = Vec::new();
-    for &scheme in scheme {
-        // Naming one twice does no harm.
-        if schemes.iter().all(|known| known.id != scheme.id) {
-            schemes.push(scheme);
-        }
-    }
+    let schemes = choice::each_once(scheme);
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");
     let (events, mut rows) = (trace.events().len(), Vec::new());
