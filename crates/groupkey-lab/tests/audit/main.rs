@@ -4,7 +4,9 @@ mod planted;
 
 use std::sync::atomic::AtomicBool;
 
+use groupkey::MemberId;
 use groupkey::catalogue::{Profile, SCHEMES, scheme};
+use groupkey::rig::{Rig, Settings};
 use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
 
 use crate::planted::{FAULTS, Fault};
@@ -115,6 +117,28 @@ fn planted_faults_are_found_and_nothing_without_one() {
         assert!(forward.history[1].contains("evict"), "{forward:#?}");
         assert_eq!(forward.derivation.len(), 3, "{fault:?}: {forward:#?}");
     }
+}
+
+/// What evicts a member is a message that it hears: the rig shows a fault as soon as it happens.
+#[test]
+fn the_rig_offers_who_is_evicted_the_message_that_evicts_it() {
+    for fault in FAULTS.into_iter().chain([Fault::None]) {
+        let Subject { scheme, parameters, .. } = planted::subject(fault);
+        let mut rig = Rig::new(scheme, Settings { parameters, ..Settings::default() });
+        rig.create(3).unwrap();
+        rig.remove(1).unwrap();
+        assert_eq!(rig.outsider_knows_key(), fault != Fault::None, "{fault:?}");
+    }
+}
+
+#[test]
+fn an_eviction_that_fails_leaves_a_member_a_member() {
+    let mut rig = Rig::new(planted::subject(Fault::None).scheme, Settings::default());
+    rig.create(2).unwrap();
+    rig.remove(1).unwrap_err();
+    rig.add(2).unwrap();
+    rig.agreed_key().unwrap();
+    assert_eq!(rig.key_of(MemberId(1).into()), rig.key_of(MemberId(0).into()));
 }
 
 #[test]
