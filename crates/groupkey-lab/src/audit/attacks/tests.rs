@@ -115,7 +115,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("nishat-gcd", PUBLISHED, "nishat"),
     ("nishat-newcomer", PUBLISHED, "nishat"),
     // Keys that are wrapped for long-term keys alone.
-    ("replay-old-group", BOTH, "d-lkh"),
+    ("replay-old-group", PUBLISHED, "d-lkh"),
     // What a thin client decrypts with is all in the message.
     ("replay-old-group", PUBLISHED, "boneh-thin"),
     // In TGDH's creation the script does not get through; what it shows of DH-LKH's goes for it, too.
