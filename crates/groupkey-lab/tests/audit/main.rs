@@ -9,7 +9,7 @@ use groupkey::catalogue::{Profile, SCHEMES, scheme};
 use groupkey::rig::{Rig, Settings};
 use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
 
-use crate::planted::{FAULTS, Fault};
+use crate::planted::{FAULTS, Fault, PLANTED};
 
 /// All histories of three events in groups of up to four.
 const SHORT: Depth = Depth { sampled: 0, ..Depth::QUICK };
@@ -123,8 +123,8 @@ fn planted_faults_are_found_and_nothing_without_one() {
 #[test]
 fn the_rig_offers_who_is_evicted_the_message_that_evicts_it() {
     for fault in FAULTS.into_iter().chain([Fault::None]) {
-        let Subject { scheme, parameters, .. } = planted::subject(fault);
-        let mut rig = Rig::new(scheme, Settings { parameters, ..Settings::default() });
+        let parameters = planted::subject(fault).parameters;
+        let mut rig = Rig::new(&PLANTED, Settings { parameters, ..Settings::default() });
         rig.create(3).unwrap();
         rig.remove(1).unwrap();
         assert_eq!(rig.outsider_knows_key(), fault != Fault::None, "{fault:?}");
@@ -133,7 +133,7 @@ fn the_rig_offers_who_is_evicted_the_message_that_evicts_it() {
 
 #[test]
 fn an_eviction_that_fails_leaves_a_member_a_member() {
-    let mut rig = Rig::new(planted::subject(Fault::None).scheme, Settings::default());
+    let mut rig = Rig::new(&PLANTED, Settings::default());
     rig.create(2).unwrap();
     rig.remove(1).unwrap_err();
     rig.add(2).unwrap();
