@@ -119,10 +119,11 @@ fn planted_faults_are_found_and_nothing_without_one() {
     }
 }
 
-/// What evicts a member is a message that it hears: the rig shows a fault as soon as it happens.
+/// What evicts a member is a message that it hears: the rig shows a fault as soon as it happens. Not
+/// the third one, whose messages are for one member each: parties refuse what is not for them.
 #[test]
 fn the_rig_offers_who_is_evicted_the_message_that_evicts_it() {
-    for fault in FAULTS.into_iter().chain([Fault::None]) {
+    for fault in [Fault::None, Fault::OldKeyReused, Fault::WrappedUnderKnownKey] {
         let parameters = planted::subject(fault).parameters;
         let mut rig = Rig::new(&PLANTED, Settings { parameters, ..Settings::default() });
         rig.create(3).unwrap();
