@@ -194,9 +194,8 @@ impl Rig {
         self.begin();
         let mut everybody = self.current.clone();
         everybody.remove(&member);
-        self.command(Command::Remove(member), &everybody)?;
+        self.evict(&[member], Command::Remove(member), &everybody)?;
         self.current = everybody;
-        self.dismiss(member);
         self.finish()
     }
 
@@ -215,9 +214,9 @@ impl Rig {
         let mut everybody = self.current.clone();
         everybody.extend(&joining);
         everybody.retain(|member| !leaving.contains(member));
-        self.command(Command::Batch { joining: &joining, leaving: &leaving }, &everybody)?;
+        let batch = Command::Batch { joining: &joining, leaving: &leaving };
+        self.evict(&leaving, batch, &everybody)?;
         self.current = everybody;
-        leaving.into_iter().for_each(|member| self.dismiss(member));
         self.finish()
     }
 
@@ -486,15 +485,37 @@ impl Rig {
         Ok(())
     }
 
+    /// Gives a command by which members are evicted. They are outsiders before anything is sent, so
+    /// that they hear what evicts them; if nothing comes of the command, they are what they were.
+    fn evict(
+        &mut self,
+        leaving: &[MemberId],
+        command: Command<'_>,
+        everybody: &BTreeSet<MemberId>,
+    ) -> Result<(), RigError> {
+        let dismissed: Vec<_> = leaving.iter().filter_map(|&member| self.dismiss(member)).collect();
+        let result = self.command(command, everybody);
+        if result.is_err() {
+            for (ghost, member, standing) in dismissed {
+                let Some(mut seat) = self.seats.remove(&ghost) else { continue };
+                seat.standing = standing;
+                seat.acts_as = None;
+                self.seats.insert(member.into(), seat);
+            }
+        }
+        result
+    }
+
     /// Makes an evicted member an outsider. Its id may come back as a new party; the old one listens
-    /// on under an id of its own.
-    fn dismiss(&mut self, member: MemberId) {
-        let Some(mut seat) = self.seats.remove(&member.into()) else { return };
-        seat.standing = Standing::Former;
+    /// on under an id of its own. Returns that, and what it was.
+    fn dismiss(&mut self, member: MemberId) -> Option<(PartyId, MemberId, Standing)> {
+        let mut seat = self.seats.remove(&member.into())?;
+        let before = core::mem::replace(&mut seat.standing, Standing::Former);
         seat.acts_as = Some(member.into());
         let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
         self.sequence += 1;
         self.seats.insert(ghost, seat);
+        Some((ghost, member, before))
     }
 
     fn begin(&mut self) {
@@ -600,9 +621,12 @@ impl Rig {
             Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),
         };
-        // A refused step must have left nothing, and its cost is not the operation's.
+        // A refused step must have left nothing, and its cost is not the operation's; nor is an
+        // outsider's.
         result?;
-        self.report.meters.entry(id).or_default().add(&meter);
+        if seat.standing != Standing::Former {
+            self.report.meters.entry(id).or_default().add(&meter);
+        }
         for event in outbox.events() {
             match *event {
                 Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),

@@ -341,6 +341,28 @@ fn scheme() -> &'static Scheme {
     catalogue::scheme("ckd").unwrap()
 }
 
+/// One member is told of another third member than the rest.
+#[test]
+fn who_thinks_otherwise_of_who_is_there_does_not_get_the_key() {
+    for profile in Profile::ALL {
+        let mut rig = rig(profile, Suite::Standard);
+        rig.bring(&[0, 1, 2]).unwrap();
+        for (member, third) in [(0, 2), (1, 9), (2, 2)] {
+            let told = [0, 1, third].map(MemberId);
+            rig.command_to(MemberId(member).into(), Command::Create(&told)).unwrap();
+        }
+        let settled = rig.settle().map(drop);
+        if profile == Profile::Published {
+            settled.unwrap();
+            assert_eq!(rig.key_of(MemberId(1).into()), rig.key_of(MemberId(0).into()));
+        } else {
+            let wrong = Error::from(Misbehaviour::WrongKey);
+            assert_eq!(settled.unwrap_err(), RigError::Refused(MemberId(1).into(), wrong));
+            assert!(rig.key_of(MemberId(1).into()).is_none());
+        }
+    }
+}
+
 fn rig(profile: Profile, suite: Suite) -> Rig {
     Rig::new(scheme(), Settings { profile, suite, ..Settings::default() })
 }

@@ -4,10 +4,12 @@ mod planted;
 
 use std::sync::atomic::AtomicBool;
 
+use groupkey::MemberId;
 use groupkey::catalogue::{Profile, SCHEMES, scheme};
+use groupkey::rig::{Rig, Settings};
 use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
 
-use crate::planted::{FAULTS, Fault};
+use crate::planted::{FAULTS, Fault, PLANTED};
 
 /// All histories of three events in groups of up to four.
 const SHORT: Depth = Depth { sampled: 0, ..Depth::QUICK };
@@ -45,9 +47,18 @@ fn what_is_known_to_be_broken_is_found() {
         ("d-oft", CollusionResistance),
         ("dep", SubgroupAndEvicted),
         ("kronos", KeyIndependence),
+        // The root key, or the traffic key, is the group key, and leads to the next one.
+        ("lkh-user", KeyIndependence),
+        ("lkh-key", KeyIndependence),
+        ("lkh-group", KeyIndependence),
+        ("ofct", KeyIndependence),
+        ("cfkm", KeyIndependence),
+        ("lkh-plus", KeyIndependence),
+        ("xfks-r", KeyIndependence),
         ("gkmp", EvictionByRekey),
     ] {
         let finding = broken(id, Profile::Published, claim);
+        assert_ne!(finding.claimed, Some(true), "{id}: {}", claim.name());
         println!("{}\n{}", finding.history.join("\n"), finding.derivation.join("\n"));
     }
 }
@@ -106,6 +117,29 @@ fn planted_faults_are_found_and_nothing_without_one() {
         assert!(forward.history[1].contains("evict"), "{forward:#?}");
         assert_eq!(forward.derivation.len(), 3, "{fault:?}: {forward:#?}");
     }
+}
+
+/// What evicts a member is a message that it hears: the rig shows a fault as soon as it happens. Not
+/// the third one, whose messages are for one member each: parties refuse what is not for them.
+#[test]
+fn the_rig_offers_who_is_evicted_the_message_that_evicts_it() {
+    for fault in [Fault::None, Fault::OldKeyReused, Fault::WrappedUnderKnownKey] {
+        let parameters = planted::subject(fault).parameters;
+        let mut rig = Rig::new(&PLANTED, Settings { parameters, ..Settings::default() });
+        rig.create(3).unwrap();
+        rig.remove(1).unwrap();
+        assert_eq!(rig.outsider_knows_key(), fault != Fault::None, "{fault:?}");
+    }
+}
+
+#[test]
+fn an_eviction_that_fails_leaves_a_member_a_member() {
+    let mut rig = Rig::new(&PLANTED, Settings::default());
+    rig.create(2).unwrap();
+    rig.remove(1).unwrap_err();
+    rig.add(2).unwrap();
+    rig.agreed_key().unwrap();
+    assert_eq!(rig.key_of(MemberId(1).into()), rig.key_of(MemberId(0).into()));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn subject(fault: Fault) -> Subject {
     subject
 }
 
-static PLANTED: Scheme = Scheme {
+pub(crate) static PLANTED: Scheme = Scheme {
     id: "planted",
     name: "a star of pairs, with a fault",
     class: Class::Centralized,

@@ -23,7 +23,9 @@ fn creation_costs_what_the_header_says() {
             let report = rig.create(n).unwrap();
             rig.agreed_key().unwrap();
             let n = u64::from(n);
-            assert_eq!(messages(&report), (n - 1, n - 2, sound(profile)), "{n} members");
+            // The confirmation, and a nonce from everybody.
+            let broadcasts = (n + 1) * sound(profile);
+            assert_eq!(messages(&report), (n - 1, n - 2, broadcasts), "{n} members");
             assert_eq!(report.total().exponentiations(), 2 * (n - 1));
             assert_eq!(report.total().tally(Primitive::Wrap).amount, 2 * n - 3);
             let tree = Tree::balanced(&(0..n as u32).collect::<Vec<_>>());
@@ -217,6 +219,34 @@ fn a_group_that_is_split_notices() {
         let refused = table.deliver(4, &confirmation);
         assert_eq!(refused, Err(Misbehaviour::Forged.into()));
         assert_eq!(table.key(4), before, "4 stays with the key that it had");
+    }
+}
+
+/// The same members make a group of the same name again, and one of them gets what was sent in the first.
+#[test]
+fn what_was_sent_in_an_old_group_does_not_do_in_a_new_one() {
+    for profile in Profile::ALL {
+        let [mut old, mut new] = [1, 2].map(|seed| {
+            let mut table = Table::new(profile);
+            table.seed = seed;
+            let members = [0, 1].map(MemberId);
+            (0..2).for_each(|id| table.command(id, Command::Create(&members)));
+            table
+        });
+        let nonce = old.wire.iter().find(|bytes| bytes[5] == 7 && bytes[6] == 2).cloned();
+        if let Some(nonce) = nonce {
+            old.deliver(0, &nonce).unwrap();
+        }
+        let kept: Vec<_> = old.wire.iter().filter(|bytes| bytes[6] == 1).cloned().collect();
+        let taken: Result<(), _> = kept.iter().try_for_each(|bytes| new.deliver(1, bytes));
+        if profile == Profile::Published {
+            taken.unwrap();
+            assert_eq!(new.key(1), old.key(0), "an old key");
+        } else {
+            assert!(old.key(0).is_some());
+            assert_eq!(taken, Err(Misbehaviour::Forged.into()));
+            assert_eq!(new.key(1), None);
+        }
     }
 }
 

@@ -52,6 +52,9 @@
 //! wrapped keys alone (see `whole_tree`). A key node without a second child has no key (see
 //! `key_tree`).
 //!
+//! Claims: in `published` not key independence. The root key is the group key, and an add wraps the next
+//! one under it: who gets hold of a group key and hears the add has the next.
+//!
 //! What a derived store gives up: whoever takes the master keys has the keys of all epochs, past
 //! ones included. Nobody else gains anything; the claims are about members.
 //!
@@ -157,7 +160,7 @@ const fn entry(
         law: Law::OneKey,
         recovery: Recovery::Request,
         claims: Claims::ALL,
-        published_claims: Claims::ALL,
+        published_claims: Claims { key_independence: false, ..Claims::ALL },
         parameters: &[DEGREE, DERIVED],
         members: MEMBERS,
         growth,

@@ -39,9 +39,10 @@
 //! replace follows from the slot: those of the newcomer's ancestors. The newcomer hears the
 //! broadcast and needs it not.
 //!
-//! Claims: not key independence. A member's keys of one epoch give the root key, and so the group
-//! key, of every later epoch up to the next removal that the key is above. In `sound` a group key
-//! alone gives nothing.
+//! Claims: in `published` not key independence. The group key is the root key, of which a join makes
+//! the next one by F. In `sound` group keys are independent of each other, each derived from a
+//! root key that they do not give, for its epoch. What a member holds is more: it gives the group key
+//! of every later epoch up to the next removal.
 //!
 //! Deviations: there are no revision numbers, epochs do their work; a member that missed changes
 //! asks for its path. The creation is LKH's in one go, unless asked to be incremental: S002 seems
@@ -79,8 +80,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &lkh::OPERATIONS,
     law: Law::OneKey,
     recovery: Recovery::Request,
-    claims: CLAIMS,
-    published_claims: CLAIMS,
+    claims: Claims::ALL,
+    published_claims: PUBLISHED_CLAIMS,
     parameters: &[DEGREE, CREATION],
     members: MEMBERS,
     growth: &[
@@ -105,8 +106,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
-const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
+/// Until a removal, the group key of one epoch gives those of the epochs that joins lead to.
+const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
 /// How a group comes about. That S002 made its groups by single joins is but the likeliest
 /// explanation of how long that took.

@@ -32,6 +32,9 @@
 //! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
 //! target: they are those whose keys the member holds.
 //!
+//! Claims: in `published` not key independence, for LKH's reason: an add wraps the next root key, which is
+//! the group key, under the last.
+//!
 //! Deviations: contraction, and what happens at the root; a batch is LKH's with random keys, for
 //! one chain leads up one path, and many would meet; there is no derived store (see `lkh`), for a
 //! removal's keys follow from its seed; a member that missed rekeys asks for its path.
@@ -66,7 +69,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
-    published_claims: Claims::ALL,
+    published_claims: Claims { key_independence: false, ..Claims::ALL },
     parameters: &[],
     members: MEMBERS,
     growth: &[

@@ -51,6 +51,10 @@
 //! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining. J
 //! never comes under a key of a node, for then any newcomer could open an old one.
 //!
+//! Claims: key independence in `sound`, where group keys are derived from K_root and J, each for its
+//! epoch, and one gives no other. It is not claimed of `published`, where nothing hides how the XORs of
+//! two epochs differ. What a member holds gives earlier group keys, back to the last join.
+//!
 //! Deviations: the tree contracts as LKH's does; anchors come in the message of the operation, where
 //! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
 //! all suites but `published` have integrity; a member that missed rekeys asks for its path.
@@ -89,8 +93,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &Operation::MEASURED,
     law: Law::OneKey,
     recovery: Recovery::Request,
-    claims: CLAIMS,
-    published_claims: Claims { collusion_resistance: false, ..CLAIMS },
+    claims: Claims::ALL,
+    published_claims: PUBLISHED_CLAIMS,
     parameters: &[CHAIN, DEGREE, STORED],
     members: MEMBERS,
     growth: &[
@@ -114,8 +118,9 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// The keys of one epoch give the group keys of those before it, back to the last join.
-const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
+/// Two members of different times get what lies between, and group keys are XORs of keys that stay.
+const PUBLISHED_CLAIMS: Claims =
+    Claims { collusion_resistance: false, key_independence: false, ..Claims::ALL };
 
 /// With the anchor 15 keys, which is what S002's storage amounts to.
 const CHAIN: Parameter = Parameter {

@@ -61,6 +61,9 @@
 //! follow, the joins since, in a removal the slot that was freed and a packed byte string of
 //! `under, target, masked key`, then the masked keys of the chains.
 //!
+//! Claims: session keys are independent of each other in both profiles, each derived for its session
+//! from chains that it does not give. What a member holds gives later ones, up to the next removal.
+//!
 //! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
 //! from its only child's, so that an add carries no key; healing over adds; generations; the answer
 //! to a request.
@@ -103,7 +106,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
     law: Law::OneKey,
     recovery: Recovery::SelfHealing,
-    claims: CLAIMS,
+    claims: Claims::ALL,
     published_claims: PUBLISHED_CLAIMS,
     parameters: &[SESSIONS, CHAIN],
     members: MEMBERS,
@@ -124,12 +127,9 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// A member's keys of one epoch lead to those of later ones, up to the next removal.
-const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
-
 /// Who was evicted reads what was sent up to when a friend comes, or it comes back itself.
 const PUBLISHED_CLAIMS: Claims =
-    Claims { backward_secrecy: false, collusion_resistance: false, ..CLAIMS };
+    Claims { backward_secrecy: false, collusion_resistance: false, ..Claims::ALL };
 
 /// The length of the chains.
 const SESSIONS: Parameter = Parameter {

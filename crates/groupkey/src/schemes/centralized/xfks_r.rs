@@ -40,8 +40,9 @@
 //! Bodies: an entry is `traffic key' XOR mask, confirmation`; the notice of a join is the
 //! newcomer's slot and a commitment to the traffic key.
 //!
-//! Claims: not key independence. The traffic key of one epoch gives those of all later epochs up
-//! to the next removal; in `sound` a group key alone gives nothing (the tests show both).
+//! Claims: in `published` not key independence. The traffic key of one epoch gives those of all later
+//! epochs up to the next removal, and is the group key. In `sound` group keys are derived from it,
+//! each for its epoch, and one gives no other (the tests show both).
 //!
 //! What breaks it: in `published`, what breaks SBSA-R. In both, a member can make a notice of a
 //! join that never was; a signature keeps it from that.
@@ -74,8 +75,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &Operation::MEASURED,
     law: Law::OneKey,
     recovery: Recovery::Request,
-    claims: CLAIMS,
-    published_claims: CLAIMS,
+    claims: Claims::ALL,
+    published_claims: PUBLISHED_CLAIMS,
     parameters: &[ITERATIONS],
     members: MEMBERS,
     growth: &[
@@ -96,8 +97,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Until a removal, the keys of one epoch give those of the epochs that joins lead to.
-const CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
+/// Until a removal, the group key of one epoch gives those of the epochs that joins lead to.
+const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
 /// What a mask and a join cost.
 const ITERATIONS: Parameter = Parameter {

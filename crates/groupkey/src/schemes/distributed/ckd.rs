@@ -31,8 +31,10 @@
 //! ```
 //!
 //! `g^c` stands in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
-//! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two. A wrapped
-//! key is bound to epoch and member.
+//! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two; in the
+//! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that nobody
+//! opens a key who thinks otherwise of who is there: 1 derivation for everybody. A wrapped key is
+//! bound to epoch and member.
 //!
 //! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and
 //! the catching up are ours. Two must join anew: a member that was asleep while the controller
@@ -46,7 +48,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::bonds::{Bonds, Other, Own};
+use self::bonds::{Bonds, Other, Own, Session};
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -107,7 +109,7 @@ enum Run {
     Paired { offer: Element, secret: Exponent, key: Key },
     /// The shares of those who come after the members that are paired already, or of everybody; each
     /// is there with the key of the pair.
-    Shares(Own, Vec<Option<(Other, Key)>>),
+    Shares(Own, Session, Vec<Option<(Other, Key)>>),
 }
 
 impl Member {
@@ -131,7 +133,8 @@ impl Member {
             let own = Own::draw(cx);
             let mut draft = cx.draft(Recipient::Group, change.epoch(), change.operation(), OFFER);
             draft.element(&own.offer).send();
-            Run::Shares(own, vec![None; change.roster().len() - 1])
+            let session = self.session(cx, &own, &change);
+            Run::Shares(own, session, vec![None; change.roster().len() - 1])
         } else {
             Run::Offer
         };
@@ -174,7 +177,8 @@ impl Member {
                 let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
                 change.roster().write(&mut draft);
                 draft.element(&own.offer).send();
-                Run::Shares(own, vec![None; newcomers])
+                let session = self.session(cx, &own, &change);
+                Run::Shares(own, session, vec![None; newcomers])
             }
             _ => Run::None,
         };
@@ -196,8 +200,14 @@ impl Member {
         let members = self.view.roster().iter().skip(1).zip(others);
         let staying = members.filter(|&(member, _)| change.roster().place(member).is_some());
         let others: Vec<_> = staying.map(|(_, other)| other.clone()).collect();
-        let keys = self.keys_of(cx, &own, change.roster(), &others);
+        let session = self.session(cx, &own, &change);
+        let keys = self.keys_of(cx, &own, &session, change.roster(), &others);
         self.distribute(cx, change, own, others, &keys, self.sound);
+    }
+
+    /// As the controller, for what it makes pairs in an event.
+    fn session(&self, cx: &mut Context<'_>, own: &Own, change: &Change) -> Session {
+        Session::of(cx, self.sound, &own.offer, change.epoch(), change.roster())
     }
 
     fn install(

@@ -36,7 +36,8 @@
 //! primitive on the roots. But what goes to a part then goes under its group key, and whoever gets
 //! hold of that has the next one. So in `sound` the roots are made anew, too, and s = 4.
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key. Where who leaves was one
+//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more beside,
+//! a nonce from everybody. Where who leaves was one
 //! half of the whole group, the other half's key, which is the root's then, is new: 1 multicast. A
 //! member unwraps once in a change, once a level in a creation. Each unicast takes 1
 //! exponentiation at both ends if the two never met, and a derivation at both. Keys held: one for
@@ -46,8 +47,9 @@
 //! ```text
 //! KEYS,    sponsor or left leader to a leader:  salt, {keys}_pair
 //! SPREAD,  leader to all:                       width of its half, {keys}_half
-//! WELCOME, sponsor to newcomer:                 [id, ..], depths, salt, {keys}_pair
+//! WELCOME, sponsor to newcomer:                 [id, ..], depths, [session,] salt, {keys}_pair
 //! CONFIRM, sponsor to all, sound:               confirmation, 16 bytes
+//! NONCE,   member to all, creation, sound:      16 bytes
 //! BRANCH,  guests' leader to all, merger:       [id, ..], depths
 //! REQUEST, member to all
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
@@ -57,7 +59,10 @@
 //! both. Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
 //! node that sender and width name lets it pass: a subset's topic would have to be there before
 //! the message that makes the subset. The confirmation is derived from the group key for group,
-//! epoch, members and tree; the sponsor of a creation is the first member. What is drawn for one
+//! epoch, members, tree and session; the sponsor of a creation is the first member. The session, sound
+//! profile only, is a digest of group, epoch, members and nonces of the creation. Pairs' keys last
+//! longer than groups, so without it all that was signed in a group would do in the next one of its
+//! name; an answer, which nothing confirms, is wrapped for it. What is drawn for one
 //! change fits no other: a pair's message is wrapped under a key of its own, a half's with the
 //! confirmation of this epoch.
 //!
@@ -85,7 +90,7 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Merger, View};
-use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
+use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
@@ -132,6 +137,7 @@ const CONFIRM: u8 = 3;
 const REQUEST: u8 = 4;
 const ANSWER: u8 = 5;
 const BRANCH: u8 = 6;
+const NONCE: u8 = 7;
 
 /// What lasts between operations.
 #[derive(Debug)]
@@ -161,7 +167,7 @@ impl Member {
         Self {
             view: View::new(configuration, me),
             sound,
-            confirming: Confirming { is_due: sound, kind: CONFIRM, label },
+            confirming: Confirming { is_due: sound, kind: CONFIRM, label, session: Session::None },
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
@@ -178,6 +184,7 @@ impl Member {
                 self.receive_spread(cx, message)
             }
             (Create, KEYS) => self.receive_offer(cx, message),
+            (Create, NONCE) if self.sound => self.receive_nonce(cx, message),
             (Add | Remove | Rekey | Partition, KEYS) => self.receive_keys(cx, message),
             (Merge, KEYS) => self.receive_merged_keys(cx, message),
             (Merge, BRANCH) => self.receive_branch(cx, message),
@@ -254,14 +261,19 @@ impl Member {
             return Ok(());
         }
         let outcome = self.run.outcome_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
+        if outcome.sponsor == self.view.me() {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
         outcome.confirm(cx, message, confirmation)?;
         self.settle_if_complete(cx, epoch);
         Ok(())
     }
 
-    /// Takes the group key if keys and, where it must be, confirmation are there.
+    /// Takes the group key if keys and, where they must be, session and confirmation are there.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        if let Some((tree, keys)) = self.run.outcome_mut().and_then(Outcome::complete) {
+        let Some(outcome) = self.run.outcome_mut() else { return };
+        if let Some((tree, keys)) = outcome.complete() {
+            self.confirming = outcome.confirming().clone();
             self.install(cx, epoch, tree, keys);
         }
     }
@@ -270,6 +282,7 @@ impl Member {
     fn early_confirmation(
         &self,
         cx: &mut Context<'_>,
+        confirming: &Confirming,
         epoch: Epoch,
         tree: &MemberTree,
         sponsor: MemberId,
@@ -277,7 +290,7 @@ impl Member {
     ) -> Result<Option<Key>, Error> {
         match &self.early {
             Some((sender, early, confirmation)) if (*sender, *early) == (sponsor, epoch) => {
-                self.confirming.verify(cx, epoch, tree, keys, confirmation)?;
+                confirming.verify(cx, epoch, tree, keys, confirmation)?;
                 Ok(Some(confirmation.clone()))
             }
             _ => Ok(None),
@@ -314,7 +327,7 @@ impl Member {
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
         let epoch = self.view.epoch();
-        let pair = self.pairs.with(cx, member)?;
+        let pair = self.pairs.with(cx, member)?.within(self.confirming.session.key());
         let key = pair.message_key(cx, epoch);
         let to = Recipient::Member(member);
         let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
@@ -333,7 +346,7 @@ impl Member {
         let (me, current) = (self.view.me(), self.view.epoch());
         let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;
         let epoch = message.header().epoch;
-        let pair = self.pairs.with(cx, sender)?;
+        let pair = self.pairs.with(cx, sender)?.within(self.confirming.session.key());
         let keys = pair.read(cx, &mut body, epoch, height)?;
         body.finish()?;
         self.pairs.keep(pair);

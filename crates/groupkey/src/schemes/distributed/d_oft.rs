@@ -74,7 +74,7 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, View};
-use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
+use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
@@ -148,7 +148,7 @@ impl Member {
         Self {
             view: View::new(configuration, me),
             sound,
-            confirming: Confirming { is_due: sound, kind: CONFIRM, label },
+            confirming: Confirming { is_due: sound, kind: CONFIRM, label, session: Session::None },
             pairs: Pairs::new("groupkey d-oft pair"),
             share: None,
             run: Run::None,

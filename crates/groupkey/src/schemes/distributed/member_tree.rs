@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 pub(crate) use self::alteration::Altered;
-pub(crate) use self::outcome::{Confirming, Outcome, TreeKeys};
+pub(crate) use self::outcome::{Confirming, Outcome, Session, TreeKeys};
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
@@ -175,16 +175,19 @@ impl MemberTree {
         leaves.map(|node| u8::try_from(depths[node]).unwrap_or(u8::MAX)).collect()
     }
 
-    /// Shows who has a key, and in which tree: derived from it for group, epoch, members and form.
+    /// Shows who has a key, and in which tree: derived from it for group, epoch, members and form,
+    /// and for a session, if there is one.
     pub(crate) fn confirmation(
         &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         key: &Key,
         label: &'static str,
+        session: Option<&Key>,
     ) -> Key {
         let mut context = circumstances(cx, epoch, &self.roster());
         context.extend_from_slice(&self.form());
+        context.extend(session.into_iter().flat_map(Key::as_bytes));
         cx.derive(key, label, &context)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A message carries 16 random bytes, and its keys are wrapped under a key derived from the pair's
 //! and from these, from the epoch, and from who sends: the pair's key is the same for ever, and
-//! wraps nothing by itself.
+//! wraps nothing by itself. Where two know of a session, a pair can be bound to it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,6 +27,7 @@ pub(crate) struct Pairs {
 pub(crate) struct Pair {
     other: MemberId,
     key: Key,
+    session: Option<Key>,
 }
 
 impl Pairs {
@@ -43,7 +44,7 @@ impl Pairs {
             Some((_, key)) => key.clone(),
             None => cx.pair_key(other.into(), self.label)?,
         };
-        Ok(Pair { other, key })
+        Ok(Pair { other, key, session: None })
     }
 
     /// These have met.
@@ -64,6 +65,11 @@ impl Pairs {
 }
 
 impl Pair {
+    /// What goes between the two is for this session, if there is one.
+    pub(crate) fn within(self, session: Option<&Key>) -> Self {
+        Self { session: session.cloned(), ..self }
+    }
+
     /// Draws what makes a message's key new; returns both.
     pub(crate) fn message_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> (Key, Key) {
         let salt = cx.random_key();
@@ -91,6 +97,7 @@ impl Pair {
         if let PartyId::Member(member) = sender {
             context.extend_from_slice(&member.0.to_be_bytes());
         }
+        context.extend(self.session.iter().flat_map(Key::as_bytes));
         cx.derive(&self.key, "groupkey pair message", &context)
     }
 }

@@ -6,7 +6,8 @@ use zeroize::Zeroize;
 
 use crate::context::Context;
 use crate::crypto::group::{Element, Exponent};
-use crate::identity::MemberId;
+use crate::identity::{Epoch, MemberId};
+use crate::schemes::distributed::gdh::{Roster, circumstances};
 use crate::secret::Key;
 
 /// What lasts between operations beside the group key.
@@ -32,6 +33,28 @@ pub(super) struct Own {
 pub(super) enum Other {
     Key(Key),
     Share(Element),
+}
+
+/// For what the keys of pairs are, beside the two: in the published profile the group; in the sound
+/// one a digest of group, epoch, members and the controller's element, so that those who think
+/// otherwise of who is there have other keys.
+#[derive(Clone, Debug)]
+pub(super) struct Session(Option<Key>);
+
+impl Session {
+    pub(super) fn of(
+        cx: &mut Context<'_>,
+        sound: bool,
+        offer: &Element,
+        epoch: Epoch,
+        roster: &Roster,
+    ) -> Self {
+        if !sound {
+            return Self(None);
+        }
+        let context = circumstances(cx, epoch, roster);
+        Self(Some(cx.derive_from_element(offer, "groupkey ckd session", &context)))
+    }
 }
 
 impl Bonds {
@@ -65,12 +88,13 @@ impl Other {
         &self,
         cx: &mut Context<'_>,
         own: &Own,
+        session: &Session,
         controller: MemberId,
         member: MemberId,
     ) -> Key {
         match self {
             Self::Key(key) => key.clone(),
-            Self::Share(share) => pair_key(cx, share, &own.secret, controller, member),
+            Self::Share(share) => pair_key(cx, share, &own.secret, session, controller, member),
         }
     }
 
@@ -87,6 +111,7 @@ pub(super) fn pair_key(
     cx: &mut Context<'_>,
     element: &Element,
     secret: &Exponent,
+    session: &Session,
     controller: MemberId,
     member: MemberId,
 ) -> Key {
@@ -94,6 +119,7 @@ pub(super) fn pair_key(
     let mut context = cx.group().0.to_be_bytes().to_vec();
     context.extend_from_slice(&controller.0.to_be_bytes());
     context.extend_from_slice(&member.0.to_be_bytes());
+    context.extend(session.0.iter().flat_map(Key::as_bytes));
     let key = cx.derive_from_element(&shared, "groupkey ckd", &context);
     shared.zeroize();
     key

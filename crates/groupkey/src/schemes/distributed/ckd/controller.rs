@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::bonds::{Bonds, Other, Own, label, pair_key};
+use super::bonds::{Bonds, Other, Own, Session, label, pair_key};
 use super::{ANSWER, KEYS, Member, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -23,7 +23,7 @@ impl Member {
         let member = message.from_member()?;
         let place = roster.place(member).ok_or(Misbehaviour::UnexpectedSender)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedSender)?;
-        let Run::Shares(own, pairs) = &self.run else {
+        let Run::Shares(own, session, pairs) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         // Those who are paired already stand before the others.
@@ -33,15 +33,14 @@ impl Member {
         let mut body = message.body();
         let share = cx.element(body.bytes()?, self.check)?;
         body.finish()?;
-        let key = pair_key(cx, &share, &own.secret, self.view.me(), member);
+        let key = pair_key(cx, &share, &own.secret, session, self.view.me(), member);
         let other = if self.sound { Other::Share(share) } else { Other::Key(key.clone()) };
-        let Run::Shares(own, mut pairs) = core::mem::replace(&mut self.run, Run::None) else {
-            return Ok(());
-        };
+        let run = core::mem::replace(&mut self.run, Run::None);
+        let Run::Shares(own, session, mut pairs) = run else { return Ok(()) };
         pairs[slot] = Some((other, key));
         let change = self.view.change().filter(|_| pairs.iter().all(Option::is_some)).cloned();
         let Some(change) = change else {
-            self.run = Run::Shares(own, pairs);
+            self.run = Run::Shares(own, session, pairs);
             return Ok(());
         };
         let (mut others, mut keys): (Vec<_>, Vec<_>) = pairs.into_iter().flatten().unzip();
@@ -54,7 +53,7 @@ impl Member {
             let shares = if self.sound { others.len() * own.offer.stored_bytes() } else { 0 };
             self.note(own.working_bytes(keys.len()) + shares);
         }
-        keys.splice(..0, self.keys_of(cx, &own, change.roster(), &known));
+        keys.splice(..0, self.keys_of(cx, &own, &session, change.roster(), &known));
         others.splice(..0, known);
         self.distribute(cx, change, own, others, &keys, refreshed);
         Ok(())
@@ -100,8 +99,9 @@ impl Member {
         let place = self.view.roster().place(member).and_then(|place| place.checked_sub(1));
         let other = place.and_then(|place| others.get(place));
         let other = other.ok_or(Misbehaviour::UnexpectedSender)?;
-        let key = other.key(cx, own, self.view.me(), member);
         let epoch = self.view.epoch();
+        let session = Session::of(cx, self.sound, &own.offer, epoch, self.view.roster());
+        let key = other.key(cx, own, &session, self.view.me(), member);
         let mut draft = cx.draft(Recipient::Member(member), epoch, Operation::CatchUp, ANSWER);
         self.view.roster().write(&mut draft);
         if self.sound {
@@ -116,10 +116,11 @@ impl Member {
         &self,
         cx: &mut Context<'_>,
         own: &Own,
+        session: &Session,
         roster: &Roster,
         others: &[Other],
     ) -> Vec<Key> {
         let members = roster.iter().skip(1).zip(others);
-        members.map(|(member, other)| other.key(cx, own, self.view.me(), member)).collect()
+        members.map(|(member, other)| other.key(cx, own, session, self.view.me(), member)).collect()
     }
 }

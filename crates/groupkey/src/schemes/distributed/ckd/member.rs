@@ -1,11 +1,11 @@
 //! The part of everybody but the controller: it answers offers and opens the wrapped group key.
 
-use super::bonds::{Bonds, label, pair_key};
+use super::bonds::{Bonds, Session, label, pair_key};
 use super::{Member, REQUEST, Run, SHARE, WELCOME};
 use crate::context::Context;
 use crate::crypto::group::{Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Roster, require_sender};
@@ -36,7 +36,8 @@ impl Member {
         let share = cx.generator_power(&secret);
         let to = Recipient::Member(controller);
         cx.draft(to, header.epoch, header.operation, SHARE).element(&share).send();
-        let key = pair_key(cx, &offer, &secret, controller, self.view.me());
+        let session = Session::of(cx, self.sound, &offer, header.epoch, &roster);
+        let key = pair_key(cx, &offer, &secret, &session, controller, self.view.me());
         // Exponent, offer and shared element, key of the pair.
         self.note(secret.stored_bytes() + 2 * offer.stored_bytes() + Key::BYTES);
         self.run = Run::Paired { offer, secret, key };
@@ -92,7 +93,7 @@ impl Member {
                 }
                 (key.clone(), self.sound.then(|| secret.clone()))
             }
-            _ => self.bond_with(cx, controller, offer.as_ref())?,
+            _ => self.bond_with(cx, header.epoch, &roster, offer.as_ref())?,
         };
         self.open(cx, header.epoch, roster, wrapped, bonds)
     }
@@ -131,8 +132,9 @@ impl Member {
         };
         let wrapped = body.bytes()?;
         body.finish()?;
-        let bonds = self.bond_with(cx, controller, offer.as_ref())?;
-        self.open(cx, message.header().epoch, roster, wrapped, bonds)
+        let epoch = message.header().epoch;
+        let bonds = self.bond_with(cx, epoch, &roster, offer.as_ref())?;
+        self.open(cx, epoch, roster, wrapped, bonds)
     }
 
     /// The key of the pair that this member is in with the controller, and the own exponent where
@@ -140,13 +142,15 @@ impl Member {
     fn bond_with(
         &mut self,
         cx: &mut Context<'_>,
-        controller: MemberId,
+        epoch: Epoch,
+        roster: &Roster,
         offer: Option<&Element>,
     ) -> Result<(Key, Option<Exponent>), Error> {
         match (&self.bonds, offer) {
             (Some(Bonds::Fresh(secret)), Some(offer)) => {
                 let secret = secret.clone();
-                let key = pair_key(cx, offer, &secret, controller, self.view.me());
+                let session = Session::of(cx, self.sound, offer, epoch, roster);
+                let key = pair_key(cx, offer, &secret, &session, roster.at(0), self.view.me());
                 Ok((key, Some(secret)))
             }
             (Some(Bonds::Lasting(key)), None) => Ok((key.clone(), None)),

@@ -11,7 +11,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{self, Roster, require_sender};
-use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree};
+use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -183,7 +183,12 @@ impl Member {
         if sponsor == self.view.me() {
             return self.lead(cx, change.epoch(), change.operation(), altered, newcomer);
         }
-        self.run = Run::Change(Change::seen_by(self.view.me(), self.confirming, altered, sponsor)?);
+        self.run = Run::Change(Change::seen_by(
+            self.view.me(),
+            self.confirming.clone(),
+            altered,
+            sponsor,
+        )?);
         self.view.begin(change);
         Ok(())
     }
@@ -228,6 +233,9 @@ impl Member {
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, kind);
             if welcome || operation == Operation::Merge {
                 tree.write(&mut draft);
+            }
+            if let (true, Some(session)) = (welcome, self.confirming.session.key()) {
+                draft.bytes(session.as_bytes());
             }
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
@@ -310,6 +318,14 @@ impl Member {
         let mut body = message.body();
         let tree = MemberTree::read(&mut body)?;
         let me = self.view.me();
+        let session = match self.sound {
+            true => {
+                let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+                Session::Known(Key::from_bytes(bytes))
+            }
+            false => Session::None,
+        };
+        let confirming = Confirming { session, ..self.confirming.clone() };
         let path = tree.path(me);
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
         let sponsor = tree.leader(lowest.sibling).filter(|_| tree.is_leaf(lowest.sibling));
@@ -319,11 +335,12 @@ impl Member {
         let pair = self.pairs.with(cx, sponsor)?;
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        let confirmation = self.early_confirmation(cx, epoch, &tree, sponsor, &keys)?;
+        let confirmation =
+            self.early_confirmation(cx, &confirming, epoch, &tree, sponsor, &keys)?;
         self.pairs.keep(pair);
         self.view.welcome(epoch, tree.roster());
         let half = lowest.child;
-        let awaited = Outcome::awaited(self.confirming, tree, sponsor);
+        let awaited = Outcome::awaited(confirming, tree, sponsor);
         let change = Change { outcome: awaited, half, from: sponsor, by_hand: true };
         self.run = Run::Change(change.having(keys, confirmation));
         self.settle_if_complete(cx, epoch);

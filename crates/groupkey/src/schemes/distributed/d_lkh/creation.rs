@@ -2,19 +2,20 @@
 //!
 //! Each leader draws at once the keys of all nodes whose left half it leads. The key of the next
 //! node comes from the leader of the other half, those above it from leaders of the own one,
-//! perhaps in another order: what cannot be opened yet waits.
+//! perhaps in another order: what cannot be opened yet waits. In the sound profile everybody tells a
+//! nonce meanwhile, and the sponsor confirms the key when it has them all.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, spread};
+use super::{KEYS, Member, NONCE, Outcome, Run, spread};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::require_sender;
-use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::gdh::{Roster, circumstances, require_sender};
+use crate::schemes::distributed::member_tree::{MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -29,6 +30,8 @@ pub(super) struct Creation {
     drawn: usize,
     /// What came for higher nodes, by level.
     waiting: Vec<Option<Vec<u8>>>,
+    /// By place; none in the published profile.
+    nonces: Vec<Option<Key>>,
 }
 
 impl Creation {
@@ -71,7 +74,8 @@ impl Member {
         members: &[MemberId],
     ) -> Result<(), Error> {
         let change = self.view.creation(members)?;
-        let tree = MemberTree::balanced(change.roster());
+        let roster = change.roster().clone();
+        let tree = MemberTree::balanced(&roster);
         let (me, epoch) = (self.view.me(), self.view.epoch().next());
         let path = tree.path(me);
         let (mut keys, mut met): (Vec<Key>, _) = (Vec::new(), Vec::new());
@@ -95,18 +99,66 @@ impl Member {
         }
         self.keep(met);
         self.view.begin(change);
-        if keys.len() == path.len() {
-            self.confirming.send(cx, epoch, Operation::Create, &tree, &keys);
+        let mut confirming = self.confirming.clone();
+        let mut nonces = Vec::new();
+        if self.sound {
+            let nonce = cx.random_key();
+            let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, NONCE);
+            draft.bytes(nonce.as_bytes()).send();
+            nonces = roster.iter().map(|id| (id == me).then(|| nonce.clone())).collect();
+            confirming.session = Session::Awaited;
+        } else if keys.len() == path.len() {
             self.install(cx, epoch, tree, keys);
             return Ok(());
         }
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        self.run = Run::Creation(Creation {
-            outcome: Outcome::awaited(self.confirming, tree, sponsor),
+        let mut creation = Creation {
+            outcome: Outcome::awaited(confirming, tree, sponsor),
             drawn: keys.len(),
-            known: keys,
+            known: Vec::new(),
             waiting: vec![None; path.len()],
-        });
+            nonces,
+        };
+        creation.know(keys);
+        self.run = Run::Creation(creation);
+        Ok(())
+    }
+
+    /// Takes a member's nonce. With the last one the session is known, and the sponsor, which drew
+    /// all of its keys itself, confirms the group's.
+    pub(super) fn receive_nonce(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let roster = self.view.expect(message)?;
+        let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
+        let mut body = message.body();
+        let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        body.finish()?;
+        let Run::Creation(Creation { outcome, nonces, .. }) = &mut self.run else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let slot = nonces.get_mut(place).filter(|slot| slot.is_none());
+        *slot.ok_or(Misbehaviour::UnexpectedMessage)? = Some(Key::from_bytes(nonce));
+        if nonces.iter().any(Option::is_none) {
+            return Ok(());
+        }
+        let epoch = message.header().epoch;
+        let session = session(cx, epoch, roster, nonces);
+        if let Err(error) = outcome.enter(cx, epoch, session) {
+            nonces[place] = None;
+            return Err(error);
+        }
+        if outcome.sponsor != self.view.me() {
+            self.settle_if_complete(cx, epoch);
+            return Ok(());
+        }
+        let keys = outcome.keys.take().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let (confirming, tree) = (outcome.confirming().clone(), outcome.tree.clone());
+        confirming.send(cx, epoch, Operation::Create, &tree, &keys);
+        self.confirming = confirming;
+        self.install(cx, epoch, tree, keys);
         Ok(())
     }
 
@@ -122,7 +174,8 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         let tree = creation.tree();
-        let level = tree.path(self.view.me())[creation.drawn];
+        let level = tree.path(self.view.me()).get(creation.drawn).copied();
+        let level = level.ok_or(Misbehaviour::UnexpectedMessage)?;
         let left = tree.leader(level.node).ok_or(Misbehaviour::UnexpectedMessage)?;
         require_sender(message, left)?;
         if creation.outcome.keys.is_some() || creation.known.len() != creation.drawn {
@@ -182,4 +235,13 @@ impl Member {
         }
         self.settle_if_complete(cx, epoch);
     }
+}
+
+/// What the nonces make. The first takes the place of a key, but nothing here is secret.
+fn session(cx: &mut Context<'_>, epoch: Epoch, roster: &Roster, nonces: &[Option<Key>]) -> Key {
+    let mut context = circumstances(cx, epoch, roster);
+    let nonces = || nonces.iter().flatten();
+    nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+    let first = nonces().next().cloned().unwrap_or_default();
+    cx.derive(&first, "groupkey d-lkh session", &context)
 }

@@ -89,7 +89,8 @@ impl Member {
         let new = pair.read(cx, &mut body, epoch, place.renewed)?;
         body.finish()?;
         let keys = change.complete(cx, message, share, &place, &new)?;
-        let confirmation = self.early_confirmation(cx, epoch, change.tree(), sponsor, &keys)?;
+        let confirmation =
+            self.early_confirmation(cx, &self.confirming, epoch, change.tree(), sponsor, &keys)?;
         if let Some(key) = place.half_key(share) {
             super::spread(cx, epoch, Operation::Merge, change.tree(), change.half(), key, &new);
         }
@@ -128,7 +129,8 @@ impl Member {
         let new = open(cx, key, epoch, wrapped, place.renewed)?;
         let keys = change.complete(cx, message, share, &place, &new)?;
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        let confirmation = self.early_confirmation(cx, epoch, tree, sponsor, &keys)?;
+        let confirmation =
+            self.early_confirmation(cx, &self.confirming, epoch, tree, sponsor, &keys)?;
         self.run = Run::Change(change.having(keys, confirmation));
         self.settle_if_complete(cx, epoch);
         Ok(())
@@ -151,6 +153,6 @@ impl Member {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         let sponsor = told.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        Change::seen_by(self.view.me(), self.confirming, altered, sponsor)
+        Change::seen_by(self.view.me(), self.confirming.clone(), altered, sponsor)
     }
 }

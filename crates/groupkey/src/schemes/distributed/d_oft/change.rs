@@ -195,7 +195,7 @@ impl Member {
         let half = half.ok_or(Misbehaviour::InvalidRoster)?;
         let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
         let from = if leader == me { sponsor } else { leader };
-        let outcome = Outcome::awaited(self.confirming, tree, sponsor);
+        let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         Ok(Change { outcome, base, half, from, repaired, addition: None })
     }
 
@@ -418,7 +418,7 @@ impl Member {
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
         self.view.welcome(epoch, tree.roster());
         let (base, half) = (lowest.sibling, lowest.child);
-        let mut outcome = Outcome::awaited(self.confirming, tree, sponsor);
+        let mut outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         outcome.keys = Some(secrets);
         let (from, repaired, addition) = (sponsor, false, None);
         self.run = Run::Change(Change { outcome, base, half, from, repaired, addition });

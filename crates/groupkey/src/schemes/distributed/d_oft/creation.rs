@@ -49,7 +49,7 @@ impl Member {
         let mut pairs = self.pairs.clone();
         let blinded = tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        let outcome = Outcome::awaited(self.confirming, tree, sponsor);
+        let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         self.pairs = pairs;
         let waiting = vec![None; path.len()];
         self.run = Run::Creation(Creation { outcome, secrets, blinded, waiting });

@@ -12,14 +12,25 @@ use crate::secret::Key;
 use crate::wire::Message;
 
 /// Whether and how a scheme's sponsors show that they have the root's key: derived from it for
-/// group, epoch, members and form, 16 bytes to all.
-#[derive(Clone, Copy, Debug)]
+/// group, epoch, members and form, and where there are sessions for that, 16 bytes to all.
+#[derive(Clone, Debug)]
 pub(crate) struct Confirming {
     /// In the sound profile.
     pub(crate) is_due: bool,
     /// The kind of the message.
     pub(crate) kind: u8,
     pub(crate) label: &'static str,
+    pub(crate) session: Session,
+}
+
+/// Tells a group from one of the same name that was there before. Not secret.
+#[derive(Clone, Debug)]
+pub(crate) enum Session {
+    /// Nothing does.
+    None,
+    /// Somebody has not said yet what goes into it.
+    Awaited,
+    Known(Key),
 }
 
 /// Keys of nodes of a tree, the root's among them.
@@ -41,7 +52,7 @@ pub(crate) struct Outcome<K> {
 impl Confirming {
     /// As the sponsor, which has the keys already, tells everybody that it has.
     pub(crate) fn send(
-        self,
+        &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         operation: Operation,
@@ -49,14 +60,14 @@ impl Confirming {
         keys: &impl TreeKeys,
     ) {
         if self.is_due {
-            let confirmation = tree.confirmation(cx, epoch, &keys.root(), self.label);
+            let confirmation = self.of(cx, epoch, tree, keys);
             let mut draft = cx.draft(Recipient::Group, epoch, operation, self.kind);
             draft.bytes(confirmation.as_bytes()).send();
         }
     }
 
     /// Reads what [`Self::send`] sends.
-    pub(crate) fn read(self, message: &Message<'_>) -> Result<Key, Error> {
+    pub(crate) fn read(&self, message: &Message<'_>) -> Result<Key, Error> {
         if !self.is_due {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -68,17 +79,41 @@ impl Confirming {
 
     /// Refuses keys and a confirmation that do not fit each other.
     pub(crate) fn verify(
-        self,
+        &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         tree: &MemberTree,
         keys: &impl TreeKeys,
         confirmation: &Key,
     ) -> Result<(), Error> {
-        if tree.confirmation(cx, epoch, &keys.root(), self.label) == *confirmation {
+        if self.of(cx, epoch, tree, keys) == *confirmation {
             Ok(())
         } else {
             Err(Misbehaviour::Forged.into())
+        }
+    }
+
+    /// Whether it is known what there is to confirm.
+    const fn is_ready(&self) -> bool {
+        !matches!(self.session, Session::Awaited)
+    }
+
+    fn of(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        tree: &MemberTree,
+        keys: &impl TreeKeys,
+    ) -> Key {
+        tree.confirmation(cx, epoch, &keys.root(), self.label, self.session.key())
+    }
+}
+
+impl Session {
+    pub(crate) const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Known(key) => Some(key),
+            Self::None | Self::Awaited => None,
         }
     }
 }
@@ -101,9 +136,31 @@ impl<K: TreeKeys> Outcome<K> {
         keys: &K,
     ) -> Result<(), Error> {
         match &self.confirmation {
-            Some(confirmation) => self.confirming.verify(cx, epoch, &self.tree, keys, confirmation),
-            None => Ok(()),
+            Some(confirmation) if self.confirming.is_ready() => {
+                self.confirming.verify(cx, epoch, &self.tree, keys, confirmation)
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// The session is known now. Refuses it if keys and confirmation are there and do not fit it.
+    pub(crate) fn enter(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        session: Key,
+    ) -> Result<(), Error> {
+        let confirming = Confirming { session: Session::Known(session), ..self.confirming.clone() };
+        if let (Some(keys), Some(confirmation)) = (&self.keys, &self.confirmation) {
+            confirming.verify(cx, epoch, &self.tree, keys, confirmation)?;
+        }
+        self.confirming = confirming;
+        Ok(())
+    }
+
+    /// How it is confirmed.
+    pub(crate) const fn confirming(&self) -> &Confirming {
+        &self.confirming
     }
 
     /// Takes the sponsor's confirmation, which comes once.
@@ -117,7 +174,7 @@ impl<K: TreeKeys> Outcome<K> {
         if self.confirmation.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        if let Some(keys) = &self.keys {
+        if let Some(keys) = self.keys.as_ref().filter(|_| self.confirming.is_ready()) {
             let epoch = message.header().epoch;
             self.confirming.verify(cx, epoch, &self.tree, keys, &confirmation)?;
         }
@@ -125,9 +182,9 @@ impl<K: TreeKeys> Outcome<K> {
         Ok(())
     }
 
-    /// Tree and keys, if keys and, where it must be, confirmation are there.
+    /// Tree and keys, if keys and, where they must be, session and confirmation are there.
     pub(crate) fn complete(&mut self) -> Option<(MemberTree, K)> {
-        if self.confirming.is_due && self.confirmation.is_none() {
+        if !self.confirming.is_ready() || self.confirming.is_due && self.confirmation.is_none() {
             return None;
         }
         self.keys.take().map(|keys| (self.tree.clone(), keys))
