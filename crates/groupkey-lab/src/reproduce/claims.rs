@@ -1,0 +1,219 @@
+//! Claims of the kinds that benchmarks make: who is slowest, what grows, what stays below a bound.
+//!
+//! A claim about times is put to two yardsticks, times measured here and times modelled for the paper's
+//! device. It is decided where both agree; where they do not, it depends on the device.
+
+use super::cells::{Cell, Cells, Subject, Yardstick};
+use super::evidence::{Comparison, Part, decide};
+use crate::report::{Outcome, Verdict};
+
+/// A claim that is being put together.
+pub(super) struct Claim<'r> {
+    id: String,
+    words: String,
+    cells: Cells<'r>,
+    rulings: Vec<Ruling>,
+    remark: String,
+}
+
+/// What one yardstick has to say.
+struct Ruling {
+    yardstick: Yardstick,
+    parts: Vec<Part>,
+    /// The order that it finds, in words.
+    order: Vec<String>,
+}
+
+/// By so much (a factor) one may be above another and still count as the same.
+pub(super) const SAME: f64 = 1.10;
+
+/// Within this factor from the smallest to the largest group a figure counts as constant: an evenly
+/// growing one grows by thousands.
+const CONSTANT: f64 = 1.25;
+
+impl<'r> Claim<'r> {
+    /// A claim without parts; the yardsticks that it is put to.
+    pub(super) fn new(id: &str, words: String, cells: Cells<'r>, yardsticks: &[Yardstick]) -> Self {
+        let ruling =
+            |&yardstick: &Yardstick| Ruling { yardstick, parts: Vec::new(), order: Vec::new() };
+        Self {
+            id: id.to_owned(),
+            words,
+            cells,
+            rulings: yardsticks.iter().map(ruling).collect(),
+            remark: String::new(),
+        }
+    }
+
+    /// What a reader must know beside the figures.
+    pub(super) fn remark(mut self, remark: &str) -> Self {
+        remark.clone_into(&mut self.remark);
+        self
+    }
+
+    /// These schemes are the first of all, in this order, largest first, in the largest group.
+    pub(super) fn largest_first(mut self, subject: Subject, first: &[&str], all: &[&str]) -> Self {
+        let cells = self.cells;
+        let size = cells.largest(all, subject);
+        let at = |scheme: &&str| size.and_then(|members| cells.at(scheme, subject, members));
+        for ruling in &mut self.rulings {
+            let yardstick = ruling.yardstick;
+            let mut part = Part::new("the order at the largest size");
+            for pair in first.windows(2) {
+                let above = at(&pair[0]).zip(at(&pair[1]));
+                part.add(above.map(|(above, below)| below.at_most(&above, SAME, yardstick)));
+            }
+            let last = first.last().and_then(at);
+            for other in all.iter().filter(|scheme| !first.contains(scheme)) {
+                // A scheme without the operation is in nobody's way.
+                if let Some(other) = at(other) {
+                    let last = last.as_ref();
+                    part.add(last.map(|last| other.at_most(last, SAME, yardstick)));
+                }
+            }
+            ruling.parts.push(part);
+            let mut found: Vec<Cell<'_>> = all.iter().filter_map(at).collect();
+            found.sort_by(|a, b| b.value(yardstick).total_cmp(&a.value(yardstick)));
+            if let Some(most) = found.first() {
+                let shown = found.iter().take(first.len().max(3) + 1);
+                let told: Vec<String> = shown.map(|cell| cell.words(yardstick)).collect();
+                ruling.order.push(format!(
+                    "Of {} by {} with {} members, from the largest: {}.",
+                    subject.operation,
+                    subject.role,
+                    most.members(),
+                    told.join("; ")
+                ));
+            }
+        }
+        self
+    }
+
+    /// What these schemes need grows from the smallest group to the largest.
+    pub(super) fn grows(self, subject: Subject, schemes: &[&str]) -> Self {
+        self.over_sizes("grows with the group", subject, schemes, |small, large, yardstick| {
+            small.at_most(large, 1.0 / CONSTANT, yardstick)
+        })
+    }
+
+    /// What these schemes need is the same in the smallest group and in the largest, give or take a
+    /// quarter.
+    pub(super) fn stays(self, subject: Subject, schemes: &[&str]) -> Self {
+        self.over_sizes("does not grow", subject, schemes, |small, large, yardstick| {
+            large.at_most(small, CONSTANT, yardstick)
+        })
+    }
+
+    /// What these schemes need is not above a bound, at any size.
+    pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
+        self.bounded("is below the bound", subject, schemes, |value| value <= bound)
+    }
+
+    /// What these schemes need is above a bound in the largest group.
+    pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
+        self.bounded("is above the bound in the largest group", subject, schemes, |v| v > bound)
+    }
+
+    /// A part of the study that needs no yardstick of its own.
+    pub(super) fn certain(mut self, claim: &'static str, holds: bool, words: String) -> Self {
+        for ruling in &mut self.rulings {
+            let mut part = Part::new(claim);
+            part.add(Some(Comparison::certain(holds, words.clone())));
+            ruling.parts.push(part);
+        }
+        self
+    }
+
+    /// The verdict: that of all yardsticks, if they agree.
+    pub(super) fn verdict(self) -> Verdict {
+        let Self { id, words, rulings, remark, .. } = self;
+        let mut outcomes = Vec::new();
+        let mut evidence = Vec::new();
+        let several = rulings.len() > 1;
+        for Ruling { yardstick, parts, order } in rulings {
+            let decided = decide(&id, &words, &parts, "");
+            let label = match yardstick {
+                Yardstick::Measured => "Measured here".to_owned(),
+                Yardstick::Modelled(device) => format!("Modelled on {device}"),
+                Yardstick::Permanent | Yardstick::Temporary => "Key material".to_owned(),
+            };
+            let told = if several {
+                format!("{label}: {}. ", outcome_words(decided.outcome))
+            } else {
+                format!("{label}. ")
+            };
+            evidence.push(format!("{told}{}", decided.evidence));
+            evidence.extend(order);
+            outcomes.push(decided.outcome);
+        }
+        let first = outcomes.first().copied().unwrap_or(Outcome::NotDecidable);
+        let outcome = match outcomes.iter().all(|outcome| *outcome == first) {
+            true => first,
+            false => {
+                evidence.push("The two do not agree: it depends on the device.".to_owned());
+                Outcome::NotDecidable
+            }
+        };
+        if !remark.is_empty() {
+            evidence.push(remark);
+        }
+        Verdict { id, claim: words, outcome, evidence: evidence.join(" ") }
+    }
+
+    fn over_sizes(
+        mut self,
+        claim: &'static str,
+        subject: Subject,
+        schemes: &[&str],
+        compare: impl Fn(&Cell<'_>, &Cell<'_>, Yardstick) -> Comparison,
+    ) -> Self {
+        let cells = self.cells;
+        for ruling in &mut self.rulings {
+            let mut part = Part::new(claim);
+            for scheme in schemes {
+                let sizes = cells.sizes(scheme, subject);
+                let ends = sizes.first().zip(sizes.last()).filter(|(small, large)| small < large);
+                let ends = ends.and_then(|(&small, &large)| {
+                    cells.at(scheme, subject, small).zip(cells.at(scheme, subject, large))
+                });
+                part.add(ends.map(|(small, large)| compare(&small, &large, ruling.yardstick)));
+            }
+            ruling.parts.push(part);
+        }
+        self
+    }
+
+    fn bounded(
+        mut self,
+        claim: &'static str,
+        subject: Subject,
+        schemes: &[&str],
+        holds: impl Fn(f64) -> bool,
+    ) -> Self {
+        let cells = self.cells;
+        for ruling in &mut self.rulings {
+            let yardstick = ruling.yardstick;
+            let mut part = Part::new(claim);
+            for scheme in schemes {
+                // All that is counted grows with the group if it changes at all.
+                let size = cells.sizes(scheme, subject).last().copied();
+                let Some(cell) = size.and_then(|size| cells.at(scheme, subject, size)) else {
+                    continue;
+                };
+                let value = cell.value(yardstick);
+                let words = format!("{} with {} members", cell.words(yardstick), cell.members());
+                part.add((!value.is_nan()).then(|| Comparison::certain(holds(value), words)));
+            }
+            ruling.parts.push(part);
+        }
+        self
+    }
+}
+
+pub(super) const fn outcome_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Confirmed => "confirmed",
+        Outcome::NotDecidable => "not decidable",
+        Outcome::Refuted => "refuted",
+    }
+}

@@ -1,0 +1,117 @@
+//! What a small group of real parties tells: lengths of what they send, and what a member computes.
+
+use groupkey::catalogue::Profile;
+use groupkey::crypto::meter::{Meter, Primitive, Probe};
+use groupkey::protection::{Guard, Protection};
+use groupkey::rig::{Rig, RigError, Sent, Settings};
+use groupkey::wire::Reader;
+use groupkey::{Channel, Context, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::registry;
+
+/// Lengths (bits) and counted primitives of a member.
+pub(super) struct Facts {
+    pub(super) public_key_bits: f64,
+    pub(super) ciphertext_bits: f64,
+    /// s1 to s6 and the prime r, which is as long as its highest bit says.
+    pub(super) secret_key_bits: f64,
+    pub(super) encryption: Meter,
+    pub(super) decryption: Meter,
+    /// A join, without its decryption.
+    pub(super) update: Meter,
+}
+
+impl Facts {
+    /// Runs the group.
+    pub(super) fn find() -> Result<Self, RigError> {
+        let scheme = registry::schemes().find(|scheme| scheme.id == "nishat");
+        let settings = Settings {
+            profile: Profile::Published,
+            suite: Suite::Published,
+            protection: Guard::None,
+            ..Settings::default()
+        };
+        let mut rig = Rig::new(scheme.expect("the catalogue has it"), settings);
+        let created = rig.create(MEMBERS)?;
+        let enrolled = created.messages.iter().find(|message| {
+            message.channel == Channel::Confidential
+                && message.to == Recipient::Member(WATCHED)
+                && items(&rig, message).len() > ELEMENTS
+        });
+        let elements = enrolled.map(|message| items(&rig, message)).unwrap_or_default();
+        let six: f64 = elements.iter().take(ELEMENTS).map(|item| bits(item.len())).sum();
+        let prime = elements.last().map_or(f64::NAN, |prime| significant_bits(prime));
+
+        let added = rig.add(MEMBERS)?;
+        let broadcast = added.messages.iter().find(|message| message.to == Recipient::Group);
+        let sent = broadcast.map(|message| items(&rig, message)).unwrap_or_default();
+        let length = |place: usize| sent.get(place).map_or(f64::NAN, |item| bits(item.len()));
+
+        let (ciphertext, encryption) = counted(&rig, |cx, party| party.encapsulate(cx));
+        let refused = |error| RigError::Refused(WATCHED.into(), error);
+        let (_, ciphertext) = ciphertext.map_err(refused)?;
+        let (key, decryption) = counted(&rig, |cx, party| party.decapsulate(cx, &ciphertext));
+        key.map_err(refused)?;
+        Ok(Self {
+            public_key_bits: length(1),
+            ciphertext_bits: bits(ciphertext.len()),
+            secret_key_bits: six + prime,
+            encryption,
+            decryption,
+            update: without(&added.meter(WATCHED.into()), &decryption),
+        })
+    }
+}
+
+const MEMBERS: u32 = 4;
+const WATCHED: MemberId = MemberId(1);
+/// Elements of a secret key.
+const ELEMENTS: usize = 6;
+
+/// The items of a message's body; none if it is not made of byte strings.
+fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
+    let forger = rig.forger();
+    let Some((_, body)) = forger.read(&message.bytes) else { return Vec::new() };
+    let mut reader = Reader::new(body);
+    std::iter::from_fn(|| reader.bytes().ok().map(<[u8]>::to_vec)).collect()
+}
+
+/// Does something with a member, and counts it.
+fn counted<T>(rig: &Rig, what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T) -> (T, Meter) {
+    let id = PartyId::from(WATCHED);
+    let setting = Setting { suite: Suite::Published, ..Setting::default() };
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
+    let mut cx = Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut meter);
+    let done = what(&mut cx, rig.party(id));
+    drop(cx);
+    (done, meter)
+}
+
+/// The first less the second.
+fn without(all: &Meter, part: &Meter) -> Meter {
+    let mut rest = Meter::new();
+    for primitive in Primitive::ALL {
+        let (all, part) = (all.tally(primitive), part.tally(primitive));
+        let calls = all.calls.saturating_sub(part.calls);
+        let mut amount = all.amount.saturating_sub(part.amount) as usize;
+        for _ in 0..calls {
+            rest.record(primitive, amount);
+            amount = 0;
+        }
+    }
+    rest
+}
+
+fn bits(bytes: usize) -> f64 {
+    8.0 * bytes as f64
+}
+
+fn significant_bits(number: &[u8]) -> f64 {
+    match number.iter().position(|byte| *byte != 0) {
+        Some(first) => bits(number.len() - first) - f64::from(number[first].leading_zeros()),
+        None => 0.0,
+    }
+}
