@@ -1,6 +1,7 @@
 //! Rows of a benchmark as findings speak of them: one scheme, one role, one operation, one size.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
@@ -20,6 +21,8 @@ pub(super) struct Subject {
 /// What is compared. Measured and modelled times are never compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yardstick {
+    /// What real parties were seen to do; nothing is compared.
+    Seen,
     /// Time measured on this machine (ns).
     Measured,
     /// What the counted primitives cost on a device (ns).
@@ -40,6 +43,16 @@ pub(super) struct Cell<'r> {
     rows: Vec<&'r BenchRow>,
 }
 
+impl Yardstick {
+    /// One of its figures for people.
+    pub(super) fn words(self, value: f64) -> String {
+        match self {
+            Self::Measured | Self::Modelled(_) => time_words(value),
+            Self::Permanent | Self::Temporary | Self::Seen => bytes_words(value),
+        }
+    }
+}
+
 impl Subject {
     pub(super) const fn new(operation: &'static str, role: &'static str) -> Self {
         Self { operation, role, phase: None }
@@ -56,7 +69,7 @@ impl<'r> Cells<'r> {
             .filter(of_subject)
             .filter(|row| row.scheme == scheme && row.members == members)
             .collect();
-        (!rows.is_empty()).then_some(Cell { subject, rows })
+        (!rows.is_empty()).then_some(Cell { rows })
     }
 
     /// The sizes at which a scheme has rows of a subject, ascending.
@@ -91,6 +104,7 @@ impl Cell<'_> {
             Yardstick::Modelled(device) => modelled_ns(device, self.rows[0], &self.primitives()),
             Yardstick::Permanent => self.most(|row| row.permanent_bytes),
             Yardstick::Temporary => self.most(|row| row.temporary_bytes),
+            Yardstick::Seen => f64::NAN,
         }
     }
 
@@ -118,10 +132,10 @@ impl Cell<'_> {
                     _ => "host",
                 };
                 let reason = self.reason(device);
-                format!("{name} {} ({reason})", time_words(self.value(yardstick)))
+                format!("{name} {} ({reason})", yardstick.words(self.value(yardstick)))
             }
-            Yardstick::Permanent | Yardstick::Temporary => {
-                format!("{name} {}", bytes_words(self.value(yardstick)))
+            Yardstick::Permanent | Yardstick::Temporary | Yardstick::Seen => {
+                format!("{name} {}", yardstick.words(self.value(yardstick)))
             }
         }
     }
@@ -171,6 +185,14 @@ impl Cell<'_> {
         });
         let told: Vec<String> = told.collect();
         if told.is_empty() { "nothing counted".to_owned() } else { told.join(", ") }
+    }
+}
+
+/// `add by new-member`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}", self.operation, self.role)?;
+        self.phase.map_or(Ok(()), |phase| write!(f, ", {phase}"))
     }
 }
 

@@ -66,7 +66,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
                 protection: Guard::None,
                 parameters,
                 activities: vec![Activity::Create],
-                repetitions: extent.of(30, 5),
+                repetitions: extent.of(30, 10),
                 ..BenchPlan::new(
                     scheme,
                     extent.of(vec![10, 50, 100, 200, 500, 1_000], vec![5, 25, 100]),
@@ -102,11 +102,7 @@ fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
     let deployed = Claim::new(key, words, cells, &on(CONTROLLER))
         .largest_first(deployment, &[NISHAT, FAT, SKDC], &[NISHAT, FAT, SKDC])
         .largest_first(deployment, &[NISHAT, THIN, SKDC], &[NISHAT, THIN, SKDC])
-        .grows(deployment, &ALL)
-        .remark(
-            "Ours of the fat client sends the elements that a member keeps, for all places, in deployment: \
-             where the two clients differ there, that is why.",
-        );
+        .grows(deployment, &ALL);
 
     let operational = creation("controller", "operational");
     let key = "controller_create_operational";
@@ -114,8 +110,9 @@ fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
     let operated = Claim::new(key, words, cells, &on(CONTROLLER))
         .largest_first(operational, &[SKDC, THIN, FAT, NISHAT], &ALL)
         .remark(
-            "SKDC wraps a key for each member, with AES; in compiled code a wrap takes a thousandth of a \
-             power in a group with a pairing, so that few members do not make up for one.",
+            "In this phase ours of Boneh+ computes about two powers for each member, as the counts show, \
+             where SKDC wraps one key with AES, which is cheaper on both machines. S003 does not print \
+             what its Boneh+ computes here.",
         );
 
     let member = creation("member", "operational");
@@ -131,9 +128,15 @@ fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
 
     let key = "member_energy_per_create";
     let words = format!("Member, energy of a creation: {}, best first.", fastest_first(key));
+    let ranked = ranked.remark(
+        "Ours of Nishat opens, beside the update, the element that carries the group key: without these two \
+         pairings three powers are left, and with esp32-pbc's prices they take 0.67 s, less than Boneh+'s \
+         pairings, as published.",
+    );
     let energy = Claim::new(key, words, cells, &[Yardstick::Modelled(MEMBER)])
         .largest_first(member, &[FAT, THIN, NISHAT, SKDC], &ALL)
-        .remark("At one power for all computations, energy is in proportion to time.");
+        .remark("At one power for all computations, energy is in proportion to time, so that this is the ranking of \
+             times on esp32-pbc.");
     [deployed, operated, ranked, energy].map(Claim::verdict).into()
 }
 
@@ -141,15 +144,16 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     let creation = creation("controller", "operational");
     let temporary = Claim::new(
         "controller_temporary_storage_grows",
-        "Controller, creation: what it holds for a while grows with the group in Nishat only.".to_owned(),
+        "Controller, creation: what it holds for a while grows with the group in Nishat only."
+            .to_owned(),
         cells,
         &[Yardstick::Temporary],
     )
     .grows(creation, &[NISHAT])
     .stays(creation, &[SKDC, FAT, THIN])
     .remark(
-        "Counted is key material. Gamma, which grows, is public: ours counts it where a member takes it \
-         in, and where a controller's temporary key material is nothing, nothing can grow.",
+        "Counted is key material. Gamma, which grows, is public: what grows in ours is the \
+         product of the primes that it hides k with.",
     );
     let permanent = Claim::new(
         "controller_permanent_storage_ascending",
@@ -188,7 +192,7 @@ fn tables() -> Vec<Verdict> {
     .into_iter()
     .map(|(id, what)| {
         let claim = format!("S003's tables: {what}, of each scheme.");
-        let claim = Claim::new(id, claim, Cells(&[]), &[Yardstick::Permanent]);
+        let claim = Claim::new(id, claim, Cells(&[]), &[Yardstick::Seen]);
         told.iter()
             .flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry)))
             .filter(|(_, entry)| entry.what.starts_with(what))

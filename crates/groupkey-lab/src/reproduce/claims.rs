@@ -3,7 +3,7 @@
 //! A claim about times is put to two yardsticks, times measured here and times modelled for the paper's
 //! device. It is decided where both agree; where they do not, it depends on the device.
 
-use super::cells::{Cell, Cells, Subject, Yardstick};
+use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
 use super::evidence::{Comparison, Part, decide};
 use crate::report::{Outcome, Verdict};
 
@@ -58,7 +58,8 @@ impl<'r> Claim<'r> {
         let at = |scheme: &&str| size.and_then(|members| cells.at(scheme, subject, members));
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
-            let mut part = Part::new("the order at the largest size");
+            let members = size.map_or_else(|| "?".to_owned(), |size| grouped(size.into()));
+            let mut part = Part::new(format!("{subject}, the order with {members} members"));
             for pair in first.windows(2) {
                 let above = at(&pair[0]).zip(at(&pair[1]));
                 part.add(above.map(|(above, below)| below.at_most(&above, SAME, yardstick)));
@@ -78,10 +79,8 @@ impl<'r> Claim<'r> {
                 let shown = found.iter().take(first.len().max(3) + 1);
                 let told: Vec<String> = shown.map(|cell| cell.words(yardstick)).collect();
                 ruling.order.push(format!(
-                    "Of {} by {} with {} members, from the largest: {}.",
-                    subject.operation,
-                    subject.role,
-                    most.members(),
+                    "Ours in {subject} with {} members, largest first: {}.",
+                    grouped(most.members().into()),
                     told.join("; ")
                 ));
             }
@@ -91,35 +90,48 @@ impl<'r> Claim<'r> {
 
     /// What these schemes need grows from the smallest group to the largest.
     pub(super) fn grows(self, subject: Subject, schemes: &[&str]) -> Self {
-        self.over_sizes("grows with the group", subject, schemes, |small, large, yardstick| {
-            small.at_most(large, 1.0 / CONSTANT, yardstick)
-        })
+        self.over_sizes(
+            "grows with the group by more than a quarter",
+            subject,
+            schemes,
+            |small, large, yardstick| small.at_most(large, 1.0 / CONSTANT, yardstick),
+        )
     }
 
     /// What these schemes need is the same in the smallest group and in the largest, give or take a
     /// quarter.
     pub(super) fn stays(self, subject: Subject, schemes: &[&str]) -> Self {
-        self.over_sizes("does not grow", subject, schemes, |small, large, yardstick| {
-            large.at_most(small, CONSTANT, yardstick)
-        })
+        self.over_sizes(
+            "does not grow by more than a quarter",
+            subject,
+            schemes,
+            |small, large, yardstick| large.at_most(small, CONSTANT, yardstick),
+        )
     }
 
     /// What these schemes need is not above a bound, at any size.
     pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        self.bounded("is below the bound", subject, schemes, |value| value <= bound)
+        self.bounded(("below", bound), subject, schemes, |value| value <= bound)
     }
 
     /// What these schemes need is above a bound in the largest group.
     pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        self.bounded("is above the bound in the largest group", subject, schemes, |v| v > bound)
+        self.bounded(("above", bound), subject, schemes, |value| value > bound)
     }
 
-    /// A part of the study that needs no yardstick of its own.
-    pub(super) fn certain(mut self, claim: &'static str, holds: bool, words: String) -> Self {
+    /// Something that was seen, and needs no comparison of cells; the same claim of several makes one part.
+    pub(super) fn certain(self, claim: &str, holds: bool, words: String) -> Self {
+        self.compare(claim, |_| Comparison::certain(holds, words.clone()))
+    }
+
+    /// A comparison of the caller's; those of the same claim make one part.
+    pub(super) fn compare(
+        mut self,
+        claim: &str,
+        comparison: impl Fn(Yardstick) -> Comparison,
+    ) -> Self {
         for ruling in &mut self.rulings {
-            let mut part = Part::new(claim);
-            part.add(Some(Comparison::certain(holds, words.clone())));
-            ruling.parts.push(part);
+            ruling.add(claim, comparison(ruling.yardstick));
         }
         self
     }
@@ -136,6 +148,7 @@ impl<'r> Claim<'r> {
                 Yardstick::Measured => "Measured here".to_owned(),
                 Yardstick::Modelled(device) => format!("Modelled on {device}"),
                 Yardstick::Permanent | Yardstick::Temporary => "Key material".to_owned(),
+                Yardstick::Seen => "Seen in runs".to_owned(),
             };
             let told = if several {
                 format!("{label}: {}. ", outcome_words(decided.outcome))
@@ -169,7 +182,7 @@ impl<'r> Claim<'r> {
     ) -> Self {
         let cells = self.cells;
         for ruling in &mut self.rulings {
-            let mut part = Part::new(claim);
+            let mut part = Part::new(format!("{subject} {claim}"));
             for scheme in schemes {
                 let sizes = cells.sizes(scheme, subject);
                 let ends = sizes.first().zip(sizes.last()).filter(|(small, large)| small < large);
@@ -185,7 +198,7 @@ impl<'r> Claim<'r> {
 
     fn bounded(
         mut self,
-        claim: &'static str,
+        (side, bound): (&str, f64),
         subject: Subject,
         schemes: &[&str],
         holds: impl Fn(f64) -> bool,
@@ -193,11 +206,13 @@ impl<'r> Claim<'r> {
         let cells = self.cells;
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
-            let mut part = Part::new(claim);
+            let bound = yardstick.words(bound);
+            let mut part = Part::new(format!("{subject} {side} {bound} in the largest group"));
             for scheme in schemes {
                 // All that is counted grows with the group if it changes at all.
                 let size = cells.sizes(scheme, subject).last().copied();
                 let Some(cell) = size.and_then(|size| cells.at(scheme, subject, size)) else {
+                    // A scheme that has not the operation, or nobody in this role.
                     continue;
                 };
                 let value = cell.value(yardstick);
@@ -207,6 +222,19 @@ impl<'r> Claim<'r> {
             ruling.parts.push(part);
         }
         self
+    }
+}
+
+impl Ruling {
+    fn add(&mut self, claim: &str, comparison: Comparison) {
+        match self.parts.iter_mut().find(|part| part.claim() == claim) {
+            Some(part) => part.add(Some(comparison)),
+            None => {
+                let mut part = Part::new(claim);
+                part.add(Some(comparison));
+                self.parts.push(part);
+            }
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl<'r> Court<'r> {
         let ranking = OF_MEMBER
             .into_iter()
             .fold(ranking, |claim, subject| claim.largest_first(subject, &slowest, &CENTRALIZED))
-            .remark("XFKS is a stand-in; what its masks cost was set to be slow.");
+            .remark("XFKS is a stand-in: its protocol could not be identified, so that its place says little.");
 
         let growing = self.ids("centralized_member_time_grows");
         let grows = self
@@ -442,9 +442,10 @@ impl<'r> Court<'r> {
         self.claim(
             id,
             format!("{class}: {} can create a group, but not add or remove members.", names(&told)),
-            &[Yardstick::Permanent],
+            &[Yardstick::Seen],
         )
-        .certain("neither add nor remove", same, words)
+        .certain("the same schemes have neither operation", same, words)
+        .remark("Ours of BD adds and removes members by running again with what they already sent.")
     }
 
     fn claim(&self, id: &str, words: String, yardsticks: &[Yardstick]) -> Claim<'r> {

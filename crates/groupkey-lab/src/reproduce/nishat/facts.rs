@@ -35,14 +35,16 @@ impl Facts {
         };
         let mut rig = Rig::new(scheme.expect("the catalogue has it"), settings);
         let created = rig.create(MEMBERS)?;
-        let enrolled = created.messages.iter().find(|message| {
-            message.channel == Channel::Confidential
-                && message.to == Recipient::Member(WATCHED)
-                && items(&rig, message).len() > ELEMENTS
+        let enrolled = created.messages.iter().filter(|message| {
+            message.channel == Channel::Confidential && message.to == Recipient::Member(WATCHED)
         });
-        let elements = enrolled.map(|message| items(&rig, message)).unwrap_or_default();
-        let six: f64 = elements.iter().take(ELEMENTS).map(|item| bits(item.len())).sum();
-        let prime = elements.last().map_or(f64::NAN, |prime| significant_bits(prime));
+        // Of the two enrolments the longer one has the secret key: s1 to s6, h, and the prime.
+        let longest = enrolled.max_by_key(|message| message.body_bytes);
+        let secret = longest.map(|message| items(&rig, message)).unwrap_or_default();
+        let secret_key_bits = match &secret[..] {
+            [elements, _, prime] => bits(elements.len()) + significant_bits(prime),
+            _ => f64::NAN,
+        };
 
         let added = rig.add(MEMBERS)?;
         let broadcast = added.messages.iter().find(|message| message.to == Recipient::Group);
@@ -57,7 +59,7 @@ impl Facts {
         Ok(Self {
             public_key_bits: length(1),
             ciphertext_bits: bits(ciphertext.len()),
-            secret_key_bits: six + prime,
+            secret_key_bits,
             encryption,
             decryption,
             update: without(&added.meter(WATCHED.into()), &decryption),
@@ -67,8 +69,6 @@ impl Facts {
 
 const MEMBERS: u32 = 4;
 const WATCHED: MemberId = MemberId(1);
-/// Elements of a secret key.
-const ELEMENTS: usize = 6;
 
 /// The items of a message's body; none if it is not made of byte strings.
 fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
