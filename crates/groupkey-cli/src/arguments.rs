@@ -29,6 +29,7 @@ Examples:
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey reproduce all --quick                all five, for a first look
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -118,6 +119,10 @@ mod tests {
             "--stay",
             "reproduce",
             "network-impact",
+            "tgdh",
+            "all",
+            "--quick",
+            "--most-members",
             "schemes",
             "--json",
             "--samples",

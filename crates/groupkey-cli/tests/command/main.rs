@@ -9,5 +9,6 @@ mod net;
 mod picture;
 mod probe;
 mod reproduce;
+mod reproduce_all;
 mod schemes;
 mod tour;

@@ -24,6 +24,13 @@ struct Ruling {
     order: Vec<String>,
 }
 
+/// What is said where one yardstick confirms what the other refutes.
+const DEPENDS: &str = "The two do not agree: it depends on the device.";
+
+/// What is said where one yardstick decides and the other does not.
+const LEFT_OPEN: &str =
+    "Times measured here leave it open: more repetitions, or a quiet machine, may tell.";
+
 /// By so much (a factor) one may be above another and still count as the same.
 pub(super) const SAME: f64 = 1.10;
 
@@ -163,7 +170,8 @@ impl<'r> Claim<'r> {
         let outcome = match outcomes.iter().all(|outcome| *outcome == first) {
             true => first,
             false => {
-                evidence.push("The two do not agree: it depends on the device.".to_owned());
+                let open = outcomes.contains(&Outcome::NotDecidable);
+                evidence.push(if open { LEFT_OPEN } else { DEPENDS }.to_owned());
                 Outcome::NotDecidable
             }
         };

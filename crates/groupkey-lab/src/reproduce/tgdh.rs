@@ -218,8 +218,7 @@ fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
             claim.certain("a leave is within 15 % of the join before it", same, words)
         })
         .remark(
-            "In a leave no newcomer makes a key first, nor climbs to the root afterwards, and the tree is \
-             lower. S001 compares what the sponsor computes, which depends on its height alone in both.",
+            "In a leave no newcomer makes a key first, nor climbs to the root afterwards. S001 compares what the sponsor computes, which depends on its height alone in both.",
         )
         .verdict()
 }

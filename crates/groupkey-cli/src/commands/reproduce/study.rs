@@ -156,7 +156,8 @@ fn measure(
     rows: &mut Vec<BenchRow>,
 ) -> Result<(), Failure> {
     let stop = interruption::requested();
-    let expected = bench::pilot(rest, prices, stop).map_err(failure)?;
+    let pilots = pilots(rest);
+    let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
     if expected > PATIENCE {
         let (sizes, expected) = (rest.len(), in_words(expected));
         // Who closed standard error does not want to hear it.
@@ -189,6 +190,22 @@ fn measure(
         ))
         .with_help(format!("go on with: {} --resume", arguments.command(study)))),
     }
+}
+
+/// The same work with sizes that tell how its time grows: few members take as long as one call, and so
+/// tell nothing of thousands. What is left out and put in for that takes next to no time.
+fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
+    let of_plan = rest.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan));
+    of_plan
+        .map(|units| {
+            let mut members: Vec<u32> = units.iter().map(|unit| unit.members).collect();
+            if members.iter().any(|&size| size > FEW[1]) && units[0].plan.scheme.members.1 > LARGE {
+                members.retain(|&size| size > FEW[1]);
+                members.splice(0..0, FEW);
+            }
+            BenchPlan { members, ..units[0].plan.clone() }
+        })
+        .collect()
 }
 
 impl StudyArguments {
@@ -228,6 +245,12 @@ impl StudyArguments {
         command
     }
 }
+
+/// Sizes by which the time of large groups is told.
+const FEW: [u32; 2] = [100, 400];
+
+/// Who takes more members than this is tried with [`FEW`] of them.
+const LARGE: u32 = 1_000;
 
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);

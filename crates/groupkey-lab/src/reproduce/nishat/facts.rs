@@ -43,7 +43,18 @@ impl Facts {
         let secret = longest.map(|message| items(&rig, message)).unwrap_or_default();
         let secret_key_bits = match &secret[..] {
             [elements, _, prime] => bits(elements.len()) + significant_bits(prime),
-            _ => f64::NAN,
+            other => {
+                eprintln!(
+                    "DEBUG {:?} {:?}",
+                    other.iter().map(Vec::len).collect::<Vec<_>>(),
+                    created
+                        .messages
+                        .iter()
+                        .map(|m| (m.to, m.channel, m.body_bytes, items(&rig, m).len()))
+                        .collect::<Vec<_>>()
+                );
+                f64::NAN
+            }
         };
 
         let added = rig.add(MEMBERS)?;
@@ -113,5 +124,30 @@ fn significant_bits(number: &[u8]) -> f64 {
     match number.iter().position(|byte| *byte != 0) {
         Some(first) => bits(number.len() - first) - f64::from(number[first].leading_zeros()),
         None => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_sizes_come_out() {
+        let facts = Facts::find().expect("the group runs");
+        assert_eq!((facts.public_key_bits, facts.ciphertext_bits), (2_048.0, 3_072.0));
+        assert!((6_300.0..=6_304.0).contains(&facts.secret_key_bits), "{}", facts.secret_key_bits);
+    }
+
+    #[test]
+    fn what_is_left_of_a_join_is_three_powers() {
+        let update = Facts::find().expect("the group runs").update;
+        assert_eq!(update.tally(Primitive::ExponentiateG1).calls, 3);
+        assert_eq!(update.tally(Primitive::MillerLoop).calls, 0);
+    }
+
+    #[test]
+    fn leading_zeros_are_no_bits_of_a_number() {
+        assert_eq!(significant_bits(&[0, 0b0101_0000, 1]), 15.0);
+        assert_eq!(significant_bits(&[0, 0]), 0.0);
     }
 }
