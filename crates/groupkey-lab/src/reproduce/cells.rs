@@ -115,10 +115,13 @@ impl Cell<'_> {
             Yardstick::Measured => {
                 Comparison::not_above(&self.samples(), &other.samples(), factor - 1.0, words)
             }
-            _ => {
-                let holds = self.value(yardstick) <= factor * other.value(yardstick);
-                Comparison::certain(holds, words)
-            }
+            _ => match (self.value(yardstick), other.value(yardstick)) {
+                // A device without prices leaves it open.
+                (own, others) if own.is_nan() || others.is_nan() => {
+                    Comparison::below(&[], &[], words)
+                }
+                (own, others) => Comparison::certain(own <= factor * others, words),
+            },
         }
     }
 
@@ -291,5 +294,64 @@ mod tests {
         assert_eq!(scheme_name("lkh-plus"), "LKH+");
         assert_eq!(scheme_name("boneh-fat"), "Boneh+ fat client");
         assert_eq!(scheme_name("mine"), "mine");
+    }
+}
+
+#[cfg(test)]
+pub(super) mod example {
+    use super::*;
+    use crate::bench::Traffic;
+
+    /// A controller's creation that took about so long (ns), with so many wraps and bytes.
+    pub(in crate::reproduce) fn row(
+        scheme: &str,
+        members: u32,
+        ns: u64,
+        wraps: f64,
+        bytes: u64,
+    ) -> BenchRow {
+        let none = Traffic::default();
+        let wraps = Count { calls: wraps, amount: wraps };
+        BenchRow {
+            scheme: scheme.to_owned(),
+            profile: "published".to_owned(),
+            suite: Suite::Published.name().to_owned(),
+            security_bits: 80,
+            class: "centralized".to_owned(),
+            provenance: "specified".to_owned(),
+            protection: "none".to_owned(),
+            workload: "example".to_owned(),
+            operation: "create".to_owned(),
+            role: "controller".to_owned(),
+            phase: "operational".to_owned(),
+            members,
+            subgroups: 0,
+            message_bytes: None,
+            repetitions: 8,
+            seed: 1,
+            mean_ns: ns as f64,
+            ci95_ns: 1.0,
+            sd_ns: 1.0,
+            p50_ns: ns as f64,
+            p90_ns: ns as f64,
+            p99_ns: ns as f64,
+            counted_ns: ns as f64,
+            measured_over_counted: Some(1.0),
+            primitives: BTreeMap::from([("wrap".to_owned(), wraps)]),
+            permanent_bytes: bytes,
+            temporary_bytes: 0,
+            messages: 0,
+            payload_bytes: 0,
+            wire_bytes: 0,
+            unicast: none,
+            multicast: none,
+            broadcast: none,
+            device: None,
+            device_ns: None,
+            device_joule: None,
+            // The last two were interrupted.
+            samples_ns: (0..6).map(|i| ns + i).chain([90 * ns, 100 * ns]).collect(),
+            warnings: Vec::new(),
+        }
     }
 }

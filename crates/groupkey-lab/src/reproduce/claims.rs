@@ -253,3 +253,108 @@ pub(super) const fn outcome_words(outcome: Outcome) -> &'static str {
         Outcome::Refuted => "refuted",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::example::row;
+    use super::*;
+    use crate::bench::BenchRow;
+
+    const CREATE: Subject = Subject::new("create", "controller");
+    const BOTH: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled("host")];
+
+    fn claim<'r>(rows: &'r [BenchRow], yardsticks: &[Yardstick]) -> Claim<'r> {
+        Claim::new("id", "Words.".to_owned(), Cells(rows), yardsticks)
+    }
+
+    /// Three schemes, slowest first, in two sizes; the last does not grow.
+    fn world() -> Vec<BenchRow> {
+        vec![
+            row("skdc", 10, 10_000, 10.0, 100),
+            row("skdc", 1_000, 1_000_000, 1_000.0, 10_000),
+            row("oft", 10, 5_000, 5.0, 50),
+            row("oft", 1_000, 500_000, 500.0, 5_000),
+            row("lkh-group", 10, 1_000, 1.0, 16),
+            row("lkh-group", 1_000, 1_100, 1.0, 16),
+        ]
+    }
+
+    fn ranked(rows: &[BenchRow], first: &[&str]) -> Verdict {
+        claim(rows, &BOTH).largest_first(CREATE, first, &["skdc", "oft", "lkh-group"]).verdict()
+    }
+
+    #[test]
+    fn a_ranking_holds_or_fails_and_says_why() {
+        let rows = world();
+        let right = ranked(&rows, &["skdc", "oft"]);
+        assert_eq!(right.outcome, Outcome::Confirmed, "{}", right.evidence);
+        assert!(right.evidence.contains("SKDC 1.00 ms (1,000 wrap)"), "{}", right.evidence);
+        for wrong in [&["oft", "skdc"][..], &["skdc", "lkh-group"], &["lkh-group"]] {
+            assert_eq!(ranked(&rows, wrong).outcome, Outcome::Refuted, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn where_measurement_and_model_differ_it_depends_on_the_device() {
+        let mut rows = world();
+        // As many wraps as before, but they take no time here.
+        rows[1] = row("skdc", 1_000, 1_000, 1_000.0, 10_000);
+        let verdict = ranked(&rows, &["skdc", "oft"]);
+        assert_eq!(verdict.outcome, Outcome::NotDecidable);
+        assert!(verdict.evidence.ends_with(DEPENDS), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn a_scheme_that_was_not_run_leaves_a_ranking_open() {
+        let mut rows = world();
+        rows.retain(|row| row.scheme != "oft");
+        assert_eq!(ranked(&rows, &["skdc", "oft"]).outcome, Outcome::NotDecidable);
+        assert_eq!(ranked(&[], &["skdc", "oft"]).outcome, Outcome::NotDecidable);
+    }
+
+    #[test]
+    fn what_grows_does_not_stay() {
+        let rows = world();
+        for (scheme, grows) in [("skdc", true), ("lkh-group", false)] {
+            for yardsticks in [&BOTH[..], &[Yardstick::Permanent]] {
+                let decided = [
+                    claim(&rows, yardsticks).grows(CREATE, &[scheme]),
+                    claim(&rows, yardsticks).stays(CREATE, &[scheme]),
+                ]
+                .map(|claim| claim.verdict().outcome == Outcome::Confirmed);
+                assert_eq!(decided, [grows, !grows], "{scheme}, {yardsticks:?}");
+            }
+        }
+        let alone = [row("skdc", 10, 1_000, 1.0, 1)];
+        let open = claim(&alone, &BOTH).grows(CREATE, &["skdc"]).verdict();
+        assert_eq!(open.outcome, Outcome::NotDecidable, "one size tells nothing");
+    }
+
+    #[test]
+    fn bounds_are_of_the_largest_group() {
+        let rows = world();
+        let bounded = |bound| {
+            let storage = claim(&rows, &[Yardstick::Permanent]);
+            storage.below(CREATE, &["skdc", "oft"], bound).verdict()
+        };
+        assert_eq!(bounded(10_000.0).outcome, Outcome::Confirmed);
+        let refuted = bounded(9_999.0);
+        assert_eq!(refuted.outcome, Outcome::Refuted);
+        assert!(
+            refuted.evidence.contains("SKDC 10.0 KB with 1000 members"),
+            "{}",
+            refuted.evidence
+        );
+        let above = claim(&rows, &[Yardstick::Permanent]).above(CREATE, &["skdc"], 9_999.0);
+        assert_eq!(above.verdict().outcome, Outcome::Confirmed);
+    }
+
+    #[test]
+    fn a_device_without_the_suite_decides_nothing() {
+        let mut rows = world();
+        rows.iter_mut().for_each(|row| "constrained".clone_into(&mut row.suite));
+        let modelled = [Yardstick::Modelled("esp8266")];
+        let verdict = claim(&rows, &modelled).below(CREATE, &["skdc"], 1e12).verdict();
+        assert_eq!(verdict.outcome, Outcome::NotDecidable, "{}", verdict.evidence);
+    }
+}

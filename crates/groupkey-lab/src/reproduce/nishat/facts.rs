@@ -35,7 +35,7 @@ impl Facts {
         };
         let mut rig = Rig::new(scheme.expect("the catalogue has it"), settings);
         let created = rig.create(MEMBERS)?;
-        let enrolled = created.messages.iter().filter(|message| {
+        let enrolled = created.deployment.iter().filter(|message| {
             message.channel == Channel::Confidential && message.to == Recipient::Member(WATCHED)
         });
         // Of the two enrolments the longer one has the secret key: s1 to s6, h, and the prime.
@@ -43,18 +43,7 @@ impl Facts {
         let secret = longest.map(|message| items(&rig, message)).unwrap_or_default();
         let secret_key_bits = match &secret[..] {
             [elements, _, prime] => bits(elements.len()) + significant_bits(prime),
-            other => {
-                eprintln!(
-                    "DEBUG {:?} {:?}",
-                    other.iter().map(Vec::len).collect::<Vec<_>>(),
-                    created
-                        .messages
-                        .iter()
-                        .map(|m| (m.to, m.channel, m.body_bytes, items(&rig, m).len()))
-                        .collect::<Vec<_>>()
-                );
-                f64::NAN
-            }
+            _ => f64::NAN,
         };
 
         let added = rig.add(MEMBERS)?;
