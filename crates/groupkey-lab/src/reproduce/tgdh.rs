@@ -148,10 +148,10 @@ fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
             claim.certain("ours is within 15 % of the published time", close, words)
         })
         .remark(
-            "For the second member ours takes four powers where the price of one supposes three: its sponsor \
-             makes a key of its own first. The published steps of 4.18 and 3.67 s from one member to the next, and then 0.90 s, are not \
-             multiples of one exponentiation: S001 says neither where its newcomers are put nor what \
-             each member computes.",
+            "For the second member ours takes four powers where the price of one supposes three: \
+             its sponsor makes a key of its own first. The published steps of 4.18 and 3.67 s from \
+             one member to the next, and then 0.90 s, are not multiples of one exponentiation: S001 \
+             says neither where its newcomers are put nor what each member computes.",
         )
         .verdict()
 }
@@ -218,7 +218,8 @@ fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
             claim.certain("a leave is within 15 % of the join before it", same, words)
         })
         .remark(
-            "In a leave no newcomer makes a key first, nor climbs to the root afterwards. S001 compares what the sponsor computes, which depends on its height alone in both.",
+            "In a leave no newcomer makes a key first, nor climbs to the root afterwards. S001 \
+             compares what the sponsor computes, which depends on its height alone in both.",
         )
         .verdict()
 }

@@ -63,7 +63,10 @@ impl<'r> Court<'r> {
         let bound = self.study.number("findings.centralized_member_time_below_ms");
         let below = self.claim(
             "centralized_member_time_below_ms",
-            format!("Centralized: no member takes more than {bound} ms, whatever the operation and size."),
+            format!(
+                "Centralized: no member takes more than {bound} ms, whatever the operation \
+                 and size."
+            ),
             &[Yardstick::Modelled(MEMBER)],
         );
         let below = OF_MEMBER
@@ -83,7 +86,10 @@ impl<'r> Court<'r> {
         let ranking = OF_MEMBER
             .into_iter()
             .fold(ranking, |claim, subject| claim.largest_first(subject, &slowest, &CENTRALIZED))
-            .remark("XFKS is a stand-in: its protocol could not be identified, so that its place says little.");
+            .remark(
+                "XFKS is a stand-in: its protocol could not be identified, so that its place \
+                 says little.",
+            );
 
         let growing = self.ids("centralized_member_time_grows");
         let grows = self
@@ -197,13 +203,19 @@ impl<'r> Court<'r> {
         let storage = self
             .claim(
                 "hybrid_member_storage",
-                format!("Hybrid: a member keeps: {}.", self.study.text("findings.hybrid_member_storage")),
+                format!(
+                    "Hybrid: a member keeps: {}.",
+                    self.study.text("findings.hybrid_member_storage")
+                ),
                 &[Yardstick::Permanent],
             )
             .largest_first(OF_MEMBER[0], &["lnt"], &HYBRID)
             .below(OF_MEMBER[0], &without(&HYBRID, &["lnt"]), 16.0)
             .stays(OF_MEMBER[0], &HYBRID)
-            .remark("A member that is to get a new key by itself keeps a key of its own beside the group's.");
+            .remark(
+                "A member that is to get a new key by itself keeps a key of its own beside \
+                 the group's.",
+            );
         [time, storage].map(Claim::verdict).into()
     }
 
@@ -212,7 +224,11 @@ impl<'r> Court<'r> {
         let create = self
             .claim(
                 "hybrid_subcontroller_create_slowest",
-                format!("Hybrid: to create a group, the subgroup controllers of {} are slowest, and take the longer the larger the group.", names(&slowest)),
+                format!(
+                    "Hybrid: to create a group, the subgroup controllers of {} are slowest, \
+                     and take the longer the larger the group.",
+                    names(&slowest)
+                ),
                 &ON_MEMBER,
             )
             .largest_first(OF_SUBGROUP[0], &slowest, &HYBRID)
@@ -220,7 +236,11 @@ impl<'r> Court<'r> {
         let changes = self.ids("hybrid_subcontroller_add_remove_slowest");
         let change = self.claim(
             "hybrid_subcontroller_add_remove_slowest",
-            format!("Hybrid: to add and to remove a member, the subgroup controllers of {} are slowest, in this order.", names(&changes)),
+            format!(
+                "Hybrid: to add and to remove a member, the subgroup controllers of {} are \
+                 slowest, in this order.",
+                names(&changes)
+            ),
             &ON_MEMBER,
         );
         let change = OF_SUBGROUP[1..]
@@ -248,14 +268,22 @@ impl<'r> Court<'r> {
         let controller_create = self
             .claim(
                 "hybrid_controller_create_slowest",
-                format!("Hybrid: to create a group, the controller of {} is slowest, with 17.5 s; all others take far less than 0.5 s.", names(&first)),
+                format!(
+                    "Hybrid: to create a group, the controller of {} is slowest, with 17.5 s; \
+                     all others take far less than 0.5 s.",
+                    names(&first)
+                ),
                 &ON_CONTROLLER,
             )
             .largest_first(OF_CONTROLLER[0], &first, &HYBRID);
         let order = self.ids("hybrid_controller_add_remove_slowest");
         let controller_change = self.claim(
             "hybrid_controller_add_remove_slowest",
-            format!("Hybrid: to add and to remove a member, the controllers of {} are slowest, in this order, below 75 ms and independent of the group.", names(&order)),
+            format!(
+                "Hybrid: to add and to remove a member, the controllers of {} are slowest, in \
+                 this order, below 75 ms and independent of the group.",
+                names(&order)
+            ),
             &ON_CONTROLLER,
         );
         let controller_change =
@@ -295,7 +323,10 @@ impl<'r> Court<'r> {
         let bound = self.study.number("findings.distributed_member_time_below_s");
         let below = self.claim(
             "distributed_member_time_below_s",
-            format!("Distributed: no member takes more than {bound} s, whatever the operation, up to 30 members."),
+            format!(
+                "Distributed: no member takes more than {bound} s, whatever the operation, up \
+                 to 30 members."
+            ),
             &[Yardstick::Modelled(MEMBER)],
         );
         let below = ["create", "add", "remove"]
@@ -445,7 +476,10 @@ impl<'r> Court<'r> {
             &[Yardstick::Seen],
         )
         .certain("the same schemes have neither operation", same, words)
-        .remark("Ours of BD adds and removes members by running again with what they already sent.")
+        .remark(
+            "Ours of BD adds and removes members by running again with what they already \
+             sent.",
+        )
     }
 
     fn claim(&self, id: &str, words: String, yardsticks: &[Yardstick]) -> Claim<'r> {
