@@ -150,7 +150,11 @@ impl<'r> Claim<'r> {
         let mut evidence = Vec::new();
         let several = rulings.len() > 1;
         for Ruling { yardstick, parts, order } in rulings {
-            let decided = decide(&id, &words, &parts, "");
+            let mut decided = decide(&id, &words, &parts, "");
+            if parts.is_empty() {
+                // Nothing was there to look at.
+                decided.outcome = Outcome::NotDecidable;
+            }
             let label = match yardstick {
                 Yardstick::Measured => "Measured here".to_owned(),
                 Yardstick::Modelled(device) => format!("Modelled on {device}"),
@@ -227,7 +231,10 @@ impl<'r> Claim<'r> {
                 let words = format!("{} with {} members", cell.words(yardstick), cell.members());
                 part.add((!value.is_nan()).then(|| Comparison::certain(holds(value), words)));
             }
-            ruling.parts.push(part);
+            // Nobody may have this role in any of the schemes.
+            if part.total() > 0 {
+                ruling.parts.push(part);
+            }
         }
         self
     }
@@ -328,6 +335,12 @@ mod tests {
         let alone = [row("skdc", 10, 1_000, 1.0, 1)];
         let open = claim(&alone, &BOTH).grows(CREATE, &["skdc"]).verdict();
         assert_eq!(open.outcome, Outcome::NotDecidable, "one size tells nothing");
+    }
+
+    #[test]
+    fn without_rows_nothing_is_decided() {
+        let open = claim(&[], &BOTH).below(CREATE, &["skdc"], 1.0).verdict();
+        assert_eq!(open.outcome, Outcome::NotDecidable);
     }
 
     #[test]
