@@ -38,6 +38,7 @@ Examples:
   groupkey net --probe --loss 10                one message through the same network
   groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey reproduce all --quick                all five, for a first look
   groupkey demo                                 a live group over MQTT, in one process
   groupkey compare before.jsonl after.jsonl     what changed between two runs
 
@@ -160,6 +161,10 @@ mod tests {
             "--threshold",
             "reproduce",
             "network-impact",
+            "tgdh",
+            "all",
+            "--quick",
+            "--most-members",
             "schemes",
             "--json",
             "--samples",

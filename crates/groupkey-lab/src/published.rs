@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use toml::{Table, Value as Entry};
 
 use crate::report::Quantity;
 
@@ -70,6 +71,67 @@ pub fn network_impact() -> NetworkStudy {
     file.network
 }
 
+/// What a study of computations prints, by the names in `published.toml`.
+///
+/// Each name is a path, `findings.sponsor` for example. Asking for one that is not there, or is of
+/// another kind, is a mistake in this crate; a test asks for all.
+#[derive(Clone, Debug)]
+pub struct ComputationStudy(Table);
+
+impl ComputationStudy {
+    /// The benchmark of three classes of schemes (Prantl et al. 2024, doi 10.1007/s44248-024-00010-6).
+    pub fn benchmark() -> Self {
+        Self::read(|file| file.bench)
+    }
+
+    /// The benchmark of centralized schemes (Prantl et al. 2021, doi 10.1145/3427921.3450252).
+    pub fn centralized() -> Self {
+        Self::read(|file| file.central)
+    }
+
+    /// Nishat on an ESP32 (Prantl et al. 2020, doi 10.1109/mascots50786.2020.9285948).
+    pub fn nishat() -> Self {
+        Self::read(|file| file.nishat)
+    }
+
+    /// TGDH on an ESP8266 (Prantl et al. 2022, doi 10.1109/vtc2022-spring54318.2022.9860762).
+    pub fn tgdh() -> Self {
+        Self::read(|file| file.tgdh)
+    }
+
+    /// A number.
+    pub fn number(&self, path: &str) -> f64 {
+        match self.entry(path) {
+            Entry::Float(number) => *number,
+            Entry::Integer(number) => *number as f64,
+            other => panic!("{path} is {other:?}"),
+        }
+    }
+
+    /// Names of schemes, as the study has them.
+    pub fn names(&self, path: &str) -> Vec<&str> {
+        let Entry::Array(names) = self.entry(path) else { panic!("{path} is no list") };
+        names.iter().filter_map(Entry::as_str).collect()
+    }
+
+    /// A sentence.
+    pub fn text(&self, path: &str) -> &str {
+        self.entry(path).as_str().unwrap_or_else(|| panic!("{path} is no text"))
+    }
+
+    fn entry(&self, path: &str) -> &Entry {
+        let mut names = path.split('.');
+        let first = names.next().and_then(|name| self.0.get(name));
+        names
+            .fold(first, |entry, name| entry.and_then(|entry| entry.get(name)))
+            .unwrap_or_else(|| panic!("published.toml has no {path}"))
+    }
+
+    fn read(study: fn(File) -> Table) -> Self {
+        Self(study(toml::from_str(include_str!("published.toml")).expect("a test reads it")))
+    }
+}
+
 impl NetworkStudy {
     /// A printed mean time (ms) by its key in `published.toml`.
     pub fn mean_ms(&self, key: &str) -> Option<f64> {
@@ -122,7 +184,11 @@ impl Value {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    bench: Table,
+    central: Table,
     network: NetworkStudy,
+    nishat: Table,
+    tgdh: Table,
 }
 
 #[cfg(test)]
@@ -148,6 +214,17 @@ mod tests {
         let total = study.mean_ms["gdh_create_total_n20_loss10_delay0"];
         let share = study.share_percent["gdh_create_n20_loss10_delay0"];
         assert!((100.0 * transmission / total - share).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_the_studies_of_computations_print_is_found_by_its_path() {
+        let benchmark = ComputationStudy::benchmark();
+        assert_eq!(benchmark.number("findings.centralized_member_time_below_ms"), 47.0);
+        assert_eq!(benchmark.names("findings.distributed_creation_only"), ["BD", "CKA"]);
+        assert_eq!(ComputationStudy::nishat().number("seconds.encrypt.mean"), 0.569);
+        assert_eq!(ComputationStudy::tgdh().number("join_total_s.m2"), 3.96);
+        let centralized = ComputationStudy::centralized();
+        assert!(centralized.text("findings.features.forward_secrecy").starts_with("all"));
     }
 
     #[test]

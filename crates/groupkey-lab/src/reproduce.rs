@@ -1,4 +1,18 @@
 //! Reproductions of published studies: their settings, their values and their findings.
+//!
+//! One is of the network ([`network_impact`]). The others are of what single parties compute, keep and
+//! send: each is a [`Study`], whose rows the benchmark measures.
 
+mod benchmark;
+mod cells;
+mod centralized;
+mod claims;
 mod evidence;
 pub mod network_impact;
+mod nishat;
+mod page;
+mod study;
+mod tgdh;
+
+pub use self::page::{Overview, StudyReport, overview, render};
+pub use self::study::{Beside, Examination, Extent, Study, studies};

@@ -1,6 +1,6 @@
 //! `groupkey bench`: what each role computes, keeps and sends.
 
-mod folder;
+pub(crate) mod folder;
 mod growth;
 mod plans;
 mod tables;
@@ -248,7 +248,7 @@ fn remark(text: &str) {
 }
 
 /// A duration as people say it.
-fn in_words(duration: Duration) -> String {
+pub(crate) fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let (value, unit) = match seconds {
         ..100.0 => (seconds, "seconds"),
@@ -264,7 +264,8 @@ fn refusal(unit: Unit<'_>, activity: Activity, error: Error) -> String {
     format!("{}: no {} of {members} members: {error}", plan.scheme.id, activity.name())
 }
 
-fn failure(error: BenchError) -> Failure {
+/// Why the command stops when a benchmark fails.
+pub(crate) fn failure(error: BenchError) -> Failure {
     match error {
         BenchError::Plan { .. } => Failure::input(error.to_string()),
         BenchError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {

@@ -1,13 +1,19 @@
 //! `groupkey reproduce`: published studies, run again.
 
+mod all;
 pub(crate) mod folder;
 mod network_impact;
+mod study;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
+use groupkey_lab::report::{Outcome, Verdict};
+use groupkey_lab::reproduce;
 
+use self::study::StudyArguments;
 use crate::failure::Failure;
+use crate::paragraph::Paragraph;
 
 /// Arguments of `groupkey reproduce`.
 #[derive(Args, Debug)]
@@ -21,14 +27,65 @@ pub(crate) struct ReproduceArguments {
 /// The studies that can be run again.
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// All five, one after the other, and one page over them.
+    All(all::AllArguments),
+    /// What 24 schemes of three classes compute and keep (Prantl et al. 2024, Discover Data,
+    /// doi 10.1007/s44248-024-00010-6).
+    Benchmark(StudyArguments),
+    /// SKDC, Nishat and Boneh+, in deployment and in operation (Prantl et al. 2021, ICPE,
+    /// doi 10.1145/3427921.3450252).
+    Centralized(StudyArguments),
     /// SKDC, LKH and G-DH under packet loss and delay (Prantl et al. 2024, Discover Data,
     /// doi 10.1007/s44248-024-00015-1).
     NetworkImpact(network_impact::NetworkImpactArguments),
+    /// Nishat on an ESP32: sizes, times, energy (Prantl et al. 2020, MASCOTS,
+    /// doi 10.1109/mascots50786.2020.9285948).
+    Nishat(StudyArguments),
+    /// TGDH on ESP8266s: joins of two to five members (Prantl et al. 2022, VTC,
+    /// doi 10.1109/vtc2022-spring54318.2022.9860762).
+    Tgdh(StudyArguments),
 }
 
 /// Runs the study.
 pub(crate) fn run(arguments: &ReproduceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.study {
+        Study::All(arguments) => all::run(arguments, out),
+        Study::Benchmark(arguments) => study::run(named("benchmark"), arguments, out),
+        Study::Centralized(arguments) => study::run(named("centralized"), arguments, out),
         Study::NetworkImpact(arguments) => network_impact::run(arguments, out),
+        Study::Nishat(arguments) => study::run(named("nishat"), arguments, out),
+        Study::Tgdh(arguments) => study::run(named("tgdh"), arguments, out),
+    }
+}
+
+fn named(id: &str) -> &'static reproduce::Study {
+    reproduce::Study::named(id).expect("the laboratory has it")
+}
+
+/// Prints findings with what became of them.
+fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::Result<()> {
+    for Verdict { id, claim, outcome, evidence } in verdicts {
+        writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
+        let evidence = format!("{}. {evidence}", outcome_words(*outcome));
+        writeln!(out, "{}\n", Paragraph { indent: 3, text: &evidence })?;
+    }
+    Ok(())
+}
+
+const fn outcome_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Confirmed => "Confirmed",
+        Outcome::NotDecidable => "Not decidable",
+        Outcome::Refuted => "Refuted",
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }

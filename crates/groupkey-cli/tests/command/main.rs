@@ -12,6 +12,7 @@ mod net;
 mod picture;
 mod probe;
 mod reproduce;
+mod reproduce_all;
 mod schemes;
 mod tour;
 #[cfg(target_os = "linux")]

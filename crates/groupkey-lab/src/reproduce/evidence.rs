@@ -11,7 +11,7 @@ use crate::statistics::{Difference, Summary, welch};
 /// A part of a finding, and the settings in which it must hold.
 #[derive(Debug)]
 pub(crate) struct Part {
-    claim: &'static str,
+    claim: String,
     comparisons: Vec<Comparison>,
     not_run: usize,
 }
@@ -34,8 +34,13 @@ enum Ruling {
 
 impl Part {
     /// A part without comparisons.
-    pub(crate) const fn new(claim: &'static str) -> Self {
-        Self { claim, comparisons: Vec::new(), not_run: 0 }
+    pub(crate) fn new(claim: impl Into<String>) -> Self {
+        Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0 }
+    }
+
+    /// What it claims.
+    pub(crate) fn claim(&self) -> &str {
+        &self.claim
     }
 
     /// Adds the comparison of a setting; `None` if its rows are not there.

@@ -1,6 +1,6 @@
 //! The folder that a benchmark leaves behind: `results.jsonl`, which grows, and `summary.csv`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 
@@ -75,6 +75,11 @@ impl BenchFolder {
         rows: &[BenchRow],
     ) -> Result<Growing, Failure> {
         self.0.grow(&jsonl(header, rows))
+    }
+
+    /// Writes a page beside the results.
+    pub(crate) fn write_page(&self, name: &str, page: &str) -> Result<PathBuf, Failure> {
+        self.0.write_whole(name, page.as_bytes())
     }
 
     /// Writes everything once more, as it is at the end.

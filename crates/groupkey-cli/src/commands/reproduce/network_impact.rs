@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::campaign;
 use crate::commands::reproduce::folder::{Earlier, Folder, RESULTS};
+use crate::commands::reproduce::{print_verdicts, quoted};
 use crate::failure::Failure;
-use crate::paragraph::Paragraph;
 use crate::provenance;
 use crate::table::{Column, Table, figure};
 
@@ -68,7 +68,23 @@ pub(crate) struct NetworkImpactArguments {
 }
 
 /// Runs the campaign and sets our values beside the published ones.
-pub(crate) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let (report, files, seconds) = reproduce(arguments)?;
+    if arguments.json {
+        let Report { published, verdicts, .. } = &report;
+        let reproduction = Reproduction { published, verdicts, files, seconds };
+        let object = serde_json::to_string(&reproduction).expect("it is plain data");
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    print(&report, &files, seconds, out)?;
+    Ok(())
+}
+
+/// Runs the campaign and writes its files.
+pub(super) fn reproduce(
+    arguments: &NetworkImpactArguments,
+) -> Result<(Report, Files, f64), Failure> {
     let started = Instant::now();
     let folder = Folder::create(&arguments.out)?;
     let header = header(arguments);
@@ -92,16 +108,7 @@ pub(crate) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Re
 
     let report = report(header, rows, arguments);
     let files = write(&folder, &report)?;
-    let seconds = started.elapsed().as_secs_f64();
-    if arguments.json {
-        let Report { published, verdicts, .. } = &report;
-        let reproduction = Reproduction { published, verdicts, files, seconds };
-        let object = serde_json::to_string(&reproduction).expect("it is plain data");
-        writeln!(out, "{object}")?;
-        return Ok(());
-    }
-    print(&report, &files, seconds, out)?;
-    Ok(())
+    Ok((report, files, started.elapsed().as_secs_f64()))
 }
 
 /// Where the results go unless `--out` says otherwise.
@@ -118,13 +125,20 @@ struct Reproduction<'a> {
 
 /// Where the results are.
 #[derive(Serialize)]
-struct Files {
+pub(super) struct Files {
     results: PathBuf,
     summary: PathBuf,
-    report: PathBuf,
+    pub(super) report: PathBuf,
 }
 
 impl NetworkImpactArguments {
+    /// As `all` runs it, on all cores.
+    pub(super) const fn of_all(runs: u32, seed: u64, out: PathBuf, earlier: Earlier) -> Self {
+        let (resume, fresh) =
+            (matches!(earlier, Earlier::Resume), matches!(earlier, Earlier::Replace));
+        Self { runs, seed, out, threads: None, resume, fresh, json: false }
+    }
+
     const fn earlier(&self) -> Earlier {
         match (self.resume, self.fresh) {
             (true, _) => Earlier::Resume,
@@ -219,11 +233,7 @@ fn print(report: &Report, files: &Files, seconds: f64, out: &mut dyn Write) -> i
     }
     writeln!(out, "{table}")?;
 
-    for Verdict { id, claim, outcome, evidence } in &report.verdicts {
-        writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
-        let evidence = format!("{}. {evidence}", outcome_words(*outcome));
-        writeln!(out, "{}\n", Paragraph { indent: 3, text: &evidence })?;
-    }
+    print_verdicts(&report.verdicts, out)?;
     writeln!(
         out,
         "{} rows of {} runs in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
@@ -233,22 +243,4 @@ fn print(report: &Report, files: &Files, seconds: f64, out: &mut dyn Write) -> i
         files.results.display(),
         files.summary.display(),
     )
-}
-
-const fn outcome_words(outcome: report::Outcome) -> &'static str {
-    match outcome {
-        report::Outcome::Confirmed => "Confirmed",
-        report::Outcome::NotDecidable => "Not decidable",
-        report::Outcome::Refuted => "Refuted",
-    }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
 }

@@ -1,0 +1,181 @@
+//! `groupkey reproduce all`: every study, and one table and page over them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use groupkey_lab::report::{Outcome, Verdict};
+use groupkey_lab::reproduce::{self, Overview};
+use serde::Serialize;
+
+use super::folder::{Earlier, Folder};
+use super::network_impact::{self, NetworkImpactArguments};
+use super::study::{self, StudyArguments};
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+
+/// Arguments of `groupkey reproduce all`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each study has a folder of its own inside, as if it were run alone; overview.html is over all. The
+exit code is 0 if everything ran, whatever became of the findings.
+
+Examples:
+  groupkey reproduce all --quick
+  groupkey reproduce all --resume")]
+pub(crate) struct AllArguments {
+    /// A few sizes and repetitions of each, for a first look: minutes instead of hours.
+    #[arg(long)]
+    quick: bool,
+
+    /// Repetitions of each operation, and runs of each network [default: each study's own].
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    repetitions: Option<u32>,
+
+    /// Leave out measured groups of more members than this.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000000",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(2..=1_000_000),
+    )]
+    most_members: u32,
+
+    /// Seed of the randomness.
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    seed: u64,
+
+    /// Folder for the folders of the studies.
+    #[arg(long, value_name = "DIR", default_value = "groupkey-results")]
+    out: PathBuf,
+
+    /// Go on where an earlier run was interrupted.
+    #[arg(long)]
+    resume: bool,
+
+    /// Start again even if there are unfinished results.
+    #[arg(long, conflicts_with = "resume")]
+    fresh: bool,
+
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs all studies.
+pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let folder = Folder::create(&arguments.out)?;
+    let mut done = Vec::new();
+    for study in reproduce::studies() {
+        let own = arguments.of_study(study.id);
+        let found = study::reproduce(study, &own)?;
+        done.push(Overview {
+            id: study.id.to_owned(),
+            title: study.title.to_owned(),
+            report: format!("{}/report.html", study.id),
+            verdicts: found.verdicts,
+            seconds: found.seconds,
+        });
+    }
+    let (report, _, seconds) = network_impact::reproduce(&arguments.of_network_impact())?;
+    done.push(Overview {
+        id: NETWORK_IMPACT.to_owned(),
+        title: "What delay and loss cost a group key".to_owned(),
+        report: format!("{NETWORK_IMPACT}/report.html"),
+        verdicts: report.verdicts,
+        seconds,
+    });
+    let page = folder.write_whole("overview.html", reproduce::overview(&done).as_bytes())?;
+    if arguments.json {
+        let studies: Vec<_> = done.iter().map(Told::new).collect();
+        let object = serde_json::json!({ "studies": studies, "overview": page });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    print(&done, &page, out)?;
+    Ok(())
+}
+
+const NETWORK_IMPACT: &str = "network-impact";
+
+/// A study in the JSON object.
+#[derive(Serialize)]
+struct Told<'o> {
+    study: &'o str,
+    seconds: f64,
+    verdicts: &'o [Verdict],
+}
+
+impl<'o> Told<'o> {
+    fn new(overview: &'o Overview) -> Self {
+        Self { study: &overview.id, seconds: overview.seconds, verdicts: &overview.verdicts }
+    }
+}
+
+impl AllArguments {
+    fn of_study(&self, id: &str) -> StudyArguments {
+        let out = self.out.join(id);
+        StudyArguments {
+            quick: self.quick,
+            repetitions: self.repetitions,
+            most_members: self.most_members,
+            seed: self.seed,
+            // What is not begun yet cannot be gone on with.
+            resume: self.resume && has_results(&out),
+            out: Some(out),
+            fresh: self.fresh,
+            json: false,
+        }
+    }
+
+    fn of_network_impact(&self) -> NetworkImpactArguments {
+        let out = self.out.join(NETWORK_IMPACT);
+        let earlier = match (self.resume && has_results(&out), self.fresh) {
+            (true, _) => Earlier::Resume,
+            (false, true) => Earlier::Replace,
+            (false, false) => Earlier::Keep,
+        };
+        NetworkImpactArguments::of_all(self.repetitions.unwrap_or(RUNS), self.seed, out, earlier)
+    }
+}
+
+/// Runs of each network setting, as in the study: fewer leave most of its findings open.
+const RUNS: u32 = 30;
+
+fn has_results(folder: &Path) -> bool {
+    folder.join(super::folder::RESULTS).exists()
+}
+
+fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new([
+        Column::text("study"),
+        Column::number("confirmed"),
+        Column::number("refuted"),
+        Column::number("not decidable"),
+        Column::number("seconds"),
+    ]);
+    for study in done {
+        let of = |outcome| {
+            let found = study.verdicts.iter().filter(|verdict| verdict.outcome == outcome);
+            found.count().to_string()
+        };
+        table.row([
+            study.id.clone(),
+            of(Outcome::Confirmed),
+            of(Outcome::Refuted),
+            of(Outcome::NotDecidable),
+            format!("{:.1}", study.seconds),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    let mut findings =
+        Table::new([Column::text("study"), Column::text("finding"), Column::text("outcome")]);
+    for study in done {
+        for verdict in &study.verdicts {
+            let outcome = super::outcome_words(verdict.outcome).to_lowercase();
+            findings.row([study.id.clone(), verdict.id.clone(), outcome]);
+        }
+    }
+    writeln!(out, "{findings}\nWhy, with the figures: {}", page.display())
+}

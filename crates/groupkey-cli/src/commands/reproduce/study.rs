@@ -1,0 +1,289 @@
+//! `groupkey reproduce benchmark`, `centralized`, `tgdh` and `nishat`: the measurement, its files, and
+//! what is printed at the end.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use groupkey_lab::bench::{
+    self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Prices, Unit,
+};
+use groupkey_lab::device::measure::Effort;
+use groupkey_lab::report::Verdict;
+use groupkey_lab::reproduce::{self, Beside, Examination, Extent, Study, StudyReport};
+use serde::Serialize;
+
+use super::{print_verdicts, quoted};
+use crate::commands::bench::folder::{BenchFolder, Found};
+use crate::commands::bench::{failure, in_words};
+use crate::commands::reproduce::folder::{Earlier, RESULTS};
+use crate::failure::Failure;
+use crate::progress::ProgressBar;
+use crate::table::{Column, Table, figure};
+use crate::{interruption, provenance};
+
+/// Arguments of a study of computations.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Writes into the folder: results.jsonl (every row with every repetition), summary.csv (the rows without
+them) and report.html (findings, values and rows; opens from disk). Says first how long it will take.
+Ctrl-C keeps what is done, and --resume goes on. Counts and sizes are the same in every run; times are
+this machine's.")]
+pub(crate) struct StudyArguments {
+    /// A few sizes and repetitions, for a first look.
+    #[arg(long)]
+    pub(super) quick: bool,
+
+    /// Repetitions of each operation [default: the study's, fewer with --quick].
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub(super) repetitions: Option<u32>,
+
+    /// Leave out groups of more members than this.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000000",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(2..=1_000_000),
+    )]
+    pub(super) most_members: u32,
+
+    /// Everything that schemes draw follows from this.
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    pub(super) seed: u64,
+
+    /// Folder for the results [default: groupkey-results and the study's name].
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Go on with a measurement that was interrupted.
+    #[arg(long)]
+    pub(super) resume: bool,
+
+    /// Start again even if the folder has an unfinished measurement.
+    #[arg(long, conflicts_with = "resume")]
+    pub(super) fresh: bool,
+
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What a study gave.
+#[derive(Serialize)]
+pub(super) struct Reproduction {
+    pub(super) study: &'static str,
+    pub(super) published: Vec<Beside>,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) rows: usize,
+    pub(super) seconds: f64,
+    pub(super) results: PathBuf,
+    pub(super) summary: PathBuf,
+    pub(super) report: PathBuf,
+}
+
+/// Measures, and sets our values beside the published ones.
+pub(super) fn run(
+    study: &'static Study,
+    arguments: &StudyArguments,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let done = reproduce(study, arguments)?;
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&done).expect("it is plain data"))?;
+        return Ok(());
+    }
+    print(&done, out)?;
+    Ok(())
+}
+
+/// Measures a study and writes its files.
+pub(super) fn reproduce(
+    study: &'static Study,
+    arguments: &StudyArguments,
+) -> Result<Reproduction, Failure> {
+    let started = Instant::now();
+    let path = arguments.folder(study);
+    let folder = BenchFolder::create(&path)?;
+    let plans = arguments.plans(study);
+    let units = bench::units(&plans);
+    let mut header = BenchHeader::new(
+        arguments.seed,
+        provenance::COMMIT.to_owned(),
+        provenance::machine(),
+        study.id.to_owned(),
+    );
+    header.assumptions = study.assumptions.iter().map(|&words| words.to_owned()).collect();
+    let (mut rows, done, mut prices) = match folder.earlier(&header, arguments.earlier(), &units)? {
+        Some(Found { header: found, rows, units_done }) => {
+            let prices = Prices::resume(Effort::QUICK, &found.prices);
+            header = found;
+            (rows, units_done, prices)
+        }
+        None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
+    };
+    let rest = &units[done..];
+    measure(study, arguments, rest, &folder, &mut header, &mut prices, &mut rows)?;
+
+    // What first occurred at a large size has its price by now.
+    header.prices = prices.by_name();
+    folder.finish(&header, &rows)?;
+    let examination = study.examine(&rows);
+    let report =
+        StudyReport { study, header, rows, examination, reproduce: arguments.command(study) };
+    let page = folder.write_page("report.html", &reproduce::render(&report))?;
+    let Examination { published, verdicts } = report.examination;
+    Ok(Reproduction {
+        study: study.id,
+        published,
+        verdicts,
+        rows: report.rows.len(),
+        seconds: started.elapsed().as_secs_f64(),
+        results: path.join(RESULTS),
+        summary: path.join("summary.csv"),
+        report: page,
+    })
+}
+
+fn measure(
+    study: &Study,
+    arguments: &StudyArguments,
+    rest: &[Unit<'_>],
+    folder: &BenchFolder,
+    header: &mut BenchHeader,
+    prices: &mut Prices,
+    rows: &mut Vec<BenchRow>,
+) -> Result<(), Failure> {
+    let stop = interruption::requested();
+    let pilots = pilots(rest);
+    let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
+    if expected > PATIENCE {
+        let (sizes, expected) = (rest.len(), in_words(expected));
+        // Who closed standard error does not want to hear it.
+        let _ = writeln!(
+            io::stderr(),
+            "{}: {sizes} sizes to measure, about {expected}; Ctrl-C keeps what is done, --resume goes on",
+            study.id
+        );
+    }
+    header.prices = prices.by_name();
+    let mut growing = folder.begin(header, rows)?;
+    let bar = ProgressBar::new();
+    let options = BenchOptions {
+        stop,
+        on_progress: &|done, total| bar.advance(done as usize, total as usize),
+        // Findings say what was not run.
+        on_refusal: &|_, _, _| (),
+    };
+    let outcome = bench::run(rest, prices, &options, &mut |new| {
+        new.iter().try_for_each(|row| growing.add(row))?;
+        rows.extend_from_slice(new);
+        Ok(())
+    });
+    drop(bar);
+    match outcome.map_err(failure)? {
+        BenchOutcome::Finished => Ok(()),
+        BenchOutcome::Interrupted { done, total } => Err(Failure::interrupted(format!(
+            "{done} of {total} sizes are done and kept in {}",
+            arguments.folder(study).join(RESULTS).display()
+        ))
+        .with_help(format!("go on with: {} --resume", arguments.command(study)))),
+    }
+}
+
+/// The same work with sizes that tell how its time grows: few members take as long as one call, and so
+/// tell nothing of thousands. What is left out and put in for that takes next to no time.
+fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
+    let of_plan = rest.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan));
+    of_plan
+        .map(|units| {
+            let mut members: Vec<u32> = units.iter().map(|unit| unit.members).collect();
+            if members.iter().any(|&size| size > FEW[1]) && units[0].plan.scheme.members.1 > LARGE {
+                members.retain(|&size| size > FEW[1]);
+                members.splice(0..0, FEW);
+            }
+            BenchPlan { members, ..units[0].plan.clone() }
+        })
+        .collect()
+}
+
+impl StudyArguments {
+    /// Where the results of a study go.
+    pub(super) fn folder(&self, study: &Study) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| Path::new("groupkey-results").join(study.id))
+    }
+
+    const fn earlier(&self) -> Earlier {
+        match (self.resume, self.fresh) {
+            (true, _) => Earlier::Resume,
+            (false, true) => Earlier::Replace,
+            (false, false) => Earlier::Keep,
+        }
+    }
+
+    fn plans(&self, study: &Study) -> Vec<BenchPlan> {
+        let extent = if self.quick { Extent::Quick } else { Extent::Full };
+        study.plans(extent, self.repetitions, self.most_members, self.seed)
+    }
+
+    /// The command that makes the same results.
+    fn command(&self, study: &Study) -> String {
+        let mut command = format!("groupkey reproduce {} --seed {}", study.id, self.seed);
+        if self.quick {
+            command += " --quick";
+        }
+        if let Some(repetitions) = self.repetitions {
+            command += &format!(" --repetitions {repetitions}");
+        }
+        if self.most_members < 1_000_000 {
+            command += &format!(" --most-members {}", self.most_members);
+        }
+        if let Some(out) = &self.out {
+            command += &format!(" --out {}", quoted(&out.display().to_string()));
+        }
+        command
+    }
+}
+
+/// Sizes by which the time of large groups is told.
+const FEW: [u32; 2] = [100, 400];
+
+/// Who takes more members than this is tried with [`FEW`] of them.
+const LARGE: u32 = 1_000;
+
+/// Work that takes longer than this is announced.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn print(done: &Reproduction, out: &mut dyn Write) -> io::Result<()> {
+    if !done.published.is_empty() {
+        let mut table = Table::new([
+            Column::text("published value"),
+            Column::number("published"),
+            Column::number("measured here"),
+            Column::number("modelled"),
+            Column::text("unit"),
+        ]);
+        for value in &done.published {
+            let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+            table.row([
+                value.what.clone(),
+                figure(value.published),
+                shown(value.measured),
+                shown(value.modelled),
+                value.unit.to_owned(),
+            ]);
+        }
+        writeln!(out, "{table}")?;
+    }
+    print_verdicts(&done.verdicts, out)?;
+    writeln!(
+        out,
+        "{} rows in {:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
+        done.rows,
+        done.seconds,
+        done.report.display(),
+        done.results.display(),
+        done.summary.display(),
+    )
+}

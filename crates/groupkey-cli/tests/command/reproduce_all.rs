@@ -1,0 +1,62 @@
+//! `groupkey reproduce all` and the studies of computations: files, tables, interruption.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::finished::{Folder, groupkey_in};
+
+/// Quick enough for an unoptimised program.
+const TINY: [&str; 5] = ["--quick", "--repetitions", "2", "--most-members", "10"];
+
+#[test]
+fn all_studies_run_and_stand_in_one_table() {
+    let folder = Folder::new();
+    let arguments = [&["reproduce", "all", "--out", "results"][..], &TINY].concat();
+    let stdout = groupkey_in(folder.path(), &arguments).success();
+    let studies = ["benchmark", "centralized", "tgdh", "nishat", "network-impact"];
+    for study in studies {
+        assert!(stdout.lines().any(|line| line.starts_with(study)), "{study} is not in {stdout}");
+        for file in ["results.jsonl", "summary.csv", "report.html"] {
+            let path = folder.path().join("results").join(study).join(file);
+            assert!(path.is_file(), "{}", path.display());
+        }
+    }
+    let page = fs::read_to_string(folder.path().join("results/overview.html")).expect("a page");
+    for study in studies {
+        assert!(page.contains(&format!("{study}/report.html")), "{study}");
+    }
+}
+
+#[test]
+fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
+    let folder = Folder::new();
+    let arguments = [&["reproduce", "tgdh", "--out", "results", "--json"][..], &TINY].concat();
+    let found = groupkey_in(folder.path(), &arguments).objects();
+    let [Value::Object(found)] = &found[..] else { panic!("one object") };
+    assert_eq!(found["study"], "tgdh");
+    assert_eq!(found["published"].as_array().map(Vec::len), Some(4));
+    assert_eq!(found["verdicts"].as_array().map(Vec::len), Some(4));
+
+    // The last size is cut off: unfinished.
+    let results = folder.path().join("results/results.jsonl");
+    let text = fs::read_to_string(&results).expect("results");
+    let kept: Vec<&str> = text.lines().filter(|line| !line.contains("\"members\":5")).collect();
+    fs::write(&results, kept.join("\n") + "\n").expect("writable");
+    let finished = groupkey_in(folder.path(), &arguments);
+    assert_eq!(finished.code, 2, "{}", finished.stderr);
+    assert!(finished.stderr.contains("--resume goes on"), "{}", finished.stderr);
+    let resumed = [&arguments[..], &["--resume"]].concat();
+    groupkey_in(folder.path(), &resumed).success();
+    let lines = fs::read_to_string(&results).expect("results").lines().count();
+    assert_eq!(lines, text.lines().count());
+}
+
+#[test]
+fn a_repetition_alone_is_refused() {
+    let folder = Folder::new();
+    let finished =
+        groupkey_in(folder.path(), &["reproduce", "nishat", "--quick", "--repetitions", "1"]);
+    assert_eq!(finished.code, 2, "{}", finished.stderr);
+    assert!(finished.stderr.contains("--repetitions"), "{}", finished.stderr);
+}

@@ -1,0 +1,131 @@
+//! Centralized schemes: section 5.1 of S002.
+
+use super::{
+    CENTRALIZED, Court, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
+    ON_CONTROLLER, ON_MEMBER, names, without,
+};
+use crate::report::Verdict;
+use crate::reproduce::cells::Yardstick;
+use crate::reproduce::claims::Claim;
+
+impl Court<'_> {
+    pub(super) fn centralized_members(&self) -> Vec<Verdict> {
+        let bound = self.study.number("findings.centralized_member_time_below_ms");
+        let below = self.claim(
+            "centralized_member_time_below_ms",
+            format!(
+                "Centralized: no member takes more than {bound} ms, whatever the operation \
+                 and size."
+            ),
+            &[Yardstick::Modelled(MEMBER)],
+        );
+        let below = OF_MEMBER
+            .into_iter()
+            .fold(below, |claim, subject| claim.below(subject, &CENTRALIZED, bound * MILLISECOND))
+            .remark("The price of an unwrap was assumed with this bound in mind.");
+
+        let slowest = self.ids("centralized_member_slowest");
+        let ranking = self.claim(
+            "centralized_member_slowest",
+            format!(
+                "Centralized: the slowest members are those of {}, slowest first.",
+                names(&slowest)
+            ),
+            &ON_MEMBER,
+        );
+        let ranking = OF_MEMBER
+            .into_iter()
+            .fold(ranking, |claim, subject| claim.largest_first(subject, &slowest, &CENTRALIZED))
+            .remark(
+                "XFKS is a stand-in: its protocol could not be identified, so that its place \
+                 says little.",
+            );
+
+        let growing = self.ids("centralized_member_time_grows");
+        let grows = self
+            .claim(
+                "centralized_member_time_grows",
+                format!(
+                    "Centralized: a member's time grows with the group in {}.",
+                    names(&growing)
+                ),
+                &ON_MEMBER,
+            )
+            .grows(OF_MEMBER[0], &growing);
+        let steady = self.ids("centralized_member_time_constant");
+        let constant = self.claim(
+            "centralized_member_time_constant",
+            format!(
+                "Centralized: a member's time does not depend on the group in {}.",
+                names(&steady)
+            ),
+            &ON_MEMBER,
+        );
+        let constant =
+            OF_MEMBER.into_iter().fold(constant, |claim, subject| claim.stays(subject, &steady));
+
+        let large = self.ids("centralized_member_storage_over_100_kilobytes");
+        let storage = self
+            .claim(
+                "centralized_member_storage_over_100_kilobytes",
+                format!(
+                    "Centralized: a member of {} keeps over 100 KB, whatever the size of the group; all \
+                     others less than 0.5 KB.",
+                    names(&large)
+                ),
+                &[Yardstick::Permanent],
+            )
+            .above(OF_MEMBER[0], &large, 100.0 * KILOBYTE)
+            .stays(OF_MEMBER[0], &large)
+            .below(OF_MEMBER[0], &without(&CENTRALIZED, &large), 0.5 * KILOBYTE);
+        let growing = self.ids("centralized_member_storage_grows");
+        let storage_grows = self
+            .claim(
+                "centralized_member_storage_grows",
+                format!(
+                    "Centralized: what a member keeps grows with the group in {}.",
+                    names(&growing)
+                ),
+                &[Yardstick::Permanent],
+            )
+            .grows(OF_MEMBER[0], &growing);
+        [below, ranking, grows, constant, storage, storage_grows].map(Claim::verdict).into()
+    }
+
+    pub(super) fn centralized_controllers(&self) -> Vec<Verdict> {
+        let [create, add, remove] = [
+            ("centralized_controller_create_slowest", OF_CONTROLLER[0], "to create a group"),
+            ("centralized_controller_add_slowest", OF_CONTROLLER[1], "to add a member"),
+            ("centralized_controller_remove_slowest", OF_CONTROLLER[2], "to remove a member"),
+        ]
+        .map(|(id, subject, to_do)| {
+            let slowest = self.ids(id);
+            let words = format!(
+                "Centralized: {to_do}, the slowest controllers are those of {}.",
+                names(&slowest)
+            );
+            let claim = self.claim(id, words, &ON_CONTROLLER);
+            claim.largest_first(subject, &slowest, &CENTRALIZED)
+        });
+        let largest = self.ids("centralized_controller_storage_largest");
+        let storage = self
+            .claim(
+                "centralized_controller_storage_largest",
+                format!(
+                    "Centralized: the controllers of {} keep most, and it grows, up to 25 MB; all others \
+                     keep less than 0.1 MB.",
+                    names(&largest)
+                ),
+                &[Yardstick::Permanent],
+            )
+            .largest_first(OF_CONTROLLER[0], &largest, &CENTRALIZED)
+            .grows(OF_CONTROLLER[0], &largest)
+            .below(OF_CONTROLLER[0], &largest, 25.0 * MEGABYTE)
+            .below(OF_CONTROLLER[0], &without(&CENTRALIZED, &largest), 0.1 * MEGABYTE)
+            .remark(
+                "A controller that can remove a member without it has to keep, or to derive, something \
+                 for each; ours keep the key of each member, and trees the keys of their nodes.",
+            );
+        [create, add, remove, storage].map(Claim::verdict).into()
+    }
+}

@@ -1,0 +1,357 @@
+//! Rows of a benchmark as findings speak of them: one scheme, one role, one operation, one size.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use groupkey::Suite;
+use groupkey::crypto::meter::Primitive;
+
+use super::evidence::Comparison;
+use crate::bench::{BenchRow, Count};
+use crate::device::Device;
+
+/// Who does what. Without a phase both count together: S002 does not tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Subject {
+    pub(super) operation: &'static str,
+    pub(super) role: &'static str,
+    pub(super) phase: Option<&'static str>,
+}
+
+/// What is compared. Measured and modelled times are never compared with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Yardstick {
+    /// What real parties were seen to do; nothing is compared.
+    Seen,
+    /// Time measured on this machine (ns).
+    Measured,
+    /// What the counted primitives cost on a device (ns).
+    Modelled(&'static str),
+    /// Key material kept between operations (bytes).
+    Permanent,
+    /// Key material held in addition during an operation (bytes).
+    Temporary,
+}
+
+/// All rows of a study.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cells<'r>(pub(super) &'r [BenchRow]);
+
+/// The rows of a subject in one scheme at one size.
+#[derive(Clone, Debug)]
+pub(super) struct Cell<'r> {
+    rows: Vec<&'r BenchRow>,
+}
+
+impl Yardstick {
+    /// One of its figures for people.
+    pub(super) fn words(self, value: f64) -> String {
+        match self {
+            Self::Measured | Self::Modelled(_) => time_words(value),
+            Self::Permanent | Self::Temporary | Self::Seen => bytes_words(value),
+        }
+    }
+}
+
+impl Subject {
+    pub(super) const fn new(operation: &'static str, role: &'static str) -> Self {
+        Self { operation, role, phase: None }
+    }
+}
+
+impl<'r> Cells<'r> {
+    /// The rows of a subject; `None` if there are none.
+    pub(super) fn at(self, scheme: &str, subject: Subject, members: u32) -> Option<Cell<'r>> {
+        let of_subject = |row: &&BenchRow| subject.has(row);
+        let rows: Vec<_> = self
+            .0
+            .iter()
+            .filter(of_subject)
+            .filter(|row| row.scheme == scheme && row.members == members)
+            .collect();
+        (!rows.is_empty()).then_some(Cell { rows })
+    }
+
+    /// The sizes at which a scheme has rows of a subject, ascending.
+    pub(super) fn sizes(self, scheme: &str, subject: Subject) -> Vec<u32> {
+        let own = self.0.iter().filter(|row| row.scheme == scheme && subject.has(row));
+        let mut sizes: Vec<u32> = own.map(|row| row.members).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// The largest size at which all of these schemes that have the subject at all have it.
+    pub(super) fn largest(self, schemes: &[&str], subject: Subject) -> Option<u32> {
+        let sizes: Vec<_> = schemes.iter().map(|scheme| self.sizes(scheme, subject)).collect();
+        let mut told = sizes.iter().filter(|sizes| !sizes.is_empty());
+        let first = told.next()?;
+        let everywhere = |size: &&u32| told.clone().all(|sizes| sizes.contains(size));
+        first.iter().rev().find(everywhere).copied()
+    }
+}
+
+impl Cell<'_> {
+    /// Members of the group.
+    pub(super) fn members(&self) -> u32 {
+        self.rows[0].members
+    }
+
+    /// What is compared, as one figure; of measured times the median.
+    pub(super) fn value(&self, yardstick: Yardstick) -> f64 {
+        match yardstick {
+            Yardstick::Measured => self.rows.iter().map(|row| row.p50_ns).sum(),
+            Yardstick::Modelled(device) => modelled_ns(device, self.rows[0], &self.primitives()),
+            Yardstick::Permanent => self.most(|row| row.permanent_bytes),
+            Yardstick::Temporary => self.most(|row| row.temporary_bytes),
+            Yardstick::Seen => f64::NAN,
+        }
+    }
+
+    /// This is not above `factor` times the other.
+    pub(super) fn at_most(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
+        let words = format!("{} against {}", self.words(yardstick), other.words(yardstick));
+        match yardstick {
+            Yardstick::Measured => {
+                Comparison::not_above(&self.samples(), &other.samples(), factor - 1.0, words)
+            }
+            _ => match (self.value(yardstick), other.value(yardstick)) {
+                // A device without prices leaves it open.
+                (own, others) if own.is_nan() || others.is_nan() => {
+                    Comparison::below(&[], &[], words)
+                }
+                (own, others) => Comparison::certain(own <= factor * others, words),
+            },
+        }
+    }
+
+    /// `OFT 1.23 ms (34 derive, 17 unwrap)`: with the primitives that cost most.
+    pub(super) fn words(&self, yardstick: Yardstick) -> String {
+        let name = scheme_name(&self.rows[0].scheme);
+        match yardstick {
+            Yardstick::Measured | Yardstick::Modelled(_) => {
+                let device = match yardstick {
+                    Yardstick::Modelled(device) => device,
+                    _ => "host",
+                };
+                let reason = self.reason(device);
+                format!("{name} {} ({reason})", yardstick.words(self.value(yardstick)))
+            }
+            Yardstick::Permanent | Yardstick::Temporary | Yardstick::Seen => {
+                format!("{name} {}", yardstick.words(self.value(yardstick)))
+            }
+        }
+    }
+
+    /// Counted primitives of all its phases.
+    pub(super) fn primitives(&self) -> BTreeMap<String, Count> {
+        let mut all = BTreeMap::<String, Count>::new();
+        for (name, count) in self.rows.iter().flat_map(|row| &row.primitives) {
+            let sum = all.entry(name.clone()).or_default();
+            sum.calls += count.calls;
+            sum.amount += count.amount;
+        }
+        all
+    }
+
+    /// Times of the repetitions, phases together, without the slowest quarter: what interrupts a
+    /// program only ever adds time, and it would hide what is compared.
+    fn samples(&self) -> Vec<f64> {
+        let repetitions = self.rows.iter().map(|row| row.samples_ns.len()).min().unwrap_or(0);
+        let total = |place: usize| self.rows.iter().map(|row| row.samples_ns[place] as f64).sum();
+        let mut samples: Vec<f64> = (0..repetitions).map(total).collect();
+        samples.sort_by(f64::total_cmp);
+        samples.truncate((repetitions - repetitions / 4).max(2));
+        samples
+    }
+
+    fn most(&self, of: impl Fn(&BenchRow) -> u64) -> f64 {
+        self.rows.iter().map(|row| of(row)).max().unwrap_or(0) as f64
+    }
+
+    /// The two primitives that cost most on a device.
+    fn reason(&self, device: &str) -> String {
+        let primitives = self.primitives();
+        let cost = |(name, count): (&String, &Count)| {
+            let alone = BTreeMap::from([(name.clone(), *count)]);
+            modelled_ns(device, self.rows[0], &alone)
+        };
+        let mut by_cost: Vec<_> = primitives.iter().collect();
+        by_cost.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
+        let told = by_cost.iter().take(2).map(|(name, count)| {
+            let calls = grouped(count.calls);
+            if count.amount == count.calls {
+                format!("{calls} {name}")
+            } else {
+                format!("{calls} {name} of {} in all", grouped(count.amount))
+            }
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { "nothing counted".to_owned() } else { told.join(", ") }
+    }
+}
+
+/// `add by new-member`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}", self.operation, self.role)?;
+        self.phase.map_or(Ok(()), |phase| write!(f, ", {phase}"))
+    }
+}
+
+impl Subject {
+    fn has(self, row: &BenchRow) -> bool {
+        row.operation == self.operation
+            && row.role == self.role
+            && self.phase.is_none_or(|phase| row.phase == phase)
+    }
+}
+
+/// What counted primitives cost on a device (ns), in the row's suite; NaN if the device has no such
+/// suite, so that nothing is decided by it.
+pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String, Count>) -> f64 {
+    let suite = Suite::ALL.into_iter().find(|suite| suite.name() == row.suite);
+    let device = Device::named(device);
+    let costs = device.as_ref().zip(suite).and_then(|(device, suite)| device.costs(suite));
+    let Some(costs) = costs else { return f64::NAN };
+    let each = Primitive::ALL.into_iter().filter_map(|primitive| {
+        let count = counts.get(primitive.name())?;
+        let cost = costs.of(primitive);
+        Some(count.calls * cost.per_call_ns + count.amount * cost.per_unit_ns)
+    });
+    each.sum()
+}
+
+/// The name of a scheme as the literature has it: what stands before the first comma.
+pub(super) fn scheme_name(id: &str) -> String {
+    let name = crate::registry::schemes().find(|scheme| scheme.id == id).map_or(id, |s| s.name);
+    let orientation = id.strip_prefix("lkh-").filter(|word| *word != "plus");
+    match (name.split_once(','), orientation) {
+        (Some((short, _)), Some(orientation)) => format!("{short} {orientation}-oriented"),
+        (Some(_), None) if id.starts_with("boneh-") => name.replace(',', ""),
+        (Some((short, _)), None) => short.to_owned(),
+        (None, _) => name.to_owned(),
+    }
+}
+
+/// A time in the unit that fits.
+pub(super) fn time_words(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let digits = if value < 100.0 { 2 } else { 0 };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A length in the unit that fits; 1 KB are 1,000 B, as in the papers.
+pub(super) fn bytes_words(bytes: f64) -> String {
+    match bytes {
+        ..1e3 => format!("{bytes} B"),
+        ..1e6 => format!("{:.1} KB", bytes / 1e3),
+        _ => format!("{:.2} MB", bytes / 1e6),
+    }
+}
+
+/// A whole number with commas.
+pub(super) fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_units_that_fit() {
+        assert_eq!(
+            [950.0, 1_500.0, 2.5e6, 3.96e9].map(time_words),
+            [
+                "950.00 ns".replace("950.00", "950"),
+                "1.50 µs".to_owned(),
+                "2.50 ms".to_owned(),
+                "3.96 s".to_owned()
+            ]
+        );
+        assert_eq!([16.0, 1_600.0, 2.5e7].map(bytes_words), ["16 B", "1.6 KB", "25.00 MB"]);
+        assert_eq!([7.0, 1_000.0, 1_234_567.0].map(grouped), ["7", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn schemes_have_the_names_of_the_literature() {
+        assert_eq!(scheme_name("skdc"), "SKDC");
+        assert_eq!(scheme_name("lkh-user"), "LKH user-oriented");
+        assert_eq!(scheme_name("lkh-plus"), "LKH+");
+        assert_eq!(scheme_name("boneh-fat"), "Boneh+ fat client");
+        assert_eq!(scheme_name("mine"), "mine");
+    }
+}
+
+#[cfg(test)]
+pub(super) mod example {
+    use super::*;
+    use crate::bench::Traffic;
+
+    /// A controller's creation that took about so long (ns), with so many wraps and bytes.
+    pub(in crate::reproduce) fn row(
+        scheme: &str,
+        members: u32,
+        ns: u64,
+        wraps: f64,
+        bytes: u64,
+    ) -> BenchRow {
+        let none = Traffic::default();
+        let wraps = Count { calls: wraps, amount: wraps };
+        BenchRow {
+            scheme: scheme.to_owned(),
+            profile: "published".to_owned(),
+            suite: Suite::Published.name().to_owned(),
+            security_bits: 80,
+            class: "centralized".to_owned(),
+            provenance: "specified".to_owned(),
+            protection: "none".to_owned(),
+            workload: "example".to_owned(),
+            operation: "create".to_owned(),
+            role: "controller".to_owned(),
+            phase: "operational".to_owned(),
+            members,
+            subgroups: 0,
+            message_bytes: None,
+            repetitions: 8,
+            seed: 1,
+            mean_ns: ns as f64,
+            ci95_ns: 1.0,
+            sd_ns: 1.0,
+            p50_ns: ns as f64,
+            p90_ns: ns as f64,
+            p99_ns: ns as f64,
+            counted_ns: ns as f64,
+            measured_over_counted: Some(1.0),
+            primitives: BTreeMap::from([("wrap".to_owned(), wraps)]),
+            permanent_bytes: bytes,
+            temporary_bytes: 0,
+            messages: 0,
+            payload_bytes: 0,
+            wire_bytes: 0,
+            unicast: none,
+            multicast: none,
+            broadcast: none,
+            device: None,
+            device_ns: None,
+            device_joule: None,
+            // The last two were interrupted.
+            samples_ns: (0..6).map(|i| ns + i).chain([90 * ns, 100 * ns]).collect(),
+            warnings: Vec::new(),
+        }
+    }
+}
