@@ -2,12 +2,20 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::compare::CompareArguments;
+use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
+use crate::commands::member::MemberArguments;
+use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+use crate::commands::serve::ServeArguments;
 use crate::commands::trace::TraceArguments;
+#[cfg(target_os = "linux")]
+use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -28,7 +36,10 @@ Examples:
   groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
   groupkey net --probe --loss 10                one message through the same network
+  groupkey audit --scheme oft                   what it claims, and what breaks it
   groupkey reproduce network-impact             a published study, with a report to look at
+  groupkey demo                                 a live group over MQTT, in one process
+  groupkey compare before.jsonl after.jsonl     what changed between two runs
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
@@ -41,6 +52,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Attack schemes: what they claim, beside what an adversary gets.
+    ///
+    /// Every short history of joins and leaves is run, and many longer ones, with every operation on
+    /// secrets traced. From the trace follows all that an adversary can derive who heard everything and
+    /// corrupted members that left, members that came, or controllers of subgroups. Where a group key
+    /// that it must not have is among that, the shortest way to it is printed.
+    Audit(AuditArguments),
     /// Measure what each role of a scheme computes, keeps and sends.
     ///
     /// One row for each role, operation and phase: time with its confidence interval, the cost of the
@@ -50,6 +68,19 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
     Device(DeviceArguments),
+    /// Check whether a broker keeps the MQTT rules that group keys depend on.
+    ///
+    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections in the
+    /// worst moments: is a QoS 2 message delivered exactly once all the same, is what a client missed
+    /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
+    /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
+    MqttProbe(MqttProbeArguments),
+    /// See a live group: a broker, a service and members in this process.
+    Demo(DemoArguments),
+    /// Be a member of a live group over an MQTT broker.
+    Member(MemberArguments),
+    /// Set two results files side by side: what changed, and what chance may have done.
+    Compare(CompareArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -63,7 +94,15 @@ pub(crate) enum Command {
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
     /// Make a trace of members that join and leave, by chance.
-    Trace(TraceArguments),
+    Trace(Box<TraceArguments>),
+    /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
+    ///
+    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, and
+    /// says for each combination how far the simulated time is from the measured one.
+    #[cfg(target_os = "linux")]
+    Validate(ValidateArguments),
+    /// Serve a live group over an MQTT broker: who may join, and the group's key.
+    Serve(ServeArguments),
 }
 
 #[cfg(test)]
@@ -116,6 +155,9 @@ mod tests {
             "--kind",
             "poisson",
             "--stay",
+            "compare",
+            "--fail-on-change",
+            "--threshold",
             "reproduce",
             "network-impact",
             "schemes",

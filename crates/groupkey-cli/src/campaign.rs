@@ -26,7 +26,8 @@ pub(crate) fn run(
     Ok(campaign::run(plans, &options, &mut on_row)?)
 }
 
-fn all_cores() -> usize {
+/// How many threads there are cores for.
+pub(crate) fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
 pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
         let meaning = match class {
-            Class::Centralized => "one controller",
-            Class::Distributed => "the members among themselves",
+            Class::Centralized => "one controller makes the key",
+            Class::Distributed => "the members make the key among themselves",
             Class::Hybrid => "a controller, and under it controllers of subgroups",
         };
         (class.name(), class, meaning)

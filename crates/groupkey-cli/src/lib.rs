@@ -8,6 +8,7 @@ mod choice;
 mod commands;
 mod failure;
 mod interruption;
+mod lines;
 mod number;
 mod paragraph;
 mod progress;

@@ -9,11 +9,13 @@ mod book;
 mod campaign;
 mod cast;
 mod clock;
+pub mod compare;
 pub mod energy;
 mod error;
 mod file;
 mod function;
 mod group;
+pub mod growth;
 mod measurement;
 mod part;
 mod plan;
@@ -43,4 +45,59 @@ pub use self::row::{BenchRow, Count, Deviation, Traffic};
 pub use self::static_variables::StaticVariables;
 pub use self::warning::{Warning, Watch};
 pub use crate::device::measure::Price;
-pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line};
+pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
+
+/// A row to test with.
+#[cfg(test)]
+mod example {
+    use super::{BenchRow, Count, Traffic};
+
+    pub(super) fn row(scheme: &str, members: u32) -> BenchRow {
+        let messages = u64::from(members);
+        let unicast = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+        BenchRow {
+            scheme: scheme.to_owned(),
+            profile: "sound".to_owned(),
+            suite: "standard".to_owned(),
+            security_bits: 128,
+            class: "centralized".to_owned(),
+            provenance: "specified".to_owned(),
+            protection: "mac".to_owned(),
+            workload: "smart-city".to_owned(),
+            operation: "create".to_owned(),
+            role: "controller".to_owned(),
+            phase: "operational".to_owned(),
+            members,
+            subgroups: 0,
+            repetitions: 50,
+            seed: 7,
+            mean_ns: 1_000.0,
+            ci95_ns: 2.842,
+            sd_ns: 10.0,
+            p50_ns: 999.0,
+            p90_ns: 1_013.0,
+            p99_ns: 1_020.5,
+            counted_ns: 800.0,
+            measured_over_counted: Some(1.25),
+            primitives: [(
+                "wrap".to_owned(),
+                Count { calls: messages as f64, amount: messages as f64 },
+            )]
+            .into(),
+            permanent_bytes: 16 * messages,
+            temporary_bytes: 16,
+            messages,
+            message_bytes: None,
+            payload_bytes: unicast.payload_bytes,
+            wire_bytes: unicast.wire_bytes,
+            unicast,
+            multicast: Traffic::default(),
+            broadcast: Traffic::default(),
+            device: None,
+            device_ns: None,
+            device_joule: None,
+            samples_ns: vec![990, 1_010],
+            warnings: Vec::new(),
+        }
+    }
+}

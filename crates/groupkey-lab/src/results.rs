@@ -3,22 +3,29 @@
 
 mod columns;
 mod file;
+mod parquet;
+#[cfg(test)]
+mod schema;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::columns::Column;
 pub(crate) use self::columns::fields;
 pub use self::file::{
-    FileHeader, FileRow, ResultsError, read_jsonl, write_csv, write_jsonl, write_line,
+    FileHeader, FileRow, ResultsError, format_of, read_jsonl, write_csv, write_jsonl, write_line,
 };
+pub use self::parquet::write_parquet;
 use crate::statistics::Summary;
 
 /// First line of a results file: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
-    /// Always [`Header::FORMAT`](FileHeader::FORMAT).
+    /// Always `groupkey-results`.
+    #[cfg_attr(test, schemars(extend("const" = Self::FORMAT)))]
     pub format: String,
-    /// Version of the format; readers refuse any but [`Header::VERSION`](FileHeader::VERSION).
+    /// Version of the format; readers refuse any other.
+    #[cfg_attr(test, schemars(extend("const" = Self::VERSION)))]
     pub version: u32,
     /// Name of the study, for example `network`.
     pub study: String,
@@ -73,6 +80,7 @@ pub struct Setting {
 
 /// One setting and operation: statistics over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NetworkRow {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
@@ -134,6 +142,7 @@ pub struct NetworkRow {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunSample {
     /// Time until the last party has the key (ms).
     pub total_ms: f64,

@@ -1,7 +1,12 @@
-//! Statistics of repeated runs: a [`Summary`] of one sample, Welch's comparison of two.
+//! Statistics of repeated runs: a [`Summary`] of one sample, Welch's comparison of two, and Holm's
+//! correction where there are many of them.
 //!
 //! Student's t distribution comes from the regularised incomplete beta function (NIST Digital
 //! Library of Mathematical Functions, 8.17), so that every number of runs has its own quantile.
+
+mod significance;
+
+pub use self::significance::{hedges_g, holm};
 
 /// What a sample of repeated runs says; times keep the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,10 +90,15 @@ pub struct Difference {
 /// Samples of one run say nothing about spread: the interval is then infinite and `p_value` 1.
 /// Two samples without any spread differ for certain (`p_value` 0) or not at all (1).
 pub fn welch(a: &[f64], b: &[f64]) -> Difference {
-    let (first, second) = (Moments::of(a), Moments::of(b));
+    welch_of(&Moments::of(a), &Moments::of(b))
+}
+
+/// The same, of samples of which no more is known.
+pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
     let difference = first.mean - second.mean;
-    if a.len() < 2 || b.len() < 2 {
-        return Difference { difference, ci95_half_width: f64::INFINITY, p_value: 1.0 };
+    let unknown = Difference { difference, ci95_half_width: f64::INFINITY, p_value: 1.0 };
+    if first.n < 2.0 || second.n < 2.0 {
+        return unknown;
     }
 
     let (va, vb) = (first.standard_error().powi(2), second.standard_error().powi(2));
@@ -98,9 +108,14 @@ pub fn welch(a: &[f64], b: &[f64]) -> Difference {
         return Difference { difference, ci95_half_width: 0.0, p_value };
     }
 
-    // Welch-Satterthwaite.
+    // Welch-Satterthwaite, in shares of the larger variance, so that no square overflows.
+    let larger = va.max(vb);
+    let (sa, sb) = (va / larger, vb / larger);
     let freedom =
-        (va + vb).powi(2) / (va.powi(2) / (first.n - 1.0) + vb.powi(2) / (second.n - 1.0));
+        (sa + sb).powi(2) / (sa.powi(2) / (first.n - 1.0) + sb.powi(2) / (second.n - 1.0));
+    if !freedom.is_finite() || !standard_error.is_finite() || !difference.is_finite() {
+        return unknown;
+    }
     Difference {
         difference,
         ci95_half_width: student_t_quantile(0.975, freedom) * standard_error,
@@ -149,15 +164,20 @@ pub fn student_t_two_sided(t: f64, degrees_of_freedom: f64) -> f64 {
     incomplete_beta(x, 0.5 * degrees_of_freedom, 0.5)
 }
 
-/// Size, mean and unbiased variance.
-struct Moments {
-    n: f64,
-    mean: f64,
-    variance: f64,
+/// Size, mean and unbiased variance of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// How many values.
+    pub n: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their variance (divisor `n - 1`); 0 for a single value.
+    pub variance: f64,
 }
 
 impl Moments {
-    fn of(samples: &[f64]) -> Self {
+    /// Those of a sample; all 0 if it is empty.
+    pub fn of(samples: &[f64]) -> Self {
         let n = samples.len() as f64;
         if samples.is_empty() {
             return Self { n, mean: 0.0, variance: 0.0 };

@@ -196,6 +196,12 @@ impl GroupSimulation {
         self.seats.iter().filter(|seat| seat.is_current_member()).count()
     }
 
+    /// What the parties sent in the last operation, in the order in which their steps ended: to compare
+    /// it with what goes over a real broker.
+    pub fn sent(&self) -> impl Iterator<Item = (Recipient, &[u8])> {
+        self.operation.sent()
+    }
+
     /// The time on the simulation's clock, in ns.
     pub const fn now_ns(&self) -> u64 {
         self.network.now().as_nanos()

@@ -4,7 +4,9 @@ mod integer;
 mod messages;
 mod pairing;
 mod peers;
+mod trace;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -23,7 +25,14 @@ use crate::protection::Protection;
 use crate::secret::Key;
 use crate::wire::{Header, Message, Writer, head_length, parse_header};
 
+pub(crate) use self::trace::Bytes;
+#[cfg(not(feature = "rig"))]
+pub(crate) use self::trace::Rule;
+use self::trace::Verbatim;
+
 pub use self::peers::PeerKeys;
+#[cfg(feature = "rig")]
+pub use self::trace::{Rule, Traced, Tracer};
 
 /// What all parties of a group have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +53,8 @@ pub struct Context<'a> {
     now: u64,
     outbox: &'a mut Outbox,
     probe: &'a mut dyn Probe,
+    #[cfg(feature = "rig")]
+    tracer: Option<&'a mut dyn Tracer>,
 }
 
 impl<'a> Context<'a> {
@@ -57,13 +68,33 @@ impl<'a> Context<'a> {
         outbox: &'a mut Outbox,
         probe: &'a mut dyn Probe,
     ) -> Self {
-        Self { setting, me, protection, peer_keys: None, rng, now, outbox, probe }
+        Self {
+            setting,
+            me,
+            protection,
+            peer_keys: None,
+            rng,
+            now,
+            outbox,
+            probe,
+            #[cfg(feature = "rig")]
+            tracer: None,
+        }
     }
 
     /// The same with long-term keys for key agreement, which some distributed schemes need.
     #[must_use]
     pub const fn with_peer_keys(mut self, keys: &'a dyn PeerKeys) -> Self {
         self.peer_keys = Some(keys);
+        self
+    }
+
+    /// The same with somebody who is told of every operation on secrets. For audits: every secret is
+    /// laid open to the tracer.
+    #[cfg(feature = "rig")]
+    #[must_use]
+    pub const fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
+        self.tracer = Some(tracer);
         self
     }
 
@@ -204,13 +235,16 @@ impl<'a> Context<'a> {
         self.probe.record(Primitive::Random, Key::BYTES);
         let mut key = Key::default();
         self.rng.fill_bytes(key.as_bytes_mut());
+        self.trace(Rule::Random, &[], &[&key]);
         key
     }
 
     /// A key derived from another (HKDF or its Ascon counterpart); `label` says what for.
     pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len() + context.len());
-        derive::derive(self.setting.suite, secret.as_bytes(), label, context)
+        let key = derive::derive(self.setting.suite, secret.as_bytes(), label, context);
+        self.trace_labelled(Rule::OneWay, label, context, &[secret], &[&key]);
+        key
     }
 
     /// A key derived from another for one epoch of this group.
@@ -229,7 +263,9 @@ impl<'a> Context<'a> {
     /// `context` have at most 38 bytes together.
     pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Hash, 1);
-        derive::hash(self.setting.suite, key, label, context)
+        let next = derive::hash(self.setting.suite, key, label, context);
+        self.trace_labelled(Rule::OneWay, label, context, &[key], &[&next]);
+        next
     }
 
     /// The same for one epoch of this group.
@@ -241,7 +277,11 @@ impl<'a> Context<'a> {
     pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         self.probe.record(Primitive::Derive, label.len() + length);
-        derive::digest(self.setting.suite, label, parts)
+        let digest = derive::digest(self.setting.suite, label, parts);
+        if self.is_traced() {
+            self.trace_labelled(Rule::OneWay, label, &parts.concat(), &[], &[&Verbatim(&digest)]);
+        }
+        digest
     }
 
     /// Two keys, bit by bit: masks one with the other, or takes the mask off.
@@ -250,6 +290,7 @@ impl<'a> Context<'a> {
         for (byte, mask) in result.as_bytes_mut().iter_mut().zip(mask.as_bytes()) {
             *byte ^= mask;
         }
+        self.trace(Rule::Xor, &[key, mask], &[&result]);
         result
     }
 
@@ -265,6 +306,7 @@ impl<'a> Context<'a> {
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
         let key = derive::derive(self.setting.suite, &bytes, label, context);
         zeroize::Zeroize::zeroize(&mut bytes);
+        self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
         key
     }
 
@@ -281,7 +323,14 @@ impl<'a> Context<'a> {
         let keys = keys.into_iter();
         self.probe.record(Primitive::Wrap, keys.len());
         let binding = Binding { epoch: epoch.0, label };
-        wrap(self.setting.suite, kek, binding, keys, self.rng, out);
+        let start = out.len();
+        if self.is_traced() {
+            let keys: Vec<&Key> = keys.collect();
+            wrap(self.setting.suite, kek, binding, keys.iter().copied(), self.rng, out);
+            self.trace_wrapping(Rule::Wrap, kek, &keys, &out[start..]);
+        } else {
+            wrap(self.setting.suite, kek, binding, keys, self.rng, out);
+        }
     }
 
     /// Opens a wrapped key.
@@ -309,7 +358,26 @@ impl<'a> Context<'a> {
     ) -> Result<(), Error> {
         self.probe.record(Primitive::Unwrap, keys.len());
         unwrap(self.setting.suite, kek, Binding { epoch: epoch.0, label }, wrapped, keys)
-            .ok_or_else(|| Misbehaviour::WrongKey.into())
+            .ok_or(Misbehaviour::WrongKey)?;
+        if self.is_traced() {
+            self.trace_wrapping(Rule::Unwrap, kek, &keys.iter().collect::<Vec<_>>(), wrapped);
+        }
+        Ok(())
+    }
+
+    fn trace_wrapping(&mut self, rule: Rule, kek: &Key, keys: &[&Key], wrapped: &[u8]) {
+        let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
+        match rule {
+            Rule::Wrap => {
+                values.extend(keys.iter().map(|&key| key as &dyn Bytes));
+                self.trace(rule, &values, &[&wrapped]);
+            }
+            _ => {
+                let keys: Vec<_> = keys.iter().map(|&key| key as &dyn Bytes).collect();
+                values.push(&wrapped);
+                self.trace(rule, &values, &keys);
+            }
+        }
     }
 
     /// Length in bytes of so many keys wrapped in one call.
@@ -320,39 +388,54 @@ impl<'a> Context<'a> {
     /// A new random exponent.
     pub fn random_exponent(&mut self) -> Exponent {
         self.probe.record(Primitive::Random, self.setting.suite.group().drawn_bytes());
-        Exponent::random(self.setting.suite, self.rng)
+        let exponent = Exponent::random(self.setting.suite, self.rng);
+        self.trace(Rule::Random, &[], &[&exponent]);
+        exponent
     }
 
     /// The generator raised to an exponent.
     pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::ExponentiateGenerator, 1);
-        Element::generator_power(exponent)
+        let power = Element::generator_power(exponent);
+        self.trace(Rule::PowerOfGenerator, &[exponent], &[&power]);
+        power
     }
 
     /// Appends the generator raised to each of these exponents, encoded.
     pub fn encode_generator_powers(&mut self, exponents: &[Exponent], out: &mut Vec<u8>) {
+        let start = out.len();
         for _ in exponents {
             self.probe.record(Primitive::ExponentiateGenerator, 1);
         }
         Element::encode_generator_powers(exponents, out);
+        let length = Element::length(self.setting.suite);
+        for (exponent, power) in exponents.iter().zip(out[start..].chunks_exact(length)) {
+            self.trace(Rule::PowerOfGenerator, &[exponent], &[&Verbatim(power)]);
+        }
     }
 
     /// An element raised to an exponent.
     pub fn power(&mut self, element: &Element, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::Exponentiate, 1);
-        element.power(exponent)
+        let power = element.power(exponent);
+        self.trace(Rule::Power, &[element, exponent], &[&power]);
+        power
     }
 
     /// The product of two elements.
     pub fn multiply(&mut self, a: &Element, b: &Element) -> Element {
         self.probe.record(Primitive::MultiplyElements, 1);
-        a.times(b)
+        let product = a.times(b);
+        self.trace(Rule::Multiply, &[a, b], &[&product]);
+        product
     }
 
     /// An element divided by another.
     pub fn divide(&mut self, dividend: &Element, divisor: &Element) -> Element {
         self.probe.record(Primitive::DivideElements, 1);
-        dividend.over(divisor)
+        let quotient = dividend.over(divisor);
+        self.trace(Rule::Divide, &[dividend, divisor], &[&quotient]);
+        quotient
     }
 
     /// The exponent that follows from a shared element, for schemes whose keys are exponents again:
@@ -375,13 +458,23 @@ impl<'a> Context<'a> {
             context[8] = context[8].wrapping_add(1);
         };
         zeroize::Zeroize::zeroize(&mut bytes);
+        self.trace_labelled(Rule::OneWay, label, &[], &[element], &[&exponent]);
         exponent
+    }
+
+    /// The product of two exponents.
+    pub(crate) fn exponent_product(&mut self, a: &Exponent, b: &Exponent) -> Exponent {
+        let product = a.times(b);
+        self.trace(Rule::ExponentProduct, &[a, b], &[&product]);
+        product
     }
 
     /// The exponent that undoes another.
     pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
         self.probe.record(Primitive::InvertExponent, 1);
-        exponent.inverse()
+        let inverse = exponent.inverse();
+        self.trace(Rule::Invert, &[exponent], &[&inverse]);
+        inverse
     }
 
     /// Reads a received element: canonical, in range, not the identity, and in the subgroup of prime
@@ -614,8 +707,18 @@ impl Draft<'_, '_> {
         let keys = keys.into_iter();
         self.cx.probe.record(Primitive::Wrap, keys.len());
         let binding = Binding { epoch: epoch.0, label };
+        let is_traced = self.cx.is_traced();
         let Context { setting, rng, outbox, .. } = &mut *self.cx;
-        wrap(setting.suite, kek, binding, keys, *rng, outbox.buffer());
+        let suite = setting.suite;
+        if is_traced {
+            let keys: Vec<&Key> = keys.collect();
+            let start = outbox.buffer().len();
+            wrap(suite, kek, binding, keys.iter().copied(), *rng, outbox.buffer());
+            let wrapped = self.cx.outbox.buffer()[start..].to_vec();
+            self.cx.trace_wrapping(Rule::Wrap, kek, &keys, &wrapped);
+        } else {
+            wrap(suite, kek, binding, keys, *rng, outbox.buffer());
+        }
         self
     }
 

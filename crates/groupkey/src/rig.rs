@@ -14,6 +14,7 @@ mod history;
 mod hostility;
 mod interception;
 mod report;
+mod trace;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -26,7 +27,7 @@ use core::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::context::{Context, Setting};
+use crate::context::{Context, PeerKeys, Setting};
 use crate::credentials::Credentials;
 use crate::crypto::Suite;
 use crate::crypto::meter::Meter;
@@ -42,6 +43,7 @@ pub use self::history::Move;
 use self::interception::Adversary;
 pub use self::interception::{Fate, Forger, Transit};
 pub use self::report::{Report, RigError, Sent};
+pub use self::trace::{Act, Message as TracedMessage, Trace, ValueId};
 pub use crate::protection::Guard;
 
 /// What can be chosen for a rig.
@@ -83,6 +85,7 @@ pub struct Rig {
     deployment: Vec<Sent>,
     /// Who has the wire, if somebody has.
     adversary: Option<Adversary>,
+    trace: Option<Box<Trace>>,
 }
 
 /// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
@@ -139,7 +142,20 @@ impl Rig {
             report: Report::default(),
             deployment: Vec::new(),
             adversary: None,
+            trace: None,
         }
+    }
+
+    /// Traces everything from now on: which byte strings every party used and what it made of them.
+    #[must_use]
+    pub fn traced(mut self) -> Self {
+        self.trace = Some(Box::default());
+        self
+    }
+
+    /// What was traced so far, if [`Self::traced`] asked for it.
+    pub fn trace(&mut self) -> Option<&mut Trace> {
+        self.trace.as_deref_mut()
     }
 
     /// Creates a group of the members 0 to `count - 1`.
@@ -593,6 +609,11 @@ impl Rig {
         let (rng, now) = (seat.rng.as_mut().unwrap_or(&mut self.rng), self.now);
         let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
             .with_peer_keys(&peer_keys);
+        // What a former member makes of things is the auditor's business.
+        if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
+            trace.begin(me, &peer_keys.secret());
+            cx = cx.with_tracer(trace);
+        }
         let result = match given {
             Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),
@@ -614,6 +635,9 @@ impl Rig {
     fn post(&mut self, from: PartyId, outbox: &Outbox) {
         for message in outbox.messages() {
             let bytes: Rc<[u8]> = message.bytes.into();
+            if let (Some(trace), Channel::Open) = (&mut self.trace, message.channel) {
+                trace.published(from, Rc::clone(&bytes));
+            }
             self.report.messages.push(Sent {
                 from,
                 to: message.to,
@@ -634,6 +658,9 @@ impl Rig {
                 .map(|(&id, _)| id)
                 .collect();
             for to in receivers {
+                if let (Some(trace), Channel::Confidential) = (&mut self.trace, message.channel) {
+                    trace.entrusted(from, to, Rc::clone(&bytes));
+                }
                 let latency = match self.settings.latency {
                     0 => 0,
                     latency => self.rng.next_u64() % latency,

@@ -41,6 +41,7 @@ pub static SCHEME: Scheme = Scheme {
     recovery: Recovery::Rejoin,
     claims: Claims::ALL,
     published_claims: Claims::ALL,
+    growth: &[],
     parameters: &[],
     members: (2, 65_536),
     parties: Parties::KeyServer {

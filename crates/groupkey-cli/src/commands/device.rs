@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
+use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::device::{Device, PowerFigure};
 use serde_json::{Value, json};
@@ -99,7 +100,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
         };
         let sources = device.sources();
         let count = |word| sources.get(word).copied().unwrap_or(0).to_string();
-        let suites: Vec<&str> = device.suites().map(|suite| suite.name()).collect();
+        let suites: Vec<&str> = device.suites().map(Suite::name).collect();
         table.row([
             device.name.clone(),
             power(|power| &power.idle),
@@ -187,7 +188,7 @@ fn object(device: &Device) -> Value {
     json!({
         "name": device.name,
         "description": device.description,
-        "suites": device.suites().map(|suite| suite.name()).collect::<Vec<_>>(),
+        "suites": device.suites().map(Suite::name).collect::<Vec<_>>(),
         "power": device.power.as_ref().map(|power| {
             json!({ "idle": figure(&power.idle), "active": figure(&power.active) })
         }),

@@ -1,12 +1,20 @@
 //! One file for each command.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod demo;
 pub(crate) mod device;
+pub(crate) mod member;
+pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
+pub(crate) mod serve;
 mod tour;
 pub(crate) mod trace;
+#[cfg(target_os = "linux")]
+pub(crate) mod validate;
 
 use std::io::Write;
 
@@ -17,11 +25,19 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),
+        Some(Command::Audit(arguments)) => audit::run(arguments, out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
         Some(Command::Device(arguments)) => device::run(arguments, out),
+        Some(Command::Compare(arguments)) => compare::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
         Some(Command::Trace(arguments)) => trace::run(arguments, out),
+        Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
+        #[cfg(target_os = "linux")]
+        Some(Command::Validate(arguments)) => validate::run(arguments, out),
+        Some(Command::Demo(arguments)) => demo::run(arguments, out),
+        Some(Command::Member(arguments)) => member::run(arguments, out),
+        Some(Command::Serve(arguments)) => serve::run(arguments, out),
     }
 }

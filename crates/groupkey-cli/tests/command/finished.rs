@@ -59,6 +59,20 @@ impl From<Output> for Finished {
     }
 }
 
+/// What a test needs that not every machine has. Without it the test is skipped, loudly, unless
+/// `GROUPKEY_REQUIRE_ALL` is set.
+pub(crate) fn or_skip<T, E: std::fmt::Display>(test: &str, needed: Result<T, E>) -> Option<T> {
+    match needed {
+        Ok(needed) => Some(needed),
+        Err(error) => {
+            let missing = format!("{test} is SKIPPED: {error}");
+            assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}");
+            eprintln!("{missing}");
+            None
+        }
+    }
+}
+
 /// A folder that exists as long as this value.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);

@@ -1,13 +1,18 @@
 //! The built command, run as its users run it.
 
+mod audit;
 mod bad_input;
 mod bench;
+mod compare;
 mod device;
 mod documented_commands;
 mod finished;
+mod mqtt_probe;
 mod net;
 mod picture;
 mod probe;
 mod reproduce;
 mod schemes;
 mod tour;
+#[cfg(target_os = "linux")]
+mod validate;

@@ -13,10 +13,13 @@ use crate::results::{Column, FileHeader, FileRow, fields};
 /// First line of a benchmark's results: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchHeader {
-    /// Always [`BenchHeader::FORMAT`](FileHeader::FORMAT).
+    /// Always `groupkey-bench`.
+    #[cfg_attr(test, schemars(extend("const" = Self::FORMAT)))]
     pub format: String,
-    /// Version of the format; readers refuse any but [`BenchHeader::VERSION`](FileHeader::VERSION).
+    /// Version of the format; readers refuse any other.
+    #[cfg_attr(test, schemars(extend("const" = Self::VERSION)))]
     pub version: u32,
     /// Seed from which the seed of every row is derived.
     pub seed: u64,
@@ -64,7 +67,8 @@ impl FileRow for BenchRow {
         }
     }
 
-    /// Each primitive has two columns, in every table: `wrap_calls`, `wrap_amount`, and so on.
+    /// Each primitive has two columns, in every table: `primitives_wrap_calls`,
+    /// `primitives_wrap_amount`, and so on.
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, suite]);
@@ -86,7 +90,7 @@ impl FileRow for BenchRow {
         columns.extend(traffic("broadcast", |row| row.broadcast));
         columns.push(Column::text("device", |row: &Self| row.device.clone()));
         columns.push(Column::number("device_ns", |row: &Self| row.device_ns));
-        columns.push(Column::number("device_joule", |row: &Self| {
+        columns.push(Column::number("device_joule_value", |row: &Self| {
             row.device_joule.map(|energy| energy.value)
         }));
         columns.push(Column::number("device_joule_error", |row: &Self| {
@@ -109,8 +113,10 @@ fn counts(primitive: Primitive) -> [Column<BenchRow>; 2] {
     let name = primitive.name().replace('-', "_");
     let of = move |row: &BenchRow| row.primitives.get(primitive.name()).copied();
     [
-        Column::number(format!("{name}_calls"), move |row| Some(of(row).unwrap_or_default().calls)),
-        Column::number(format!("{name}_amount"), move |row| {
+        Column::number(format!("primitives_{name}_calls"), move |row| {
+            Some(of(row).unwrap_or_default().calls)
+        }),
+        Column::number(format!("primitives_{name}_amount"), move |row| {
             Some(of(row).unwrap_or_default().amount)
         }),
     ]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// primitives would take elsewhere stands in fields of its own, with the device's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchRow {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
@@ -99,6 +100,7 @@ pub struct BenchRow {
 /// How often a primitive was used, and on how much; what a unit is, the meter's documentation tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Count {
     /// Calls.
     pub calls: f64,
@@ -109,6 +111,7 @@ pub struct Count {
 /// Messages of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// How many.
     pub messages: u64,
@@ -121,6 +124,7 @@ pub struct Traffic {
 /// A value and its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Deviation {
     /// The value.
     pub value: f64,

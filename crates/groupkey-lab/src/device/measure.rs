@@ -43,6 +43,7 @@ pub struct Effort {
 /// What a primitive costs: so much a call, and so much a unit of the call's amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Price {
     /// Time of a call (ns).
     pub per_call_ns: f64,

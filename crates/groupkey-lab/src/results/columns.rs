@@ -52,10 +52,10 @@ impl<R> Column<R> {
         }
     }
 
-    /// A row's value as CSV has it; nothing where it is absent.
-    fn field(&self, row: &R) -> String {
+    /// A row's value in words; nothing where it is absent.
+    pub(crate) fn plain(&self, row: &R) -> String {
         match &self.values {
-            Values::Text(find) => find(row).map(|text| quoted(&text)),
+            Values::Text(find) => find(row),
             Values::Integer(find) => find(row).map(|number| number.to_string()),
             Values::Number(find) => find(row).map(|number| number.to_string()),
         }
@@ -85,7 +85,7 @@ pub(super) fn write<R>(out: &mut impl Write, columns: &[Column<R>], rows: &[R]) 
     let names = columns.iter().map(|column| quoted(&column.name));
     writeln!(out, "{}", names.collect::<Vec<_>>().join(","))?;
     for row in rows {
-        let fields = columns.iter().map(|column| column.field(row));
+        let fields = columns.iter().map(|column| quoted(&column.plain(row)));
         writeln!(out, "{}", fields.collect::<Vec<_>>().join(","))?;
     }
     Ok(())

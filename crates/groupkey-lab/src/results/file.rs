@@ -4,7 +4,7 @@
 //! header's [`FileHeader::FORMAT`] tells. `summary.csv` has the same rows without the samples. Both are
 //! the same bytes for the same rows.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{error, fmt, fs};
 
@@ -65,6 +65,18 @@ pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), Result
     parse(&bytes).map_err(|(line, problem)| failed(line, problem))
 }
 
+/// What kind of results a file has: the [`FileHeader::FORMAT`] of its first line.
+pub fn format_of(path: &Path) -> Result<String, ResultsError> {
+    let failed = |line, problem: String| ResultsError { path: path.to_owned(), line, problem };
+    let file = fs::File::open(path).map_err(|error| failed(0, error.to_string()))?;
+    let mut first = Vec::new();
+    let mut reader = BufReader::new(file.take(LONGEST_HEADER));
+    reader.read_until(b'\n', &mut first).map_err(|error| failed(0, error.to_string()))?;
+    let preamble: Preamble = serde_json::from_slice(&first)
+        .map_err(|error| failed(1, format!("not a header of results: {error}")))?;
+    Ok(preamble.format)
+}
+
 /// A results file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultsError {
@@ -87,6 +99,15 @@ impl fmt::Display for ResultsError {
 
 impl error::Error for ResultsError {}
 
+/// More than any header has (bytes).
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// A header and its rows.
+type Parsed<H> = (H, Vec<<H as FileHeader>::Row>);
+
+/// The line, counted from 1, and what is wrong with it.
+type Refused = (usize, String);
+
 /// What every header begins with; the rest depends on it.
 #[derive(Deserialize)]
 struct Preamble {
@@ -94,7 +115,7 @@ struct Preamble {
     version: u32,
 }
 
-fn parse<H: FileHeader>(bytes: &[u8]) -> Result<(H, Vec<H::Row>), (usize, String)> {
+fn parse<H: FileHeader>(bytes: &[u8]) -> Result<Parsed<H>, Refused> {
     let mut lines = bytes.split_inclusive(|&b| b == b'\n').enumerate();
     let (_, first) = lines.next().ok_or_else(|| (1, "empty file".to_owned()))?;
     let header = parse_header(first).map_err(|problem| (1, problem))?;

@@ -121,6 +121,14 @@ impl Progress {
         batch
     }
 
+    /// The messages of all steps.
+    pub(super) fn sent(&self) -> impl Iterator<Item = (Recipient, &[u8])> {
+        self.stored.iter().filter_map(|stored| match &stored.content {
+            Content::Bytes { to, buffer, range, .. } => Some((*to, &buffer[range.clone()])),
+            Content::Request(_) => None,
+        })
+    }
+
     pub(super) fn batch(&self, number: usize) -> Batch {
         self.batches[number].clone()
     }

@@ -1,6 +1,8 @@
 //! The door to long integers and primes.
 
-use super::Context;
+use alloc::vec::Vec;
+
+use super::{Bytes, Context, Rule};
 use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};
@@ -9,7 +11,9 @@ impl Context<'_> {
     /// A new random prime, a little below the order of the suite's pairing groups.
     pub fn random_prime(&mut self) -> Prime {
         self.probe.record(Primitive::GeneratePrime, Prime::length(self.setting.suite));
-        Prime::random(self.setting.suite, self.rng)
+        let prime = Prime::random(self.setting.suite, self.rng);
+        self.trace(Rule::Random, &[], &[&prime]);
+        prime
     }
 
     /// Reads a prime that [`Prime::length`] bytes encode.
@@ -20,37 +24,53 @@ impl Context<'_> {
     /// A new random number from 1 to 2^bits - 1, of at most 256 bits.
     pub fn random_integer(&mut self, bits: u32) -> Integer {
         self.probe.record(Primitive::Random, bits.div_ceil(8) as usize);
-        Integer::random(bits, self.rng)
+        let integer = Integer::random(bits, self.rng);
+        self.trace(Rule::Random, &[], &[&integer]);
+        integer
     }
 
     /// The product of many primes.
     pub fn multiply_primes<'p>(&mut self, primes: impl IntoIterator<Item = &'p Prime>) -> Integer {
-        let product = Integer::product(primes);
+        let (is_traced, mut traced) = (self.is_traced(), Vec::new());
+        let product = Integer::product(primes.into_iter().inspect(|&prime| {
+            if is_traced {
+                traced.push(prime as &dyn Bytes);
+            }
+        }));
         self.probe.record(Primitive::MultiplyPrimes, product.stored_bytes());
+        self.trace(Rule::OneWay, &traced, &[&product]);
         product
     }
 
     /// The product of a long number and a short one.
     pub fn multiply_integer(&mut self, long: &Integer, short: &Integer) -> Integer {
         self.probe.record(Primitive::MultiplyInteger, long.stored_bytes());
-        long.times(short)
+        let product = long.times(short);
+        self.trace(Rule::OneWay, &[long, short], &[&product]);
+        product
     }
 
     /// The product of a long number and a prime.
     pub fn multiply_by_prime(&mut self, long: &Integer, prime: &Prime) -> Integer {
         self.probe.record(Primitive::MultiplyInteger, long.stored_bytes());
-        long.times_prime(prime)
+        let product = long.times_prime(prime);
+        self.trace(Rule::OneWay, &[long, prime], &[&product]);
+        product
     }
 
     /// A long number divided by a prime, if the prime divides it.
     pub fn divide_by_prime(&mut self, long: &Integer, prime: &Prime) -> Option<Integer> {
         self.probe.record(Primitive::DivideInteger, long.stored_bytes());
-        long.over(prime)
+        let quotient = long.over(prime)?;
+        self.trace(Rule::OneWay, &[long, prime], &[&quotient]);
+        Some(quotient)
     }
 
     /// What a long number lacks to the next multiple of a prime.
     pub fn short_of_multiple(&mut self, long: &Integer, prime: &Prime) -> Integer {
         self.probe.record(Primitive::DivideInteger, long.stored_bytes());
-        long.short_of_multiple(prime)
+        let short = long.short_of_multiple(prime);
+        self.trace(Rule::OneWay, &[long, prime], &[&short]);
+        short
     }
 }

@@ -1,10 +1,11 @@
 //! The door to pairings: two source groups G1 and G2, a target group GT, scalars.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use super::{Context, Draft};
+use super::{Bytes, Context, Draft, Rule, Verbatim};
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
 use crate::crypto::pairing::{Check, G1, G1Table, G2, Gt, Scalar, miller_loops};
@@ -16,12 +17,16 @@ impl Context<'_> {
     /// A new random scalar, not zero.
     pub fn random_scalar(&mut self) -> Scalar {
         self.probe.record(Primitive::Random, 64);
-        Scalar::random(self.setting.suite, self.rng)
+        let scalar = Scalar::random(self.setting.suite, self.rng);
+        self.trace(Rule::Random, &[], &[&scalar]);
+        scalar
     }
 
     /// The remainder of a number, most significant byte first, modulo the order of the groups.
     pub fn scalar(&mut self, number: &[u8]) -> Scalar {
-        Scalar::from_bytes(self.setting.suite, number)
+        let scalar = Scalar::from_bytes(self.setting.suite, number);
+        self.trace(Rule::OneWay, &[&Verbatim(number)], &[&scalar]);
+        scalar
     }
 
     /// The scalar that follows from a key; `label` says what for.
@@ -29,15 +34,18 @@ impl Context<'_> {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len());
         let mut wide = [0; 64];
         derive::wide(self.setting.suite, key.as_bytes(), label, &[], &mut wide);
-        let scalar = self.scalar(&wide);
+        let scalar = Scalar::from_bytes(self.setting.suite, &wide);
         wide.zeroize();
+        self.trace_labelled(Rule::OneWay, label, &[], &[key], &[&scalar]);
         scalar
     }
 
     /// The inverse of a scalar; zero has none.
     pub fn invert_scalar(&mut self, scalar: &Scalar) -> Option<Scalar> {
         self.probe.record(Primitive::InvertScalar, 1);
-        scalar.inverse()
+        let inverse = scalar.inverse()?;
+        self.trace(Rule::Invert, &[scalar], &[&inverse]);
+        Some(inverse)
     }
 
     /// The generator of G1.
@@ -59,62 +67,98 @@ impl Context<'_> {
     /// The powers of the table's base. A few hundred at a time share an inversion in the field.
     pub fn g1_powers(&mut self, table: &G1Table, scalars: &[Scalar]) -> Vec<G1> {
         self.probe.record(Primitive::ExponentiateG1Fixed, scalars.len());
-        table.powers(scalars)
+        let powers = table.powers(scalars);
+        if self.is_traced() {
+            let one = Scalar::from_number(self.setting.suite, 1);
+            let bases = table.powers([&one]);
+            for (scalar, power) in scalars.iter().zip(&powers) {
+                self.trace(Rule::Power, &[&bases[0], scalar], &[power]);
+            }
+        }
+        powers
     }
 
     /// An element of G1 raised to a scalar.
     pub fn g1_power(&mut self, base: &G1, scalar: &Scalar) -> G1 {
         self.probe.record(Primitive::ExponentiateG1, 1);
-        base.power(scalar)
+        let power = base.power(scalar);
+        self.trace(Rule::Power, &[base, scalar], &[&power]);
+        power
     }
 
     /// An element of G2 raised to a scalar.
     pub fn g2_power(&mut self, base: &G2, scalar: &Scalar) -> G2 {
         self.probe.record(Primitive::ExponentiateG2, 1);
-        base.power(scalar)
+        let power = base.power(scalar);
+        self.trace(Rule::Power, &[base, scalar], &[&power]);
+        power
     }
 
     /// An element of GT raised to a scalar.
     pub fn gt_power(&mut self, base: &Gt, scalar: &Scalar) -> Gt {
         self.probe.record(Primitive::ExponentiateGt, 1);
-        base.power(scalar)
+        let power = base.power(scalar);
+        self.trace(Rule::Power, &[base, scalar], &[&power]);
+        power
     }
 
     /// An element of G1 times all these. Nothing but the product is made affine.
     pub fn g1_product<'e>(&mut self, first: &G1, factors: impl IntoIterator<Item = &'e G1>) -> G1 {
-        let mut count = 0;
-        let product = first.times_all(factors.into_iter().inspect(|_| count += 1));
+        let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
+        let is_traced = self.is_traced();
+        let product = first.times_all(factors.into_iter().inspect(|&factor| {
+            count += 1;
+            if is_traced {
+                traced.push(factor);
+            }
+        }));
         self.probe.record(Primitive::MultiplyG1, count);
+        self.trace(Rule::Multiply, &traced, &[&product]);
         product
     }
 
     /// As [`Self::g1_product`], in G2.
     pub fn g2_product<'e>(&mut self, first: &G2, factors: impl IntoIterator<Item = &'e G2>) -> G2 {
-        let mut count = 0;
-        let product = first.times_all(factors.into_iter().inspect(|_| count += 1));
+        let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
+        let is_traced = self.is_traced();
+        let product = first.times_all(factors.into_iter().inspect(|&factor| {
+            count += 1;
+            if is_traced {
+                traced.push(factor);
+            }
+        }));
         self.probe.record(Primitive::MultiplyG2, count);
+        self.trace(Rule::Multiply, &traced, &[&product]);
         product
     }
 
     /// The product of two elements of GT.
     pub fn gt_product(&mut self, a: &Gt, b: &Gt) -> Gt {
         self.probe.record(Primitive::MultiplyGt, 1);
-        a.times(b)
+        let product = a.times(b);
+        self.trace(Rule::Multiply, &[a, b], &[&product]);
+        product
     }
 
     /// The inverse of an element of G1; it is free.
     pub fn g1_inverse(&mut self, element: &G1) -> G1 {
-        element.inverse()
+        let inverse = element.inverse();
+        self.trace(Rule::Invert, &[element], &[&inverse]);
+        inverse
     }
 
     /// The inverse of an element of G2; it is free.
     pub fn g2_inverse(&mut self, element: &G2) -> G2 {
-        element.inverse()
+        let inverse = element.inverse();
+        self.trace(Rule::Invert, &[element], &[&inverse]);
+        inverse
     }
 
     /// The inverse of an element of GT; it is free.
     pub fn gt_inverse(&mut self, element: &Gt) -> Gt {
-        element.inverse()
+        let inverse = element.inverse();
+        self.trace(Rule::Invert, &[element], &[&inverse]);
+        inverse
     }
 
     /// The product of the pairings e(P, Q) of all pairs: a Miller loop each, and one final
@@ -127,7 +171,12 @@ impl Context<'_> {
         assert!(!pairs.is_empty(), "a product of pairings has a factor");
         self.probe.record(Primitive::MillerLoop, pairs.len());
         self.probe.record(Primitive::FinalExponentiation, 1);
-        miller_loops(pairs).finish()
+        let product = miller_loops(pairs).finish();
+        if self.is_traced() {
+            let all = pairs.iter().flat_map(|&(p, q)| [p as &dyn Bytes, q as &dyn Bytes]);
+            self.trace(Rule::Pair, &all.collect::<Vec<_>>(), &[&product]);
+        }
+        product
     }
 
     /// Appends an element of G1 to what is sent more than once.
@@ -173,6 +222,7 @@ impl Context<'_> {
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
         let key = derive::derive(self.setting.suite, &bytes, label, context);
         bytes.zeroize();
+        self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
         key
     }
 }

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use super::Context;
+use super::{Context, Rule};
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, PartyId};
@@ -37,6 +37,7 @@ impl Context<'_> {
     pub fn pair_key(&mut self, other: PartyId, label: &'static str) -> Result<Key, Error> {
         let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
         let public = keys.public(other).ok_or(Misuse::UnknownPeer(other))?;
+        self.trace(Rule::Public, &[], &[&public]);
         let mut shared = self.power(&public, &keys.secret());
         let mut context = Vec::with_capacity(18);
         context.extend_from_slice(&self.group().0.to_be_bytes());
@@ -60,6 +61,7 @@ impl Context<'_> {
     ) -> Result<(), Error> {
         let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
         let public = keys.public(to).ok_or(Misuse::UnknownPeer(to))?;
+        self.trace(Rule::Public, &[], &[&public]);
         let secret = self.random_exponent();
         let ephemeral = self.generator_power(&secret);
         let shared = self.power(&public, &secret);

@@ -187,6 +187,16 @@ impl Exponent {
         })
     }
 
+    /// The bytes that stand for it in a trace.
+    pub(crate) fn to_traced(&self) -> Vec<u8> {
+        match &self.0 {
+            ExponentKind::Ristretto(scalar) => scalar.as_bytes().to_vec(),
+            ExponentKind::Modp(_, limbs) => {
+                limbs.iter().rev().flat_map(|limb| limb.0.to_be_bytes()).collect()
+            }
+        }
+    }
+
     /// Length of the exponent in bytes.
     pub(crate) fn stored_bytes(&self) -> usize {
         match &self.0 {

@@ -14,6 +14,7 @@ use crate::schemes::centralized::{
 use crate::schemes::distributed::{
     bd, cka, ckd, d_lkh, d_oft, dh_lkh, gdh1, gdh2, gdh3, skinny, tgdh,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::{
     alohali_r, dep, igkmp, iolus, kronos, lnt, marks, riseg, segcom, tkh,
 };
@@ -92,6 +93,8 @@ pub struct Scheme {
     pub parameters: &'static [Parameter],
     /// The smallest and the largest number of members.
     pub members: (u32, u32),
+    /// How its costs grow with the group: its file's table of costs, where a test can read it.
+    pub growth: &'static [Growth],
     /// How its parties are made.
     pub parties: Parties,
 }
@@ -254,6 +257,12 @@ impl Scheme {
             (Class::Distributed, Profile::Sound) => Guard::Signature,
             _ => Guard::Mac,
         }
+    }
+
+    /// How the cost of a role in an operation grows, if the role has any part in it.
+    pub fn growth_of(&self, profile: Profile, operation: Operation, role: Role) -> Option<Form> {
+        let stated = self.growth.iter();
+        stated.filter(|growth| growth.concerns(profile, operation, role)).map(|it| it.by).next()
     }
 
     /// Whether the scheme has a controller.

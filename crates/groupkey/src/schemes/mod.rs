@@ -3,4 +3,5 @@
 pub mod catalogue;
 pub mod centralized;
 pub mod distributed;
+pub mod growth;
 pub mod hybrid;

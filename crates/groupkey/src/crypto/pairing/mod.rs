@@ -142,6 +142,17 @@ impl Scalar {
         }
     }
 
+    /// The bytes that stand for it in a trace.
+    pub(crate) fn to_traced(&self) -> Vec<u8> {
+        match &self.0 {
+            Of::Bls(scalar) => scalar.to_bytes().to_vec(),
+            Of::TypeA(scalar) => {
+                let words = scalar.retrieve().to_words();
+                words.iter().rev().flat_map(|word| word.to_be_bytes()).collect()
+            }
+        }
+    }
+
     /// Length of this scalar in bytes.
     pub(crate) const fn stored_bytes(&self) -> usize {
         match self.0 {

@@ -78,8 +78,9 @@ pub use self::member::{FatMember, ThinMember};
 use crate::crypto::pairing::G2;
 use crate::party::Operation;
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme,
+    Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 
 /// The fat client in the catalogue.
 pub(crate) const FAT: Scheme = Scheme {
@@ -87,6 +88,14 @@ pub(crate) const FAT: Scheme = Scheme {
     name: "Boneh+, fat client",
     parameters: &[FAT_CAPACITY],
     members: (2, FAT_CAPACITY.range.1),
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Published),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED).only(Profile::Published),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Sound),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]).only(Profile::Published),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let capacity = configuration.value(FAT_CAPACITY.name);
@@ -105,6 +114,11 @@ pub(crate) const THIN: Scheme = Scheme {
     name: "Boneh+, thin client",
     parameters: &[THIN_CAPACITY],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let capacity = configuration.value(THIN_CAPACITY.name);
@@ -145,6 +159,7 @@ const EITHER: Scheme = Scheme {
     },
     parameters: &[],
     members: MEMBERS,
+    growth: &[],
     parties: Parties::Peers { member: |_, _| unreachable!("it stands for either") },
 };
 

@@ -49,6 +49,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -66,6 +67,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: CLAIMS,
     parameters: &[BITS],
     members: (2, 1 << BITS.range.1),
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let bits = configuration.value(BITS.name);

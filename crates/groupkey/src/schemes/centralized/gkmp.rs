@@ -39,6 +39,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -56,6 +57,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |_| Box::new(Controller::new()),
         member: |_, _| Box::new(Member::new()),

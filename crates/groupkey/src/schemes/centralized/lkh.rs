@@ -85,12 +85,19 @@ use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::{
     BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The user-oriented strategy in the catalogue.
 pub(crate) const USER: Scheme = entry(
     "lkh-user",
     "LKH, logical key hierarchy, user-oriented",
+    &[
+        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     Parties::KeyServer {
         controller: |configuration| Box::new(Controller::configured(Strategy::User, configuration)),
         member: |configuration, _| Box::new(Member::configured(Strategy::User, configuration)),
@@ -101,6 +108,14 @@ pub(crate) const USER: Scheme = entry(
 pub(crate) const KEY: Scheme = entry(
     "lkh-key",
     "LKH, logical key hierarchy, key-oriented",
+    &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create])
+            .only(Profile::Published),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     Parties::KeyServer {
         controller: |configuration| Box::new(Controller::configured(Strategy::Key, configuration)),
         member: |configuration, _| Box::new(Member::configured(Strategy::Key, configuration)),
@@ -111,6 +126,12 @@ pub(crate) const KEY: Scheme = entry(
 pub(crate) const GROUP: Scheme = entry(
     "lkh-group",
     "LKH, logical key hierarchy, group-oriented",
+    &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     Parties::KeyServer {
         controller: |configuration| {
             Box::new(Controller::configured(Strategy::Group, configuration))
@@ -120,7 +141,12 @@ pub(crate) const GROUP: Scheme = entry(
 );
 
 /// The strategies differ in their messages only.
-const fn entry(id: &'static str, name: &'static str, parties: Parties) -> Scheme {
+const fn entry(
+    id: &'static str,
+    name: &'static str,
+    growth: &'static [Growth],
+    parties: Parties,
+) -> Scheme {
     Scheme {
         id,
         name,
@@ -134,6 +160,7 @@ const fn entry(id: &'static str, name: &'static str, parties: Parties) -> Scheme
         published_claims: Claims::ALL,
         parameters: &[DEGREE, DERIVED],
         members: MEMBERS,
+        growth,
         parties,
     }
 }

@@ -65,6 +65,7 @@ use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, record_length};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -82,6 +83,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: CLAIMS,
     parameters: &[DEGREE, CREATION],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let degree = configuration.value(DEGREE.name);

@@ -83,6 +83,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
@@ -104,6 +105,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
     parameters: &[CAPACITY],
     members: (2, CAPACITY.range.1),
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| Box::new(Controller::new(configuration)),
         member: |configuration, _| Box::new(Member::new(configuration)),

@@ -51,6 +51,7 @@ use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -68,6 +69,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),

@@ -62,6 +62,7 @@ use crate::schemes::catalogue::{
 use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::LEVELS;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -79,6 +80,16 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
     parameters: &[],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]),
+        Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Remove])
+            .only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove])
+            .only(Profile::Published),
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |_, _| Box::new(Member::default()),

@@ -76,6 +76,7 @@ use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{label, record_length};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
@@ -92,6 +93,14 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { collusion_resistance: false, ..CLAIMS },
     parameters: &[CHAIN, DEGREE, STORED],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add]).only(Profile::Sound),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let value = |parameter: Parameter| configuration.value(parameter.name);

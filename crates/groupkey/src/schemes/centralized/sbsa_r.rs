@@ -48,6 +48,7 @@ use crate::schemes::catalogue::{
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -65,6 +66,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),

@@ -89,6 +89,7 @@ use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, 
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::LEVELS;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -106,6 +107,17 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: PUBLISHED_CLAIMS,
     parameters: &[SESSIONS, CHAIN],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create]).only(Profile::Sound),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Create]).only(Profile::Published),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only(Profile::Sound),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Published),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| Box::new(Controller::configured(configuration)),
         member: |configuration, _| Box::new(Member::configured(configuration)),

@@ -60,6 +60,7 @@ use crate::schemes::catalogue::{
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment, read_value};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -77,6 +78,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: CLAIMS,
     parameters: &[ITERATIONS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::KeyServer {
         controller: |configuration| {
             let iterations = configuration.value(ITERATIONS.name);

@@ -51,12 +51,17 @@ use crate::identity::{Epoch, MemberId};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, View};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: &[Operation::Create],
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
+    ],
     ..gdh::entry(
         "cka",
         "CKA, Boyd's conference key agreement",

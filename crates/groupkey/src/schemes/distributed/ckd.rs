@@ -55,11 +55,17 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Change, Roster, View};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "ckd",
         "CKD, central distribution by the oldest member",

@@ -87,6 +87,7 @@ use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Reco
 use crate::schemes::distributed::gdh::{self, Merger, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -94,6 +95,11 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
     published_claims: Claims { key_independence: false, ..Claims::ALL },
+    growth: &[
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "d-lkh",
         "D-LKH, a key tree without a key server",

@@ -77,12 +77,18 @@ use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Reco
 use crate::schemes::distributed::gdh::{self, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pairs};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
+    growth: &[
+        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "d-oft",
         "D-OFT, a one-way function tree without a key server",

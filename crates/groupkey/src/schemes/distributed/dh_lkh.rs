@@ -46,12 +46,22 @@ use crate::schemes::distributed::dh_tree::{
     Change, KeyTree, MEMBERS, OPERATIONS, Pace, Peer, Shape,
 };
 use crate::schemes::distributed::gdh;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: OPERATIONS,
     members: MEMBERS,
+    // A creation, and a newcomer's first message, take log n exponentiations and n checks of elements,
+    // a thirtieth of one each: up to some hundred members that grows as log² n does.
+    growth: &[
+        Growth::of(Role::Member, Form::LogarithmSquared, &[Operation::Create]),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::NewMember, Form::LogarithmSquared, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::LogarithmSquared, &[Operation::Create]),
+        Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    ],
     ..gdh::entry(
         "dh-lkh",
         "DH-LKH, Diffie-Hellman in a key tree made level by level",

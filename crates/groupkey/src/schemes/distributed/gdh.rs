@@ -70,6 +70,7 @@ pub(crate) const fn entry(
         published_claims: Claims::ALL,
         parameters: &[],
         members: MEMBERS,
+        growth: &[],
         parties: Parties::Peers { member },
     }
 }
@@ -175,7 +176,7 @@ impl Peer {
     /// Makes the controller's new secret and shared element; nothing changes yet.
     pub(crate) fn refreshment(&self, cx: &mut Context<'_>) -> Result<Refreshment, Error> {
         let factor = cx.random_exponent();
-        let secret = self.secret()?.times(&factor);
+        let secret = cx.exponent_product(self.secret()?, &factor);
         let shared = cx.power(self.own_partial_key()?, &secret);
         Ok(Refreshment { factor, secret, shared })
     }

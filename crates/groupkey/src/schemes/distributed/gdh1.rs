@@ -39,12 +39,18 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Change, Roster, View, group_key, require_sender};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "gdh1",
         "GDH.1, group Diffie-Hellman, up and down",

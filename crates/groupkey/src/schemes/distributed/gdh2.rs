@@ -49,12 +49,18 @@ use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{
     self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The broadcasting form in the catalogue.
 pub(crate) const BROADCAST: Scheme = Scheme {
     operations: gdh::OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "gdh2",
         "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
@@ -68,6 +74,11 @@ pub(crate) const BROADCAST: Scheme = Scheme {
 /// The relaying form in the catalogue.
 pub(crate) const RELAY: Scheme = Scheme {
     operations: gdh::OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "gdh2-relay",
         "GDH.2, group Diffie-Hellman, partial keys handed on",

@@ -50,12 +50,18 @@ use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{
     self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+    ],
     ..gdh::entry(
         "gdh3",
         "GDH.3, group Diffie-Hellman, factored out",

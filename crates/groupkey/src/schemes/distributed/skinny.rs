@@ -44,11 +44,19 @@ use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::dh_tree::{Change, KeyTree, OPERATIONS, Peer, Shape};
 use crate::schemes::distributed::gdh;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: OPERATIONS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::Sponsor, Form::Constant, &[Operation::Add]),
+    ],
     ..gdh::entry(
         "str",
         "STR, group Diffie-Hellman in a skinny tree",

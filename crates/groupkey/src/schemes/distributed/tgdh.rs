@@ -51,12 +51,20 @@ use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::dh_tree::{Chain, JOIN, MEMBERS, OPERATIONS, Peer, STEP, Shape};
 use crate::schemes::distributed::gdh;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: OPERATIONS,
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    ],
     ..gdh::entry(
         "tgdh",
         "TGDH, tree-based group Diffie-Hellman",

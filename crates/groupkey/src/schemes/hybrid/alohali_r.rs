@@ -41,6 +41,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::distributor::{self, GROUP_KEY};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
@@ -64,6 +65,14 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL },
     parameters: &[SUBGROUPS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create])
+            .only(Profile::Sound),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Create])
+            .only(Profile::Published),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
         subgroup_controller: |configuration, id| {

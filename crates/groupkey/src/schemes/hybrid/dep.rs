@@ -59,6 +59,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
@@ -81,6 +82,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
     parameters: &[SUBGROUPS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Sound),
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Linear, &Operation::MEASURED),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| {
             Box::new(Controller::new(configuration.profile(), configuration.value(SUBGROUPS.name)))
@@ -588,12 +596,15 @@ impl Layer {
         let mut wrapped = Vec::with_capacity(2 * Key::BYTES);
         cx.wrap_keys(inner_key, epoch, 0, [group_key], &mut wrapped);
         wrapped.resize(2 * Key::BYTES, 0);
+        let inner = wrapped[..cx.wrapped_length(1)].to_vec();
         let mut halves = wrapped.chunks_exact(Key::BYTES).map(|half| {
             let mut bytes = [0; Key::BYTES];
             bytes.copy_from_slice(half);
             Key::from_bytes(bytes)
         });
-        Self(core::array::from_fn(|_| halves.next().unwrap_or_default()))
+        let halves = core::array::from_fn(|_| halves.next().unwrap_or_default());
+        cx.assembled(&halves.each_ref(), &inner);
+        Self(halves)
     }
 
     fn open(&self, cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch) -> Result<Key, Error> {
@@ -603,6 +614,7 @@ impl Layer {
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Misbehaviour::Malformed.into());
         }
+        cx.assembled(&[first, second], wrapped);
         cx.unwrap_key(inner_key, epoch, 0, wrapped)
     }
 }

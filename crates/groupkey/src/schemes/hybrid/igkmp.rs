@@ -45,6 +45,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, open_key};
@@ -68,6 +69,16 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[SUBGROUPS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
+            .only(Profile::Sound),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
+            .only(Profile::Published),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
         subgroup_controller: |configuration, id| {

@@ -53,6 +53,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
@@ -74,6 +75,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[SUBGROUPS],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
         subgroup_controller: |_, id| Box::new(SubgroupController::new(id)),

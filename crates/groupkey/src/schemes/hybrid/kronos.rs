@@ -54,6 +54,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS,
     Scheme,
 };
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, unwrap_own};
@@ -77,6 +78,16 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims { key_independence: false, ..Claims::ALL },
     parameters: &[SUBGROUPS, RESEED],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
+            .only(Profile::Sound),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
+            .only(Profile::Published),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| {
             let subgroups = configuration.value(SUBGROUPS.name);

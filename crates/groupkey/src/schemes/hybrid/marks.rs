@@ -56,6 +56,7 @@ use crate::schemes::catalogue::{
     SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
@@ -81,6 +82,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     published_claims: Claims::ALL,
     parameters: &[SUBGROUPS, DEPTH, PLANNED],
     members: MEMBERS,
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
+    ],
     parties: Parties::Hybrid {
         controller: |configuration| {
             let subgroups = configuration.value(SUBGROUPS.name);

@@ -34,6 +34,7 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parties, Profile, SUBGROUPS, Scheme};
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::subgroup::unwrap_own;
 use crate::schemes::hybrid::{igkmp, resumption};
 use crate::secret::Key;
@@ -51,6 +52,16 @@ pub(crate) const SCHEME: Scheme = Scheme {
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
+            .only(Profile::Sound),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
+            .only(Profile::Published),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     ..igkmp::SCHEME
 };
 

@@ -44,6 +44,7 @@ use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::distributor::GROUP_KEY;
 use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
@@ -67,6 +68,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
         },
         member: |configuration, _| Box::new(Member::new(configuration.value(SIBLINGS.name))),
     },
+    growth: &[
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    ],
     ..igkmp::SCHEME
 };
 

@@ -1,0 +1,137 @@
+//! `groupkey member`: one member of a live group.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use groupkey::Error;
+use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, identity};
+use groupkey_mqtt::driver::{Connection, Running, run as drive};
+use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::{Member, Peer, Runtime};
+use rand_chacha::ChaCha20Rng;
+use tokio::runtime::Runtime as Tokio;
+
+use crate::failure::Failure;
+use crate::{interruption, lines};
+
+/// Arguments of `groupkey member`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each line of standard input goes to the group, encrypted. What others say comes on standard output:
+  3: slippery road         member 3 said it
+Everything else that happens comes on standard error. When the input ends, the member goes on listening.
+
+With [[peer]]s in the file, there is no service: run this on each side.
+
+Examples:
+  groupkey member --print-config > member.toml
+  groupkey member --config member.toml
+  groupkey member --public truck-7.key      the public key of an identity, which is made if need be")]
+pub(crate) struct MemberArguments {
+    /// The file that says how.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["print_config", "public"])]
+    config: Option<PathBuf>,
+
+    /// Print a commented file with the defaults.
+    #[arg(long)]
+    print_config: bool,
+
+    /// Print the public key of the identity in this file, which is made if it is not there.
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    public: Option<PathBuf>,
+}
+
+/// Takes part until it is interrupted or evicted.
+pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(path) = &arguments.public {
+        let identity = identity(path).map_err(|error| Failure::input(error.to_string()))?;
+        writeln!(out, "{}", hex(&identity.public()))?;
+        return Ok(());
+    }
+    let Some(path) = arguments.config.as_ref().filter(|_| !arguments.print_config) else {
+        write!(out, "{MEMBER_TEMPLATE}")?;
+        return Ok(());
+    };
+    let MemberConfig { connection, part } = MemberConfig::read(path).map_err(|error| {
+        Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
+    })?;
+    match part {
+        Part::Member(settings) => {
+            let member =
+                Member::new(settings).map_err(|error| Failure::input(error.to_string()))?;
+            take_part(member, connection, Member::say, out)
+        }
+        Part::Peer(settings) => {
+            let peer = Peer::new(settings).map_err(|error| Failure::input(error.to_string()))?;
+            take_part(peer, connection, Peer::say, out)
+        }
+    }
+}
+
+type Say<R> = fn(&mut R, &[u8], u64, &mut ChaCha20Rng) -> Result<(), Error>;
+
+fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
+    runtime: R,
+    connection: Connection,
+    say: Say<R>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
+    let _guard = tokio.enter();
+    let running = drive(runtime, connection);
+    tokio.block_on(talk(running, say, out))
+}
+
+async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
+    mut running: Running<R>,
+    say: Say<R>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut lines = lines::of_standard_input();
+    let mut input_open = true;
+    let mut status = running.handle.status();
+    let mut interrupted = tokio::time::interval(Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            told = running.notices.recv() => match told {
+                Some(Told::Heard(received)) => {
+                    let said = String::from_utf8_lossy(&received.content);
+                    writeln!(out, "{}: {}", received.sender, said.escape_debug())?;
+                    out.flush()?;
+                }
+                Some(Told::Joined(member)) => eprintln!("member {member}"),
+                Some(Told::Rekeyed(epoch)) => eprintln!("epoch {epoch}"),
+                Some(Told::Evicted) => return Err(Failure::running("evicted from the group")),
+                None => return Err(Failure::running("the member has ended")),
+            },
+            line = lines.recv(), if input_open => match line {
+                Some(line) => {
+                    let said = running
+                        .handle
+                        .call(move |runtime, now, rng| say(runtime, line.as_bytes(), now, rng));
+                    if let Some(Err(error)) = said.await {
+                        eprintln!("not said: {error}");
+                    }
+                }
+                None => input_open = false,
+            },
+            Ok(()) = status.changed() => {
+                let status = status.borrow_and_update().clone();
+                match (status.connected, status.problem) {
+                    (true, _) => eprintln!("connected"),
+                    (false, Some(problem)) => eprintln!("not connected: {problem}"),
+                    (false, None) => {}
+                }
+            }
+            _ = interrupted.tick() => {
+                if interruption::requested().load(Ordering::Relaxed) {
+                    return Err(Failure::interrupted("the member has stopped"));
+                }
+            }
+        }
+    }
+}

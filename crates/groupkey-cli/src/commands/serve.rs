@@ -1,0 +1,170 @@
+//! `groupkey serve`: the service of a live group.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use groupkey_mqtt::Service;
+use groupkey_mqtt::config::{SERVE_TEMPLATE, ServeConfig};
+use groupkey_mqtt::disk::DiskStore;
+use groupkey_mqtt::driver::{Running, fresh_rng, run as drive};
+use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::service::Happened;
+use tokio::runtime::Runtime as Tokio;
+
+use crate::failure::Failure;
+use crate::{interruption, lines};
+
+/// Arguments of `groupkey serve`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+On standard input it takes:
+  members         who is in the group, and what was refused so far
+  evict NAME      out, and not back until readmit
+  readmit NAME    may join again
+  rekey           a new key for the same members, where the scheme can
+
+Every operation is in the store before its first message leaves. Killed at any point, the service goes on
+where it was when it is started again.
+
+Examples:
+  groupkey serve --print-config > serve.toml
+  groupkey serve --config serve.toml")]
+pub(crate) struct ServeArguments {
+    /// The file that says how.
+    #[arg(long, value_name = "FILE", required_unless_present = "print_config")]
+    config: Option<PathBuf>,
+
+    /// Print a commented file with the defaults.
+    #[arg(long)]
+    print_config: bool,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let Some(path) = arguments.config.as_ref().filter(|_| !arguments.print_config) else {
+        write!(out, "{SERVE_TEMPLATE}")?;
+        return Ok(());
+    };
+    let config = ServeConfig::read(path).map_err(|error| {
+        Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
+    })?;
+    let store = DiskStore::open(&config.store)
+        .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
+    let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
+    let service = Service::open(config.policy, Box::new(store), &mut rng)
+        .map_err(|error| Failure::running(error.to_string()))?;
+    writeln!(out, "service {}", hex(&service.public()))?;
+    if let Some((epoch, _)) = service.group_key() {
+        writeln!(out, "goes on in epoch {epoch} with {} members", service.members().len())?;
+    }
+    out.flush()?;
+    let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
+    let _guard = tokio.enter();
+    let running = drive(service, config.connection);
+    tokio.block_on(serve(running, out))
+}
+
+async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut lines = lines::of_standard_input();
+    let mut input_open = true;
+    let mut status = running.handle.status();
+    let mut interrupted = tokio::time::interval(Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            happened = running.notices.recv() => match happened {
+                Some(happened) => tell(&happened, out)?,
+                None => return end(&mut running).await,
+            },
+            line = lines.recv(), if input_open => match line {
+                Some(line) => command(&running, line.trim(), out).await?,
+                None => input_open = false,
+            },
+            Ok(()) = status.changed() => {
+                let status = status.borrow_and_update().clone();
+                match (status.connected, status.problem) {
+                    (true, _) => writeln!(out, "connected")?,
+                    (false, Some(problem)) => writeln!(out, "not connected: {problem}")?,
+                    (false, None) => {}
+                }
+            }
+            _ = interrupted.tick() => {
+                if interruption::requested().load(Ordering::Relaxed) {
+                    return Err(Failure::interrupted("the service has stopped; its store has everything"));
+                }
+            }
+        }
+        out.flush()?;
+    }
+}
+
+async fn end(running: &mut Running<Service>) -> Result<(), Failure> {
+    match (&mut running.end).await {
+        Ok(Err(fatal)) => Err(Failure::running(fatal.to_string())),
+        Ok(Ok(())) => Ok(()),
+        Err(error) => Err(Failure::running(error.to_string())),
+    }
+}
+
+fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
+    match happened {
+        Happened::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
+        Happened::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
+        Happened::Rekeyed { epoch, members } => {
+            writeln!(out, "epoch {epoch}: {members} members")?;
+        }
+    }
+    Ok(())
+}
+
+async fn command(
+    running: &Running<Service>,
+    line: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let name = rest.trim().to_owned();
+    let answer = match verb {
+        "" => return Ok(()),
+        "members" => {
+            let state =
+                running.handle.call(|service, _, _| (service.members(), service.counters())).await;
+            state.map(|(members, counters)| {
+                let members = members.iter().map(|(name, id)| format!("{name} ({id})"));
+                let members = members.collect::<Vec<_>>().join(", ");
+                Ok(format!(
+                    "members: {members}; taken {}, refused {}",
+                    counters.taken,
+                    counters.refusals()
+                ))
+            })
+        }
+        "evict" => {
+            let evicted = running.handle.call(move |service, now, rng| {
+                service.evict(&name, now, rng).map_err(|error| error.to_string())
+            });
+            evicted.await.map(|done| done.map(|epoch| format!("epoch {epoch}")))
+        }
+        "readmit" => {
+            let readmitted = running.handle.call(move |service, now, _| {
+                service.readmit(&name, now).map_err(|error| error.to_string())
+            });
+            readmitted.await.map(|done| done.map(|()| "it may join again".to_owned()))
+        }
+        "rekey" => {
+            let rekeyed = running.handle.call(|service, now, rng| {
+                service.rekey(now, rng).map_err(|error| error.to_string())
+            });
+            rekeyed.await.map(|done| done.map(|epoch| format!("epoch {epoch}")))
+        }
+        _ => Some(Err(format!("{verb}: there are members, evict NAME, readmit NAME and rekey"))),
+    };
+    match answer {
+        Some(Ok(done)) => writeln!(out, "{done}")?,
+        Some(Err(refusal)) => writeln!(out, "not done: {refusal}")?,
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! `groupkey compare`.
+
+use std::fs;
+use std::path::Path;
+
+use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Traffic};
+use groupkey_lab::results::write_jsonl;
+use serde_json::Value;
+
+use crate::finished::{Finished, Folder, groupkey_in};
+
+#[test]
+fn the_same_results_have_not_changed() {
+    let folder = files(&rows(), &rows());
+    let stdout = compare(&folder, &[]).success();
+    for told in [
+        "3 rows are in both files, 0 in A only, 0 in B only.",
+        "Counts, sizes and bytes: 0 of 3 rows changed.",
+        "Times: 0 of 3 rows changed",
+        "overlap in 100.0 % of the rows",
+    ] {
+        assert!(stdout.contains(told), "{told} is not in {stdout}");
+    }
+    assert_eq!(compare(&folder, &["--fail-on-change"]).code, 0);
+}
+
+#[test]
+fn what_changed_is_shown_and_may_fail_a_script() {
+    let mut after = rows();
+    after[0].wire_bytes += 1;
+    after[1].mean_ns *= 1.5;
+    after[2].members = 77;
+    let folder = files(&rows(), &after);
+    let stdout = compare(&folder, &[]).success();
+    let line = |start: &str, word: &str| {
+        let found = stdout.lines().any(|line| line.starts_with(start) && line.contains(word));
+        assert!(found, "no line has {start} and {word} in {stdout}");
+    };
+    line("10", "wire_bytes  510  511");
+    line("20", "+50.0");
+    line("In A only", "");
+    line("77", "");
+    assert_eq!(compare(&folder, &["--fail-on-change"]).code, 1);
+
+    let json = compare(&folder, &["--json", "--threshold", "60"]).success();
+    let json: Value = serde_json::from_str(&json).expect("an object");
+    assert_eq!((&json["changed_counts"], &json["changed_times"]), (&1.into(), &0.into()));
+    assert_eq!(json["overlapping_intervals"], 0.5);
+    assert_eq!(json["matched"][1]["time"]["percent"], 50.0);
+}
+
+#[test]
+fn files_that_cannot_be_compared_are_refused() {
+    let folder = files(&rows(), &rows());
+    let path = folder.path();
+    let header = fs::read_to_string(path.join("a.jsonl")).expect("just written");
+    let (header, row) = header.split_once('\n').expect("two lines at least");
+    let row = row.lines().next().expect("a row");
+    let network = header.replace("groupkey-bench", "groupkey-results");
+    for (content, told) in [
+        (String::new(), "b.jsonl:1: not a header of results"),
+        ("{}\n".to_owned(), "b.jsonl:1: not a header of results: missing field `format`"),
+        (header.replace("groupkey-bench", "tar"), "b.jsonl:1: format is \"tar\", neither"),
+        (network, "b.jsonl has a study of a network"),
+        (header.replace("\"version\":1", "\"version\":2"), "b.jsonl:1: version 2 is not 1"),
+        (format!("{header}\n{row}\n[7]\n"), "b.jsonl:3: not a result row"),
+        (format!("{header}\n{row}\n{row}\n"), "has two rows that measure the same: skdc sound"),
+        (header.to_owned() + "\n" + &row.replace(":1000.0", ":1e999") + "\n", "b.jsonl:2: not a"),
+        (header.to_owned() + "\n" + &row.replace(":1000.0", ":-3") + "\n", "mean_ns is -3"),
+        (
+            header.to_owned() + "\n" + &row.replace("\"wrap\"", "\"rap\"") + "\n",
+            "primitive \"rap\"",
+        ),
+    ] {
+        fs::write(path.join("b.jsonl"), content).expect("the folder is ours");
+        let refused = compare(&folder, &[]);
+        assert_eq!(refused.code, 2, "{told}: {}", refused.stderr);
+        assert!(refused.stderr.contains(told), "{told} is not in {}", refused.stderr);
+    }
+    fs::remove_file(path.join("b.jsonl")).expect("it is there");
+    assert!(compare(&folder, &[]).stderr.contains("b.jsonl: "));
+}
+
+fn compare(folder: &Folder, options: &[&str]) -> Finished {
+    groupkey_in(folder.path(), &[&["compare", "a.jsonl", "b.jsonl"], options].concat())
+}
+
+fn files(before: &[BenchRow], after: &[BenchRow]) -> Folder {
+    let folder = Folder::new();
+    let write = |path: &Path, rows: &[BenchRow]| {
+        let header = BenchHeader::new(1, "0123abc".into(), "a processor".into(), "platoon".into());
+        let mut bytes = Vec::new();
+        write_jsonl(&mut bytes, &header, rows).expect("writing to memory");
+        fs::write(path, bytes).expect("the folder is ours");
+    };
+    write(&folder.path().join("a.jsonl"), before);
+    write(&folder.path().join("b.jsonl"), after);
+    folder
+}
+
+fn rows() -> Vec<BenchRow> {
+    [10, 20, 30].map(row).into()
+}
+
+fn row(members: u32) -> BenchRow {
+    let messages = u64::from(members);
+    let unicast = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+    BenchRow {
+        scheme: "skdc".into(),
+        profile: "sound".into(),
+        suite: "standard".into(),
+        security_bits: 128,
+        class: "centralized".into(),
+        provenance: "specified".into(),
+        protection: "mac".into(),
+        workload: "platoon".into(),
+        operation: "create".into(),
+        role: "controller".into(),
+        phase: "operational".into(),
+        members,
+        subgroups: 0,
+        message_bytes: None,
+        repetitions: 50,
+        seed: 7,
+        mean_ns: 1_000.0,
+        ci95_ns: 2.8,
+        sd_ns: 10.0,
+        p50_ns: 999.0,
+        p90_ns: 1_013.0,
+        p99_ns: 1_020.5,
+        counted_ns: 800.0,
+        measured_over_counted: None,
+        primitives: [("wrap".into(), Count { calls: f64::from(members), amount: 1.0 })].into(),
+        permanent_bytes: 16 * messages,
+        temporary_bytes: 16,
+        messages,
+        payload_bytes: unicast.payload_bytes,
+        wire_bytes: unicast.wire_bytes,
+        unicast,
+        multicast: Traffic::default(),
+        broadcast: Traffic::default(),
+        device: None,
+        device_ns: None,
+        device_joule: None,
+        samples_ns: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,142 @@
+//! What is claimed.
+
+use groupkey::catalogue::{Profile, Scheme};
+
+/// A claim that is audited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Claim {
+    /// Who left cannot get later keys.
+    ForwardSecrecy,
+    /// Who came cannot get earlier keys.
+    BackwardSecrecy,
+    /// Members of different times get nothing together that none of them gets alone or should have.
+    CollusionResistance,
+    /// All other group keys do not give a group key; nor do they together with what a subgroup
+    /// controller used until it lost its last member, but for the long-term keys that it was handed.
+    KeyIndependence,
+    /// A new period, which nobody is told that it is an eviction, is none: who should be out by it
+    /// cannot get later keys. No scheme promises it, and some users count on it.
+    EvictionByRekey,
+    /// What a subgroup controller used until it lost its last member does not give later keys, but
+    /// for the long-term keys that it was handed, under which it is still sent what it may need.
+    SubgroupForwardSecrecy,
+    /// A subgroup controller and a member that left get no later key together that neither gets alone.
+    SubgroupAndEvicted,
+    /// A subgroup controller and a newcomer get no earlier key together that neither gets alone.
+    SubgroupAndNewcomer,
+    /// A subgroup controller learns no group key at all: it need not be trusted.
+    SubgroupSecrecy,
+    /// The controller learns no group key at all: it need not be trusted.
+    ControllerSecrecy,
+}
+
+impl Claim {
+    /// All claims, in the order in which tables show them.
+    pub const ALL: [Self; 10] = [
+        Self::ForwardSecrecy,
+        Self::BackwardSecrecy,
+        Self::CollusionResistance,
+        Self::KeyIndependence,
+        Self::EvictionByRekey,
+        Self::SubgroupForwardSecrecy,
+        Self::SubgroupAndEvicted,
+        Self::SubgroupAndNewcomer,
+        Self::SubgroupSecrecy,
+        Self::ControllerSecrecy,
+    ];
+
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ForwardSecrecy => "forward-secrecy",
+            Self::BackwardSecrecy => "backward-secrecy",
+            Self::CollusionResistance => "collusion-resistance",
+            Self::KeyIndependence => "key-independence",
+            Self::EvictionByRekey => "eviction-by-rekey",
+            Self::SubgroupForwardSecrecy => "subgroup-controller-forward-secrecy",
+            Self::SubgroupAndEvicted => "subgroup-controller-with-evicted",
+            Self::SubgroupAndNewcomer => "subgroup-controller-with-newcomer",
+            Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
+            Self::ControllerSecrecy => "secrecy-from-controller",
+        }
+    }
+
+    /// What it says.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::ForwardSecrecy => "who left cannot get later keys",
+            Self::BackwardSecrecy => "who came cannot get earlier keys",
+            Self::CollusionResistance => "members of different times gain nothing together",
+            Self::KeyIndependence => "all other group keys do not give a group key",
+            Self::EvictionByRekey => "a new period shuts out who should have left by it",
+            Self::SubgroupForwardSecrecy => {
+                "a subgroup controller without members cannot get later keys"
+            }
+            Self::SubgroupAndEvicted => {
+                "a subgroup controller and a member that left gain no later key together"
+            }
+            Self::SubgroupAndNewcomer => {
+                "a subgroup controller and a newcomer gain no earlier key together"
+            }
+            Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
+            Self::ControllerSecrecy => "the controller need not be trusted with the key",
+        }
+    }
+
+    /// Whether a scheme claims it, where its catalogue entry says anything about it.
+    pub const fn is_claimed(self, scheme: &Scheme, profile: Profile) -> Option<bool> {
+        let claims = match profile {
+            Profile::Published => scheme.published_claims,
+            Profile::Sound => scheme.claims,
+        };
+        match self {
+            Self::ForwardSecrecy => Some(claims.forward_secrecy),
+            Self::BackwardSecrecy => Some(claims.backward_secrecy),
+            Self::CollusionResistance | Self::SubgroupAndEvicted | Self::SubgroupAndNewcomer => {
+                Some(claims.collusion_resistance)
+            }
+            Self::KeyIndependence => Some(claims.key_independence),
+            _ => None,
+        }
+    }
+
+    const fn bit(self) -> u16 {
+        1 << self as u8
+    }
+}
+
+/// Some claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Claims(u16);
+
+impl Claims {
+    pub(super) const ALL: Self = Self(u16::MAX);
+
+    pub(super) const fn only(claim: Claim) -> Self {
+        Self(claim.bit())
+    }
+
+    pub(super) const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    pub(super) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub(super) const fn has(self, claim: Claim) -> bool {
+        self.0 & claim.bit() != 0
+    }
+
+    pub(super) fn insert(&mut self, claim: Claim) {
+        self.0 |= claim.bit();
+    }
+
+    pub(super) fn remove(&mut self, claim: Claim) {
+        self.0 &= !claim.bit();
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}

@@ -1,0 +1,114 @@
+//! What a party knows of a run, and what values stand in bytes.
+
+use std::collections::{HashMap, HashSet};
+
+use groupkey::PartyId;
+use groupkey::context::Rule;
+use groupkey::rig::{Trace, ValueId};
+
+/// What a party knew of a run, by what it did and what it was sent.
+pub(super) struct Reader<'t> {
+    pub(super) trace: &'t Trace,
+    /// Values by their first bytes.
+    heads: HashMap<[u8; HEAD], Vec<ValueId>>,
+    /// Whether some value may begin like that: a bit for each two first bytes.
+    filter: Vec<u64>,
+    /// What stands in messages over confidential channels.
+    entrusted: HashSet<ValueId>,
+}
+
+/// Shorter values are numbers that everybody can guess.
+pub(super) const HEAD: usize = 16;
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(trace: &'t Trace) -> Self {
+        let mut heads: HashMap<_, Vec<ValueId>> = HashMap::with_capacity(trace.values().len());
+        let mut filter = vec![0; 1 << 10];
+        for (id, value) in (0..).zip(trace.values()) {
+            if let Some(head) = value.first_chunk::<HEAD>() {
+                heads.entry(*head).or_default().push(id);
+                let place = usize::from(u16::from_be_bytes([head[0], head[1]]));
+                filter[place / 64] |= 1 << (place % 64);
+            }
+        }
+        let mut reader = Self { trace, heads, filter, entrusted: HashSet::new() };
+        let mut entrusted = HashSet::new();
+        for message in trace.messages().iter().filter(|message| message.to.is_some()) {
+            reader.values_in(&message.bytes, |id| {
+                entrusted.insert(id);
+            });
+        }
+        reader.entrusted = entrusted;
+        reader
+    }
+
+    /// Whether a value was handed over on a confidential channel.
+    pub(super) fn is_entrusted(&self, value: ValueId) -> bool {
+        self.entrusted.contains(&value)
+    }
+
+    /// The values that stand somewhere in these bytes.
+    pub(super) fn values_in(&self, bytes: &[u8], mut found: impl FnMut(ValueId)) {
+        for (start, window) in bytes.windows(HEAD).enumerate() {
+            let place = usize::from(u16::from_be_bytes([window[0], window[1]]));
+            if self.filter[place / 64] >> (place % 64) & 1 == 0 {
+                continue;
+            }
+            for &id in self.heads.get(window).into_iter().flatten() {
+                if bytes[start..].starts_with(&self.trace.values()[id as usize]) {
+                    found(id);
+                }
+            }
+        }
+    }
+
+    /// What a party cannot have from others: what it drew, its long-term secret, and what it was handed
+    /// over a confidential channel.
+    #[cfg(test)]
+    pub(super) fn own(&self, party: PartyId) -> Vec<ValueId> {
+        let mut own = Vec::new();
+        for act in self.trace.acts().iter().filter(|act| act.party == party) {
+            if matches!(act.rule, Rule::Given | Rule::Random) {
+                own.extend(self.trace.outputs(act));
+            }
+        }
+        for message in self.trace.messages().iter().filter(|message| message.to == Some(party)) {
+            self.values_in(&message.bytes, |id| own.push(id));
+        }
+        own
+    }
+
+    /// All that a party used, made or was sent during some events, both ends included, and what it
+    /// had before and used then.
+    pub(super) fn known_to(&self, party: PartyId, from: u32, to: u32) -> Vec<ValueId> {
+        let mut known = HashSet::new();
+        let (mut before, mut used) = (HashSet::new(), HashSet::new());
+        for act in self.trace.acts().iter().filter(|act| act.party == party) {
+            let values = || self.trace.inputs(act).iter().chain(self.trace.outputs(act)).copied();
+            if (from..=to).contains(&act.event) || act.rule == Rule::Given {
+                known.extend(values());
+            }
+            if act.event < from {
+                before.extend(values());
+            } else {
+                used.extend(self.trace.inputs(act).iter().copied());
+            }
+        }
+        for message in self.trace.messages().iter().filter(|message| message.to == Some(party)) {
+            self.values_in(&message.bytes, |id| {
+                if (from..=to).contains(&message.event) {
+                    known.insert(id);
+                } else if message.event < from {
+                    before.insert(id);
+                }
+            });
+        }
+        // Not for a member that comes back under its old name: it begins anew.
+        if !matches!(party, PartyId::Member(_)) {
+            known.extend(before.intersection(&used));
+        }
+        let mut known: Vec<_> = known.into_iter().collect();
+        known.sort_unstable();
+        known
+    }
+}

@@ -1,0 +1,87 @@
+//! From a history that breaks a claim to a shorter one that still does.
+
+use groupkey::rig::Trace;
+
+use super::claims::{Claim, Claims};
+use super::derivation::derivation;
+use super::examination::{Break, Examination};
+use super::history::{Event, History};
+use super::knowledge::Reader;
+use super::rules::Rules;
+use super::subject::Subject;
+
+/// A history that breaks a claim, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    pub(super) history: History,
+    pub(super) derivation: Vec<String>,
+}
+
+/// Drops events and members as long as the claim stays broken, then shows how it is broken.
+pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Evidence {
+    let mut smallest = history.clone();
+    let is_broken = |candidate: &History| attack(subject, candidate, claim, seed, |_, _, _, _| ());
+    while let Some(candidate) =
+        smaller(&smallest).into_iter().find(|candidate| is_broken(candidate).is_some())
+    {
+        smallest = candidate;
+    }
+    let derivation = attack(subject, &smallest, claim, seed, derivation).unwrap_or_default();
+    Evidence { history: smallest, derivation }
+}
+
+/// Runs a history and hands over how the claim is broken, if it is.
+fn attack<T>(
+    subject: &Subject,
+    history: &History,
+    claim: Claim,
+    seed: u64,
+    explain: impl FnOnce(&Examination<'_>, &Rules, &Trace, &Break) -> T,
+) -> Option<T> {
+    let mut run = history.run(subject, seed)?;
+    let trace = std::mem::take(run.rig.trace()?);
+    let reader = Reader::new(&trace);
+    let rules = Rules::of(&reader);
+    let examine = || Examination::new(subject.scheme(), &run, &reader, &rules);
+    let verdict = examine().examine(Claims::only(claim));
+    let found: Option<&Break> = verdict.breaks.first();
+    found.map(|found| explain(&examine(), &rules, &trace, found))
+}
+
+/// What is left without an event, without two, with a founder more for a newcomer less, without a
+/// founder or without a promise. Each has fewer events, or as many and fewer members.
+fn smaller(history: &History) -> Vec<History> {
+    let mut all = Vec::new();
+    let without = |gone: &[usize]| {
+        let events = history.events.iter().enumerate();
+        let left = events.filter(|(place, _)| !gone.contains(place));
+        History { events: left.map(|(_, event)| event.clone()).collect(), ..history.clone() }
+    };
+    let count = history.events.len();
+    all.extend((0..count).map(|event| without(&[event])));
+    all.extend(
+        (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b])).map(|two| without(&two)),
+    );
+    // Who joins might have been there from the beginning.
+    for (place, event) in history.events.iter().enumerate() {
+        if let Event::Add(member) = *event
+            && !history.members.contains(&member)
+        {
+            let mut candidate = without(&[place]);
+            candidate.members.push(member);
+            all.push(candidate);
+        }
+    }
+    for &member in history.members.iter().filter(|_| history.members.len() > 2) {
+        let mut candidate = history.clone();
+        candidate.members.retain(|&other| other != member);
+        candidate.events.retain(|event| *event != Event::Remove(member));
+        all.push(candidate);
+    }
+    for grant in 0..history.grants.len() {
+        let mut candidate = history.clone();
+        candidate.grants.remove(grant);
+        all.push(candidate);
+    }
+    all
+}

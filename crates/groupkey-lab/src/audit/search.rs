@@ -1,0 +1,211 @@
+//! Which histories are tried: all short ones, and longer ones by chance.
+
+use std::collections::BTreeSet;
+
+use groupkey::Operation;
+use groupkey::catalogue::{Law, Recovery, Scheme};
+
+use super::history::{Event, History};
+use super::subject::Subject;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// Events after the creation in the histories of which all are tried.
+    pub events: usize,
+    /// Members at the creation of those, from 2 on.
+    pub members: u32,
+    /// Longer histories, by chance.
+    pub sampled: usize,
+}
+
+impl Depth {
+    /// What a first look takes: seconds for all schemes.
+    pub const QUICK: Self = Self { events: 3, members: 4, sampled: 10 };
+    /// What an audit takes: minutes for all schemes.
+    pub const FULL: Self = Self { events: 3, members: 5, sampled: 500 };
+
+    /// The same for a scheme whose runs take longer.
+    fn for_subject(self, subject: &Subject) -> Self {
+        if !subject.is_slow() {
+            return self;
+        }
+        Self {
+            events: self.events.min(2),
+            members: self.members.min(3),
+            sampled: self.sampled / 50,
+        }
+    }
+}
+
+/// The histories of a subject, always in the same order: small groups first, those by chance last.
+/// None of them is the beginning of another of the exhaustive ones.
+pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
+    let depth = depth.for_subject(subject);
+    let scheme = subject.scheme();
+    if scheme.law == Law::PlannedPeriods {
+        return planned(depth);
+    }
+    let mut all = Vec::new();
+    for members in 2.max(scheme.members.0)..=depth.members.min(scheme.members.1) {
+        extend(scheme, &State::new(History::of(members)), depth.events, &mut all);
+    }
+    if scheme.operations.contains(&Operation::Rekey)
+        && scheme.operations.contains(&Operation::Remove)
+    {
+        let least = History::of(3.max(scheme.members.0));
+        all.push(History { events: vec![Event::Expire(1), Event::Rekey], ..least });
+    }
+    let mut random = Random(seed);
+    for _ in 0..depth.sampled {
+        all.push(sampled(scheme, depth, &mut random));
+    }
+    all
+}
+
+/// Two members whose promises are all pairs of spans, and time passing.
+fn planned(depth: Depth) -> Vec<History> {
+    let periods = 2 + depth.events as u64;
+    let spans = (0..=periods).flat_map(|first| (first..=periods).map(move |last| (first, last)));
+    let spans: Vec<_> = spans.collect();
+    let mut all = Vec::new();
+    for &(a, b) in &spans {
+        for &(c, d) in &spans {
+            let history = History::of(2);
+            let events = vec![Event::Rekey; periods as usize];
+            all.push(History { events, grants: vec![(2, a, b), (3, c, d)], ..history });
+        }
+    }
+    all
+}
+
+/// What of a group decides what can happen to it next.
+struct State {
+    history: History,
+    members: BTreeSet<u32>,
+    apart: BTreeSet<u32>,
+    /// Who left last, and may come again.
+    gone: Option<u32>,
+    next: u32,
+}
+
+fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) {
+    let events = if depth == 0 { Vec::new() } else { state.choices(scheme) };
+    if events.is_empty() {
+        all.push(state.history.clone());
+    }
+    for event in events {
+        extend(scheme, &state.after(event), depth - 1, all);
+    }
+}
+
+/// A history of a larger group, longer than the exhaustive ones.
+fn sampled(scheme: &Scheme, depth: Depth, random: &mut Random) -> History {
+    let members = (2 + random.below(7) as u32).clamp(scheme.members.0, scheme.members.1);
+    let mut state = State::new(History::of(members));
+    for _ in 0..depth.events + 1 + random.below(5) {
+        let mut events = state.choices(scheme);
+        let can_sleep = scheme.recovery != Recovery::Rejoin && scheme.has_controller();
+        if can_sleep && random.below(4) == 0 {
+            let sleeper = random.below(state.members.len());
+            let sleeper = state.members.iter().nth(sleeper).copied().unwrap_or_default();
+            state = state.after(Event::Sleep(sleeper));
+            events = state.choices(scheme);
+        }
+        if events.is_empty() {
+            break;
+        }
+        let event = events.swap_remove(random.below(events.len()));
+        state = state.after(event);
+    }
+    state.history
+}
+
+impl State {
+    fn new(history: History) -> Self {
+        let members: BTreeSet<_> = history.members.iter().copied().collect();
+        let next = history.members.len() as u32;
+        Self { history, members, apart: BTreeSet::new(), gone: None, next }
+    }
+
+    /// All that can happen next.
+    fn choices(&self, scheme: &Scheme) -> Vec<Event> {
+        let can = |operation| scheme.operations.contains(&operation);
+        let mut events = Vec::new();
+        let can_leave = self.members.len() > 2;
+        if can(Operation::Add) {
+            events.push(Event::Add(self.next));
+            events.extend(self.gone.map(Event::Add));
+        }
+        if can(Operation::Remove) && can_leave {
+            events.extend(self.members.iter().map(|&member| Event::Remove(member)));
+        }
+        if can(Operation::Rekey) {
+            events.push(Event::Rekey);
+        }
+        if can(Operation::Batch) {
+            let leavers = self.members.iter().map(|&member| vec![member]);
+            events.extend(leavers.map(|leaver| Event::Batch(vec![self.next], leaver)));
+            if self.members.len() > 3 {
+                let ends = [self.members.first(), self.members.last()].map(Option::<&u32>::copied);
+                events.push(Event::Batch(Vec::new(), ends.into_iter().flatten().collect()));
+            }
+        }
+        if !self.apart.is_empty() {
+            events.push(Event::Merge);
+        } else if can(Operation::Partition) && self.members.len() > 3 {
+            let half = self.members.len() / 2;
+            events.push(Event::Partition(self.members.iter().copied().take(half).collect()));
+            events.push(Event::Partition(self.members.iter().copied().step_by(2).collect()));
+        }
+        events
+    }
+
+    fn after(&self, event: Event) -> Self {
+        let Self { history, mut members, mut apart, mut gone, mut next } = Self {
+            history: self.history.clone(),
+            members: self.members.clone(),
+            apart: self.apart.clone(),
+            ..*self
+        };
+        let mut join = |member: u32, members: &mut BTreeSet<u32>, gone: &mut Option<u32>| {
+            members.insert(member);
+            next = next.max(member + 1);
+            if *gone == Some(member) {
+                *gone = None;
+            }
+        };
+        match &event {
+            Event::Add(member) => join(*member, &mut members, &mut gone),
+            Event::Remove(member) => {
+                members.remove(member);
+                gone = Some(*member);
+            }
+            Event::Batch(joining, leaving) => {
+                joining.iter().for_each(|&member| join(member, &mut members, &mut gone));
+                members.retain(|member| !leaving.contains(member));
+            }
+            Event::Merge => members.append(&mut apart),
+            Event::Partition(part) => {
+                apart = part.iter().copied().collect();
+                members.retain(|member| !apart.contains(member));
+            }
+            Event::Expire(_) | Event::Rekey | Event::Sleep(_) => {}
+        }
+        let mut history = history;
+        history.events.push(event);
+        Self { history, members, apart, gone, next }
+    }
+}
+
+/// Splitmix64: enough chance to choose histories by.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % limit.max(1) as u64) as usize
+    }
+}

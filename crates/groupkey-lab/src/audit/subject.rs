@@ -1,0 +1,79 @@
+//! What is audited: a scheme in a profile, or one that somebody wrote elsewhere.
+
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey::rig::{Rig, Settings};
+
+use super::claims::Claim;
+use super::finding::{Finding, Found, Method};
+
+/// A scheme in a profile, with parameters that suit small groups.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    scheme: &'static Scheme,
+    /// The form of the scheme.
+    pub profile: Profile,
+    /// Parameters that differ from the profile's.
+    pub parameters: Vec<(&'static str, u32)>,
+}
+
+impl Subject {
+    /// A scheme in a profile. Chains, sessions and capacities are as short as the scheme allows for
+    /// histories of a few events, trees are binary, and there are two subgroups: what leaks, leaks
+    /// there too.
+    pub fn new(scheme: &'static Scheme, profile: Profile) -> Self {
+        let small = |name| match (scheme.id, name) {
+            (_, "subgroups") => Some(2),
+            ("lkh-user" | "lkh-key" | "lkh-group" | "lkh-plus" | "s2rp", "degree") => Some(2),
+            ("sgcsh", "sessions") => Some(24),
+            ("marks", "depth") => Some(4),
+            ("marks", "planned") => Some(2),
+            (_, "capacity") => {
+                scheme.parameters.iter().find(|p| p.name == "capacity").map(|p| p.range.0)
+            }
+            _ => None,
+        };
+        let names = scheme.parameters.iter().map(|parameter| parameter.name);
+        let parameters = names.filter_map(|name| Some((name, small(name)?))).collect();
+        Self { scheme, profile, parameters }
+    }
+
+    /// The scheme.
+    pub const fn scheme(&self) -> &'static Scheme {
+        self.scheme
+    }
+
+    /// How many subgroups there are.
+    pub fn subgroups(&self) -> u32 {
+        self.parameter("subgroups").unwrap_or(0)
+    }
+
+    /// A parameter that was set for the audit.
+    pub(super) fn parameter(&self, name: &str) -> Option<u32> {
+        self.parameters.iter().find(|&&(set, _)| set == name).map(|&(_, value)| value)
+    }
+
+    /// Whether a run takes milliseconds rather than microseconds.
+    pub(super) fn is_slow(&self) -> bool {
+        ["boneh-fat", "boneh-thin", "nishat"].contains(&self.scheme.id)
+    }
+
+    /// A finding about this subject, without evidence yet.
+    pub(super) fn finding(&self, claim: Claim, found: Found) -> Finding {
+        Finding {
+            scheme: self.scheme.id.to_owned(),
+            profile: self.profile.name().to_owned(),
+            provenance: self.scheme.provenance.name().to_owned(),
+            claim: claim.name().to_owned(),
+            claimed: claim.is_claimed(self.scheme, self.profile),
+            found,
+            method: Method::Closure,
+            reference: None,
+            history: Vec::new(),
+            derivation: Vec::new(),
+        }
+    }
+
+    pub(super) fn rig(&self, settings: Settings) -> Rig {
+        Rig::new(self.scheme, settings)
+    }
+}

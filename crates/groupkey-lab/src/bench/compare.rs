@@ -1,0 +1,260 @@
+//! Two results files side by side: what changed, and what chance may have done.
+//!
+//! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or have changed. Means
+//! of times are compared with Welch's t test, which takes no more than each row's mean, standard
+//! deviation and number of repetitions; since there are many rows, its p-values are corrected by
+//! Holm's method, and how large a difference is, Hedges' g tells.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::BenchRow;
+use crate::results::{FileRow, NetworkRow};
+use crate::statistics::{Moments, hedges_g, holm, welch_of};
+
+/// Rows that can be compared with those of another file.
+pub trait Comparable: FileRow {
+    /// The columns that say what a row measures: with all of them alike, two rows match.
+    const KEY: &'static [&'static str];
+    /// The columns that differ from one run to the next, times above all. All others must not.
+    const VARYING: &'static [&'static str];
+    /// The column of the mean time that is compared.
+    const TIME: &'static str;
+
+    /// Repetitions, mean and variance of the time.
+    fn time(&self) -> Moments;
+
+    /// Half width of the mean's 95 % confidence interval.
+    fn interval(&self) -> f64;
+}
+
+/// What became of the rows of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Rows that are in both files, in the order of the second.
+    pub matched: Vec<Match>,
+    /// Rows of the first file that the second lacks.
+    pub missing: Vec<Key>,
+    /// Rows of the second file that the first lacks.
+    pub new: Vec<Key>,
+}
+
+/// A row that is in both files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Match {
+    /// What it measures.
+    pub key: Key,
+    /// Its counts, sizes and bytes, and what else is certain, that are not the same.
+    pub changes: Vec<Change>,
+    /// Its time.
+    pub time: TimeChange,
+}
+
+/// The values of [`Comparable::KEY`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Key(pub Vec<String>);
+
+/// A value that is certain, and not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The column.
+    pub column: String,
+    /// Its value in the first file; empty if absent.
+    pub before: String,
+    /// Its value in the second file; empty if absent.
+    pub after: String,
+}
+
+/// Two means of a time, in the rows' own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TimeChange {
+    /// Mean in the first file.
+    pub before: f64,
+    /// Mean in the second file.
+    pub after: f64,
+    /// How much longer it takes, in per cent of before; absent if that was 0.
+    pub percent: Option<f64>,
+    /// Two-sided p-value of Welch's t test.
+    pub p_value: f64,
+    /// The same after Holm's correction for all rows of the comparison.
+    pub corrected_p_value: f64,
+    /// Hedges' g of after less before; absent where there is no spread.
+    pub effect: Option<f64>,
+    /// Whether the means' 95 % confidence intervals overlap.
+    pub intervals_overlap: bool,
+}
+
+/// Rows that cannot be matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ambiguous {
+    /// Which file: the first or the second.
+    pub file: usize,
+    /// What more than one of its rows measures.
+    pub key: Key,
+}
+
+impl Comparison {
+    /// The level of significance.
+    pub const LEVEL: f64 = 0.05;
+
+    /// Compares the rows of two files.
+    pub fn of<R: Comparable>(before: &[R], after: &[R]) -> Result<Self, Ambiguous> {
+        let columns = R::columns();
+        let key_of = |row: &R| {
+            let named = |name: &&str| columns.iter().find(|column| column.name == **name);
+            let values = R::KEY.iter().filter_map(named);
+            Key(values.map(|column| column.plain(row)).collect())
+        };
+        let certain: Vec<_> = columns
+            .iter()
+            .filter(|column| {
+                !R::KEY.contains(&&*column.name) && !R::VARYING.contains(&&*column.name)
+            })
+            .collect();
+        let mut earlier = BTreeMap::new();
+        for row in before {
+            if earlier.insert(key_of(row), row).is_some() {
+                return Err(Ambiguous { file: 1, key: key_of(row) });
+            }
+        }
+
+        let mut comparison = Self { matched: Vec::new(), missing: Vec::new(), new: Vec::new() };
+        let mut seen = BTreeMap::new();
+        for row in after {
+            let key = key_of(row);
+            if seen.insert(key.clone(), ()).is_some() {
+                return Err(Ambiguous { file: 2, key });
+            }
+            let Some(old) = earlier.remove(&key) else {
+                comparison.new.push(key);
+                continue;
+            };
+            let changes = certain.iter().filter_map(|column| {
+                let (before, after) = (column.plain(old), column.plain(row));
+                (before != after).then(|| Change { column: column.name.clone(), before, after })
+            });
+            let changes = changes.collect();
+            comparison.matched.push(Match { key, changes, time: TimeChange::of(old, row) });
+        }
+        comparison.missing = earlier.into_keys().collect();
+
+        let p_values: Vec<_> = comparison.matched.iter().map(|row| row.time.p_value).collect();
+        for (row, corrected) in comparison.matched.iter_mut().zip(holm(&p_values)) {
+            row.time.corrected_p_value = corrected;
+        }
+        Ok(comparison)
+    }
+
+    /// The share of rows whose means' confidence intervals overlap (0 to 1); `None` without rows.
+    pub fn overlapping(&self) -> Option<f64> {
+        let overlapping = self.matched.iter().filter(|row| row.time.intervals_overlap).count();
+        (!self.matched.is_empty()).then(|| overlapping as f64 / self.matched.len() as f64)
+    }
+}
+
+impl TimeChange {
+    /// Whether the means differ, at [`Comparison::LEVEL`], and by at least so many per cent.
+    pub fn is_significant(&self, least_percent: f64) -> bool {
+        self.corrected_p_value < Comparison::LEVEL
+            && self.percent.is_none_or(|percent| percent.abs() >= least_percent)
+    }
+
+    fn of<R: Comparable>(before: &R, after: &R) -> Self {
+        let (first, second) = (before.time(), after.time());
+        let p_value = welch_of(&second, &first).p_value;
+        let difference = second.mean - first.mean;
+        Self {
+            before: first.mean,
+            after: second.mean,
+            percent: Some(100.0 * difference / first.mean).filter(|percent| percent.is_finite()),
+            p_value,
+            corrected_p_value: p_value,
+            effect: hedges_g(&second, &first),
+            intervals_overlap: difference.abs() <= before.interval() + after.interval(),
+        }
+    }
+}
+
+impl Comparable for BenchRow {
+    const KEY: &'static [&'static str] = &[
+        "scheme",
+        "profile",
+        "suite",
+        "protection",
+        "workload",
+        "operation",
+        "role",
+        "phase",
+        "members",
+        "subgroups",
+    ];
+    const VARYING: &'static [&'static str] = &[
+        "repetitions",
+        "seed",
+        "mean_ns",
+        "ci95_ns",
+        "sd_ns",
+        "p50_ns",
+        "p90_ns",
+        "p99_ns",
+        "counted_ns",
+        "measured_over_counted",
+    ];
+    const TIME: &'static str = "mean_ns";
+
+    fn time(&self) -> Moments {
+        Moments { n: self.repetitions.into(), mean: self.mean_ns, variance: self.sd_ns.powi(2) }
+    }
+
+    fn interval(&self) -> f64 {
+        self.ci95_ns
+    }
+}
+
+impl Comparable for NetworkRow {
+    const KEY: &'static [&'static str] = &[
+        "scheme",
+        "profile",
+        "suite",
+        "operation",
+        "members",
+        "loss_percent",
+        "delay_ms",
+        "qos",
+        "device",
+    ];
+    const VARYING: &'static [&'static str] = &[
+        "runs",
+        "seed",
+        "mean_ms",
+        "sd_ms",
+        "ci95_ms",
+        "p50_ms",
+        "p90_ms",
+        "p99_ms",
+        "transmission_ms",
+        "computation_ms",
+        "member_mean_ms",
+    ];
+    const TIME: &'static str = "mean_ms";
+
+    fn time(&self) -> Moments {
+        Moments { n: self.runs.into(), mean: self.mean_ms, variance: self.sd_ms.powi(2) }
+    }
+
+    fn interval(&self) -> f64 {
+        self.ci95_ms
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

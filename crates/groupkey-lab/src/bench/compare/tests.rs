@@ -1,0 +1,89 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::bench::example::row;
+
+#[test]
+fn the_same_rows_have_not_changed() {
+    let rows = [row("skdc", 10), row("skdc", 20)];
+    let comparison = Comparison::of(&rows, &rows).expect("rows that can be matched");
+    assert_eq!(comparison.matched.len(), 2);
+    assert!(comparison.matched.iter().all(|row| row.changes.is_empty()));
+    assert!(comparison.matched.iter().all(|row| row.time.corrected_p_value == 1.0));
+    assert_eq!(comparison.overlapping(), Some(1.0));
+}
+
+#[test]
+fn one_byte_more_is_told_with_its_column() {
+    let before = row("skdc", 10);
+    let mut after = before.clone();
+    after.unicast.wire_bytes += 1;
+    after.primitives.get_mut("wrap").expect("it wraps").calls += 1.0;
+    let comparison = Comparison::of(&[before], &[after]).expect("rows that can be matched");
+    let columns: Vec<_> = comparison.matched[0].changes.iter().map(|c| &*c.column).collect();
+    assert_eq!(columns, ["unicast_wire_bytes", "primitives_wrap_calls"]);
+}
+
+#[test]
+fn rows_that_one_file_lacks_are_told() {
+    let (a, b, c) = (row("skdc", 10), row("skdc", 20), row("oft", 10));
+    let comparison = Comparison::of(&[a, b.clone()], &[b, c]).expect("rows that can be matched");
+    assert_eq!((comparison.missing.len(), comparison.new.len()), (1, 1));
+    assert!(comparison.missing[0].to_string().starts_with("skdc"), "{}", comparison.missing[0]);
+    assert!(comparison.new[0].to_string().starts_with("oft"), "{}", comparison.new[0]);
+}
+
+#[test]
+fn rows_that_measure_the_same_cannot_be_matched() {
+    let twice = [row("skdc", 10), row("skdc", 10)];
+    let ambiguous = |before: &[BenchRow], after: &[BenchRow]| {
+        Comparison::of(before, after).expect_err("two rows of one key").file
+    };
+    assert_eq!(ambiguous(&twice, &[]), 1);
+    assert_eq!(ambiguous(&[], &twice), 2);
+}
+
+/// Twice as long, with little spread, is no chance; a hair longer is.
+#[test]
+fn a_time_has_changed_if_chance_does_not_explain_it() {
+    let before = row("skdc", 10);
+    for (factor, changed) in [(2.0, true), (1.001, false), (1.0, false)] {
+        let mut after = before.clone();
+        after.mean_ns *= factor;
+        let comparison = Comparison::of(std::slice::from_ref(&before), &[after]).expect("one row each");
+        let time = comparison.matched[0].time;
+        assert_eq!(time.is_significant(5.0), changed, "{factor}: {time:?}");
+        assert_eq!(time.intervals_overlap, !changed, "{factor}: {time:?}");
+    }
+}
+
+/// With many rows, some look significant one by one; the correction knows how many there are.
+#[test]
+fn many_rows_are_corrected_for() {
+    let before: Vec<_> = (2..42).map(|members| row("skdc", members)).collect();
+    let mut after = before.clone();
+    // 2.2 standard errors of the difference: p is 0.03 for one row.
+    let error = before[0].sd_ns * (2.0 / f64::from(before[0].repetitions)).sqrt();
+    after[7].mean_ns += 2.2 * error;
+    let comparison = Comparison::of(&before, &after).expect("rows that can be matched");
+    let time = comparison.matched[7].time;
+    assert!(time.p_value < Comparison::LEVEL, "{time:?}");
+    assert!(!time.is_significant(0.0), "{time:?}");
+}
+
+proptest! {
+    /// Whatever numbers a file has: no panic, and what is a probability is one.
+    #[test]
+    fn any_numbers_can_be_compared(
+        numbers in prop::collection::vec((0.0..=f64::MAX, 0.0..=f64::MAX, 0..=u32::MAX), 2..6)
+    ) {
+        let made = |(mean, sd, repetitions): &(f64, f64, u32)| {
+            BenchRow { mean_ns: *mean, sd_ns: *sd, repetitions: *repetitions, ..row("skdc", 2) }
+        };
+        for pair in numbers.windows(2) {
+            let comparison = Comparison::of(&[made(&pair[0])], &[made(&pair[1])]).expect("one each");
+            let p = comparison.matched[0].time.corrected_p_value;
+            prop_assert!((0.0..=1.0).contains(&p), "{p}");
+        }
+    }
+}

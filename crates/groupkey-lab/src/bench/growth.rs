@@ -1,0 +1,290 @@
+//! How a cost grows with the group: the form that fits counted costs best.
+//!
+//! Counted costs have no noise, but steps (a tree has whole levels) and lower terms (a constant part, a
+//! last subgroup that is not full). So for each form `a + b·g(n)` is fitted with `b` not negative, by
+//! least squares of relative errors, for a form shows at small sizes as much as at large ones; `a` may be
+//! negative, or n - 1 would not be linear. The Bayesian information criterion then weighs the error against the number of parameters;
+//! errors of less than [`NEGLIGIBLE`] count as none, and the slower of two forms that fit alike is taken.
+
+use std::collections::BTreeMap;
+
+use groupkey::growth::Form;
+use serde::Serialize;
+
+use super::BenchRow;
+
+/// A cost at one size of the group.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Members of the group.
+    pub members: u32,
+    /// The cost, in any unit.
+    pub cost: f64,
+}
+
+/// The form of growth that fits, `constant + factor · g(n)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The form.
+    pub form: Form,
+    /// The part that does not grow, in the unit of the costs; negative if growth begins late.
+    pub constant: f64,
+    /// What the form's function of n is multiplied by; logarithms are to base 2.
+    pub factor: f64,
+    /// Root of the mean squared relative error.
+    pub error: f64,
+}
+
+/// How one role's cost of one operation grows: a line of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Grown {
+    /// Scheme, by its id in the catalogue.
+    pub scheme: String,
+    /// Profile: `published` or `sound`.
+    pub profile: String,
+    /// Suite of algorithms.
+    pub suite: String,
+    /// The operation.
+    pub operation: String,
+    /// The role.
+    pub role: String,
+    /// Smallest and largest number of members.
+    pub members: (u32, u32),
+    /// The form's name.
+    pub growth: &'static str,
+    /// The part that does not grow (ns).
+    pub constant_ns: f64,
+    /// What the form's function of n is multiplied by (ns).
+    pub factor_ns: f64,
+    /// Root of the mean squared relative error.
+    pub error: f64,
+}
+
+/// Relative errors below this count as none: bytes of a longer number in an input, and the like.
+pub const NEGLIGIBLE: f64 = 0.005;
+
+/// The difference of two forms' criteria that is strong evidence for one of them.
+pub const STRONG: f64 = 6.0;
+
+/// Sizes that it takes to tell forms apart.
+pub const LEAST_SIZES: usize = 4;
+
+impl Fit {
+    /// The best fit of all forms.
+    ///
+    /// `None` for less than [`LEAST_SIZES`] different sizes, or for costs that are negative or no numbers.
+    pub fn of(points: &[Point]) -> Option<Self> {
+        let valid =
+            |point: &Point| point.cost.is_finite() && point.cost >= 0.0 && point.members > 0;
+        let mut sizes: Vec<_> = points.iter().map(|point| point.members).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if sizes.len() < LEAST_SIZES || !points.iter().all(valid) {
+            return None;
+        }
+        let mut best: Option<(f64, Self)> = None;
+        for form in Form::ALL {
+            let fit = Self::with(form, points);
+            let score = fit.criterion(points.len());
+            // From the slowest to the fastest, so that a tie goes to the slower.
+            if best.is_none_or(|(least, _)| score < least - 1e-9) {
+                best = Some((score, fit));
+            }
+        }
+        best.map(|(_, fit)| fit)
+    }
+
+    /// Whether costs may grow in a form: no other fits so much better that it is strong evidence against
+    /// it, a difference of [`STRONG`] in the criterion (Kass and Raftery 1995).
+    pub fn allows(form: Form, points: &[Point]) -> bool {
+        let Some(best) = Self::of(points) else { return false };
+        let score = |fit: &Self| fit.criterion(points.len());
+        score(&Self::with(form, points)) - score(&best) < STRONG
+    }
+
+    /// The cost that it foretells.
+    pub fn cost(&self, members: u32) -> f64 {
+        self.constant + self.factor * function(self.form, members)
+    }
+
+    /// The best fit of one form.
+    fn with(form: Form, points: &[Point]) -> Self {
+        let largest = points.iter().map(|point| point.cost).fold(0.0, f64::max);
+        if largest == 0.0 {
+            return Self { form, constant: 0.0, factor: 0.0, error: 0.0 };
+        }
+        // Costs near zero would outweigh all others.
+        let scale = |point: &Point| point.cost.max(1e-3 * largest);
+        let (mut one, mut g1, mut g2, mut y1, mut gy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for point in points {
+            let weight = scale(point).powi(-2);
+            let g = function(form, point.members);
+            one += weight;
+            g1 += weight * g;
+            g2 += weight * g * g;
+            y1 += weight * point.cost;
+            gy += weight * g * point.cost;
+        }
+        let determinant = one * g2 - g1 * g1;
+        let (constant, factor) = match form {
+            Form::Constant => (y1 / one, 0.0),
+            _ => {
+                let factor = (one * gy - g1 * y1) / determinant;
+                let constant = (g2 * y1 - g1 * gy) / determinant;
+                // Where it would be negative, the best has it at zero.
+                if factor < 0.0 { (y1 / one, 0.0) } else { (constant, factor) }
+            }
+        };
+        let fit = Self { form, constant, factor, error: 0.0 };
+        let squares = points
+            .iter()
+            .map(|point| ((point.cost - fit.cost(point.members)) / scale(point)).powi(2));
+        Self { error: (squares.sum::<f64>() / points.len() as f64).sqrt(), ..fit }
+    }
+
+    /// The Bayesian information criterion: the smaller, the better.
+    fn criterion(&self, points: usize) -> f64 {
+        let parameters = if self.form == Form::Constant { 1.0 } else { 2.0 };
+        let n = points as f64;
+        2.0 * n * self.error.max(NEGLIGIBLE).ln() + parameters * n.ln()
+    }
+}
+
+/// How the counted costs of rows grow, by scheme, profile, suite, operation and role; what was run with
+/// fewer than [`LEAST_SIZES`] sizes is left out.
+///
+/// What else differs (workload, protection, phase) is kept apart, and the largest set of sizes is taken.
+pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
+    let mut curves: BTreeMap<_, BTreeMap<_, Vec<Point>>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for row in rows {
+        let key = (&row.scheme, &row.profile, &row.suite, &row.operation, &row.role);
+        let apart = (&row.workload, &row.protection, &row.phase);
+        if !curves.contains_key(&key) {
+            order.push(key);
+        }
+        let point = Point { members: row.members, cost: row.counted_ns };
+        curves.entry(key).or_default().entry(apart).or_default().push(point);
+    }
+    let grown = order.into_iter().filter_map(|key| {
+        let points = curves[&key].values().max_by_key(|points| points.len())?;
+        let fit = Fit::of(points)?;
+        let members = points.iter().map(|point| point.members);
+        let (scheme, profile, suite, operation, role) = key;
+        Some(Grown {
+            scheme: scheme.clone(),
+            profile: profile.clone(),
+            suite: suite.clone(),
+            operation: operation.clone(),
+            role: role.clone(),
+            members: (members.clone().min()?, members.max()?),
+            growth: fit.form.name(),
+            constant_ns: fit.constant,
+            factor_ns: fit.factor,
+            error: fit.error,
+        })
+    });
+    grown.collect()
+}
+
+fn function(form: Form, members: u32) -> f64 {
+    let n = f64::from(members);
+    match form {
+        Form::Constant => 1.0,
+        Form::Logarithmic => n.log2(),
+        Form::LogarithmSquared => n.log2().powi(2),
+        Form::Linear => n,
+        Form::Linearithmic => n * n.log2(),
+        Form::Quadratic => n * n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bench::example::row;
+
+    const SIZES: [u32; 8] = [4, 8, 12, 24, 48, 96, 160, 256];
+
+    fn form(cost: impl Fn(f64) -> f64) -> Form {
+        let points = SIZES.map(|members| Point { members, cost: cost(f64::from(members)) });
+        Fit::of(&points).expect("eight sizes").form
+    }
+
+    #[test]
+    fn each_form_is_recognised() {
+        assert_eq!(form(|_| 0.0), Form::Constant);
+        assert_eq!(form(|_| 17.0), Form::Constant);
+        assert_eq!(form(|n| 3.0 + 2.0 * n.log2()), Form::Logarithmic);
+        assert_eq!(form(|n| 5.0 * n.log2().powi(2)), Form::LogarithmSquared);
+        assert_eq!(form(|n| 100.0 + n), Form::Linear);
+        assert_eq!(form(|n| n * n.log2()), Form::Linearithmic);
+        assert_eq!(form(|n| 1.0 + n * n), Form::Quadratic);
+    }
+
+    /// What formulas in headers look like: whole levels, one less, lower terms.
+    #[test]
+    fn steps_and_lower_terms_do_not_mislead() {
+        assert_eq!(form(|n| n.log2().ceil()), Form::Logarithmic);
+        assert_eq!(form(|n| (n.log2() / 2.0).ceil()), Form::Logarithmic);
+        assert_eq!(form(|n| 2.0 * n.log2().ceil() - 1.0), Form::Logarithmic);
+        assert_eq!(form(|n| n.log2().ceil() - 1.0), Form::Logarithmic);
+        assert_eq!(form(|n| n - 1.0), Form::Linear);
+        assert_eq!(form(|n| 2.0 * n - 2.0 + n.log2().ceil()), Form::Linear);
+        assert_eq!(form(|n| (n * n + 3.0 * n) / 2.0 - 1.0), Form::Quadratic);
+        assert_eq!(form(|n| n * n.log2().ceil()), Form::Linearithmic);
+        let half = |n: f64| n.log2().ceil() * (n.log2().ceil() + 3.0) / 2.0;
+        assert_eq!(form(half), Form::LogarithmSquared);
+        assert_eq!(form(|n| 1_000.0 + n.log10().ceil()), Form::Constant);
+    }
+
+    #[test]
+    fn few_sizes_and_bad_costs_tell_nothing() {
+        let points = SIZES.map(|members| Point { members, cost: 1.0 });
+        assert_eq!(Fit::of(&points[..3]), None);
+        assert_eq!(Fit::of(&[points[0]; 8]), None);
+        for cost in [-1.0, f64::NAN, f64::INFINITY] {
+            let mut points = points;
+            points[3].cost = cost;
+            assert_eq!(Fit::of(&points), None);
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_operation_of_a_role() {
+        let rows: Vec<_> = SIZES
+            .iter()
+            .flat_map(|&members| {
+                let controller =
+                    BenchRow { counted_ns: f64::from(members), ..row("skdc", members) };
+                let member =
+                    BenchRow { role: "member".to_owned(), counted_ns: 3.0, ..controller.clone() };
+                [controller, member]
+            })
+            .collect();
+        let table = table(&rows);
+        let told: Vec<_> = table.iter().map(|line| (&*line.role, line.growth)).collect();
+        assert_eq!(told, [("controller", "linear"), ("member", "constant")]);
+        assert_eq!(table[0].members, (4, 256));
+    }
+
+    proptest! {
+        #[test]
+        fn any_unit_gives_the_same_form(factor in 1e-3..1e9_f64, constant in 0.0..10.0_f64) {
+            prop_assert_eq!(form(|n| factor * (constant + n)), Form::Linear);
+            prop_assert_eq!(form(|n| factor * (1.0 + n.log2())), Form::Logarithmic);
+        }
+
+        #[test]
+        fn any_costs_give_a_fit_that_does_not_shrink(
+            costs in prop::array::uniform8(0.0..1e12_f64)
+        ) {
+            let mut points = SIZES.map(|members| Point { members, cost: 0.0 });
+            points.iter_mut().zip(costs).for_each(|(point, cost)| point.cost = cost);
+            let fit = Fit::of(&points).expect("eight sizes");
+            prop_assert!(fit.constant.is_finite() && fit.factor >= 0.0 && fit.error >= 0.0, "{fit:?}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The JSON Schema of the results files, `docs/results.schema.json`: made of the types that write them.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+use super::{Header, NetworkRow};
+use crate::bench::{BenchHeader, BenchRow};
+
+/// The file is what the types say, so that no field can be missing in it.
+#[test]
+fn the_schema_file_says_what_the_types_say() {
+    let found = fs::read_to_string(path()).unwrap_or_default();
+    assert!(
+        serde_json::from_str::<Value>(&found).ok() == Some(schema()),
+        "docs/results.schema.json is out of date; write it anew with\n    \
+         cargo test -p groupkey-lab --lib write_the_schema_anew -- --ignored"
+    );
+}
+
+#[test]
+#[ignore = "writes docs/results.schema.json"]
+fn write_the_schema_anew() {
+    fs::write(path(), format!("{:#}\n", schema())).expect("the file can be written");
+}
+
+fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let lines = [
+        generator.subschema_for::<BenchHeader>(),
+        generator.subschema_for::<BenchRow>(),
+        generator.subschema_for::<Header>(),
+        generator.subschema_for::<NetworkRow>(),
+    ];
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of a results file of groupkey",
+        "description": "Results are JSON Lines. The first line is a header: BenchHeader, and BenchRow \
+            in all others, or Header, and NetworkRow in all others.",
+        "anyOf": lines,
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+fn path() -> PathBuf {
+    let lab = env::var("CARGO_MANIFEST_DIR").expect("cargo runs the test");
+    PathBuf::from(lab).join("../../docs/results.schema.json")
+}

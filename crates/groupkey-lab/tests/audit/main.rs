@@ -1,0 +1,123 @@
+//! The audit finds by itself what is known of the schemes, and nothing where nothing is known.
+
+mod planted;
+
+use std::sync::atomic::AtomicBool;
+
+use groupkey::catalogue::{Profile, SCHEMES, scheme};
+use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
+
+use crate::planted::{FAULTS, Fault};
+
+/// All histories of three events in groups of up to four.
+const SHORT: Depth = Depth { sampled: 0, ..Depth::QUICK };
+
+fn of(subjects: &[Subject], depth: Depth, threads: usize) -> Audit {
+    let stop = AtomicBool::new(false);
+    let options = Options { depth, seed: 1, threads, stop: &stop, on_progress: &|_| () };
+    audit(subjects, &options).expect("nobody stops it")
+}
+
+fn subject(id: &str, profile: Profile) -> Subject {
+    Subject::new(scheme(id).expect("it is in the catalogue"), profile)
+}
+
+/// The finding about a claim, which must be broken, with a history and a derivation.
+fn broken(id: &str, profile: Profile, claim: Claim) -> Finding {
+    let findings = of(&[subject(id, profile)], SHORT, 2).findings;
+    let finding = findings.into_iter().find(|finding| finding.claim == claim.name());
+    let finding = finding.expect("every claim is in the findings");
+    assert_eq!(finding.found, Found::Broken, "{id}: {}", claim.name());
+    assert!(!finding.history.is_empty() && finding.derivation.len() > 1, "{finding:#?}");
+    let last = finding.derivation.last().expect("it has steps");
+    assert!(last.contains("the group key of epoch"), "{finding:#?}");
+    finding
+}
+
+#[test]
+fn what_is_known_to_be_broken_is_found() {
+    use Claim::{CollusionResistance, EvictionByRekey, KeyIndependence, SubgroupAndEvicted};
+    for (id, claim) in [
+        ("oft", CollusionResistance),
+        ("cfkm", CollusionResistance),
+        ("s2rp", CollusionResistance),
+        ("sgcsh", CollusionResistance),
+        ("d-oft", CollusionResistance),
+        ("dep", SubgroupAndEvicted),
+        ("kronos", KeyIndependence),
+        ("gkmp", EvictionByRekey),
+    ] {
+        let finding = broken(id, Profile::Published, claim);
+        println!("{}\n{}", finding.history.join("\n"), finding.derivation.join("\n"));
+    }
+}
+
+#[test]
+fn the_collusion_in_one_way_function_trees_is_that_of_the_literature() {
+    let finding = broken("oft", Profile::Published, Claim::CollusionResistance);
+    // Who was evicted has one half of the root, who came later the other.
+    assert!(finding.history.iter().any(|event| event.contains("evict")), "{finding:#?}");
+    assert!(finding.history.last().is_some_and(|event| event.contains("add")), "{finding:#?}");
+    assert!(finding.derivation.iter().any(|step| step.contains("XOR of")), "{finding:#?}");
+}
+
+#[test]
+fn nothing_is_found_where_a_sound_form_claims_something() {
+    for class in [0, 1, 2] {
+        let subjects: Vec<_> = SCHEMES
+            .iter()
+            .filter(|scheme| scheme.class as usize == class)
+            .map(|scheme| Subject::new(scheme, Profile::Sound))
+            .collect();
+        let shallow = Depth { events: 2, sampled: 5, ..Depth::QUICK };
+        for finding in of(&subjects, shallow, 2).findings {
+            let relied_on = finding.claimed == Some(true);
+            assert!(!relied_on || finding.found != Found::Broken, "{finding:#?}");
+        }
+    }
+}
+
+#[test]
+fn membership_is_safe_in_trees_and_stars_as_published() {
+    for id in ["skdc", "lkh-user", "lkh-key", "lkh-group", "tgdh"] {
+        for finding in of(&[subject(id, Profile::Published)], SHORT, 2).findings {
+            let membership =
+                [Claim::ForwardSecrecy, Claim::BackwardSecrecy, Claim::CollusionResistance];
+            if membership.iter().any(|claim| claim.name() == finding.claim) {
+                assert_eq!(finding.found, Found::Holds, "{finding:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn planted_faults_are_found_and_nothing_without_one() {
+    let sound = of(&[planted::subject(Fault::None)], SHORT, 2).findings;
+    for finding in sound.iter().filter(|finding| finding.claimed.is_some()) {
+        assert_ne!(finding.found, Found::Broken, "{finding:#?}");
+    }
+    for fault in FAULTS {
+        let findings = of(&[planted::subject(fault)], SHORT, 2).findings;
+        let forward = &findings[0];
+        assert_eq!(forward.claim, Claim::ForwardSecrecy.name());
+        assert_eq!(forward.found, Found::Broken, "{fault:?}");
+        // Created with three, one leaves: nothing shorter can show it.
+        assert_eq!(forward.history.len(), 2, "{fault:?}: {forward:#?}");
+        assert!(forward.history[1].contains("evict"), "{forward:#?}");
+        assert_eq!(forward.derivation.len(), 3, "{fault:?}: {forward:#?}");
+    }
+}
+
+#[test]
+fn the_findings_do_not_depend_on_the_number_of_threads() {
+    let subjects: Vec<_> = ["s2rp", "igkmp"]
+        .into_iter()
+        .flat_map(|id| Profile::ALL.map(|profile| subject(id, profile)))
+        .collect();
+    let depth = Depth { events: 2, sampled: 40, ..Depth::QUICK };
+    let one = of(&subjects, depth, 1);
+    let several = of(&subjects, depth, 3);
+    assert_eq!(one.findings, several.findings);
+    assert_eq!(one.histories, several.histories);
+    assert_eq!(one.findings.len(), subjects.len() * Claim::ALL.len());
+}

@@ -1,0 +1,222 @@
+//! What members of served and of contributory groups have in common: one party, its subscriptions, and
+//! the messages under the group key.
+
+use std::collections::VecDeque;
+
+use groupkey::error::Misbehaviour;
+use groupkey::messages::{Messenger, Received, Settings};
+use groupkey::{Channel, Epoch, Error, Event, Key, MemberId, Party, Recipient};
+use rand_chacha::ChaCha20Rng;
+
+use crate::counters::Counters;
+use crate::form::Form;
+use crate::keyring::Keyring;
+use crate::parties::{Given, Order, Parties};
+use crate::runtime::{Output, Publish};
+use crate::topics::Topics;
+
+/// What a member's application is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The service took us out of the group, and does not want us back.
+    Evicted,
+    /// Somebody said something.
+    Heard(Received),
+    /// We are a member of this number, and will have the group's key.
+    Joined(MemberId),
+    /// We have the group key of this epoch.
+    Rekeyed(Epoch),
+}
+
+/// One party with what it needs to talk.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    me: MemberId,
+    topics: Topics,
+    parties: Parties,
+    messenger: Option<Messenger>,
+    settings: Settings,
+    epoch: Epoch,
+    /// Group messages of an epoch that we have not reached.
+    early: VecDeque<Vec<u8>>,
+}
+
+/// What an agent leaves to be done, and what it counts.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    pub(crate) outputs: VecDeque<Output<Told>>,
+    pub(crate) counters: Counters,
+    next_publish: u64,
+}
+
+impl Desk {
+    pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
+        let id = self.next_publish;
+        self.next_publish += 1;
+        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain: false }));
+    }
+
+    pub(crate) fn tell(&mut self, told: Told) {
+        self.outputs.push_back(Output::Notice(told));
+    }
+}
+
+impl Agent {
+    pub(crate) fn new(
+        me: MemberId,
+        topics: Topics,
+        form: Form,
+        keyring: Keyring,
+        party: Box<dyn Party>,
+        settings: Settings,
+    ) -> Self {
+        let mut parties = Parties::new(form, keyring);
+        parties.seat(me.into(), party);
+        let early = VecDeque::new();
+        Self { me, topics, parties, messenger: None, settings, epoch: Epoch(0), early }
+    }
+
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.parties.group_key(self.me.into())
+    }
+
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(crate) const fn me(&self) -> MemberId {
+        self.me
+    }
+
+    /// Gives the party a message, and counts what becomes of it.
+    pub(crate) fn deliver(
+        &mut self,
+        desk: &mut Desk,
+        channel: Channel,
+        bytes: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        let result = self.step(desk, Given::Message(channel, bytes), now, rng);
+        match &result {
+            Ok(()) => desk.counters.taken += 1,
+            Err(error) => desk.counters.count(error),
+        }
+        result
+    }
+
+    pub(crate) fn order(
+        &mut self,
+        desk: &mut Desk,
+        order: &Order,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        self.step(desk, Given::Order(order), now, rng)
+    }
+
+    /// Encrypts something to the group.
+    pub(crate) fn say(
+        &mut self,
+        desk: &mut Desk,
+        content: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        let not_created = groupkey::error::Misuse::NotCreated;
+        let messenger = self.messenger.as_mut().ok_or(not_created)?;
+        let sealed = self.parties.at(self.me.into(), now, rng, |cx, _| messenger.seal(cx, content));
+        desk.publish(self.topics.talk(), sealed.ok_or(not_created)??);
+        Ok(())
+    }
+
+    /// Decrypts what came on the group's topic for messages. `SkippedEpoch` says that we are behind; the
+    /// message is kept and tried again when we are not.
+    pub(crate) fn hear(
+        &mut self,
+        desk: &mut Desk,
+        bytes: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        let not_created = Error::from(groupkey::error::Misuse::NotCreated);
+        let opened = self.messenger.as_mut().and_then(|messenger| {
+            self.parties.at(self.me.into(), now, rng, |cx, _| messenger.open(cx, bytes))
+        });
+        match opened.unwrap_or(Err(not_created)) {
+            // The broker sends us what we said.
+            Ok(received) if received.sender == self.me => Ok(()),
+            Ok(received) => {
+                desk.counters.taken += 1;
+                desk.tell(Told::Heard(received));
+                Ok(())
+            }
+            Err(error) => {
+                let is_early =
+                    matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }));
+                if is_early && self.early.len() < EARLY {
+                    self.early.push_back(bytes.to_vec());
+                } else {
+                    desk.counters.count(&error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        desk: &mut Desk,
+        given: Given<'_>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        let left = self.parties.step(self.me.into(), given, now, rng)?;
+        for event in left.events {
+            match event {
+                Event::Subscribed(subset) => {
+                    let topic = self.topics.of(Recipient::Subset(subset));
+                    desk.outputs.push_back(Output::Subscribe(topic));
+                }
+                Event::Unsubscribed(subset) => {
+                    let topic = self.topics.of(Recipient::Subset(subset));
+                    desk.outputs.push_back(Output::Unsubscribe(topic));
+                }
+                _ => {}
+            }
+        }
+        for sent in left.sent {
+            desk.publish(self.topics.of(sent.to), sent.bytes);
+        }
+        self.follow(desk, now, rng);
+        Ok(())
+    }
+
+    /// Takes the key that the party has now.
+    fn follow(&mut self, desk: &mut Desk, now: u64, rng: &mut ChaCha20Rng) {
+        let Some((epoch, _)) = self.parties.group_key(self.me.into()) else { return };
+        if epoch == self.epoch {
+            return;
+        }
+        let Self { me, parties, messenger, settings, .. } = self;
+        // The messenger's session must not disturb what the party draws.
+        let mut rng = rng.clone();
+        rng.set_stream(SESSION_STREAM);
+        parties.at((*me).into(), now, &mut rng, |cx, party| {
+            if messenger.is_none() {
+                *messenger = Messenger::new(cx, *settings).ok();
+            }
+            messenger.iter_mut().for_each(|messenger| messenger.follow(cx, party));
+        });
+        self.epoch = epoch;
+        desk.tell(Told::Rekeyed(epoch));
+        for bytes in std::mem::take(&mut self.early) {
+            let _ = self.hear(desk, &bytes, now, &mut rng);
+        }
+    }
+}
+
+/// Messages of later epochs that are kept, at most.
+const EARLY: usize = 32;
+
+const SESSION_STREAM: u64 = 2;

@@ -1,0 +1,60 @@
+//! A broker in this process, for demonstrations and tests: rumqttd.
+//!
+//! Which rules rumqttd 0.20 breaks, `tests/brokers.rs` lists; nor can it be stopped, so it lives as long
+//! as the process. A group that matters wants a broker of its own.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
+
+/// Starts a broker on a free port of the loopback interface and waits until it answers.
+pub fn start() -> io::Result<SocketAddr> {
+    // rumqttd cannot say which port it was given, so one is tried out.
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+    let mut broker = Broker::new(configuration(address));
+    thread::Builder::new().name("broker".to_owned()).spawn(move || drop(broker.start()))?;
+    let begin = Instant::now();
+    loop {
+        match TcpStream::connect(address) {
+            Ok(_) => return Ok(address),
+            Err(error) if begin.elapsed() > PATIENCE => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+fn configuration(listen: SocketAddr) -> Config {
+    let connections = ConnectionSettings {
+        connection_timeout_ms: 5_000,
+        max_payload_size: 2 * crate::join::MAX_PAYLOAD,
+        max_inflight_count: 200,
+        auth: None,
+        external_auth: None,
+        dynamic_filters: true,
+    };
+    let server = ServerSettings {
+        name: "embedded".to_owned(),
+        listen,
+        tls: None,
+        next_connection_delay_ms: 1,
+        connections,
+    };
+    let router = RouterConfig {
+        max_connections: 2_000,
+        max_outgoing_packet_count: 200,
+        max_segment_size: 4 << 20,
+        max_segment_count: 4,
+        ..RouterConfig::default()
+    };
+    Config {
+        router,
+        v4: Some(HashMap::from([("embedded".to_owned(), server)])),
+        ..Config::default()
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);

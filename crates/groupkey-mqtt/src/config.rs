@@ -1,0 +1,390 @@
+//! The files that say how a service or a member runs (TOML). Unknown keys are refused, so that a typing
+//! error is not taken for a default.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use groupkey::catalogue::{self, Class, Profile};
+use groupkey::messages;
+use groupkey::protection::Guard;
+use groupkey::{GroupId, MemberId, Suite};
+use serde::Deserialize;
+
+use crate::driver::{Connection, Quality};
+use crate::form::Form;
+use crate::keyring::{Secret, bytes_from_hex};
+use crate::policy::Policy;
+use crate::runtime::{MILLISECOND, SECOND};
+use crate::{member, peer};
+
+/// What `groupkey serve` reads.
+#[derive(Clone, Debug)]
+pub struct ServeConfig {
+    /// The broker.
+    pub connection: Connection,
+    /// What the operator decided.
+    pub policy: Policy,
+    /// Where the store is.
+    pub store: PathBuf,
+}
+
+/// What `groupkey member` reads.
+#[derive(Clone, Debug)]
+pub struct MemberConfig {
+    /// The broker.
+    pub connection: Connection,
+    /// How it takes part.
+    pub part: Part,
+}
+
+/// How a member takes part.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// It joins a service.
+    Member(member::Settings),
+    /// It is one of the members of a group without a controller.
+    Peer(peer::Settings),
+}
+
+/// A file that cannot be used: what is wrong, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+/// A commented file for `groupkey serve`, with the defaults.
+pub const SERVE_TEMPLATE: &str = include_str!("config/serve.toml");
+
+/// A commented file for `groupkey member`, with the defaults.
+pub const MEMBER_TEMPLATE: &str = include_str!("config/member.toml");
+
+impl ServeConfig {
+    /// Reads a file. Paths in it are relative to it.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = read(path)?;
+        let file: ServeFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
+        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
+            .map_err(|what| wrong(path, what))
+    }
+}
+
+impl MemberConfig {
+    /// Reads a file. Paths in it are relative to it. The identity's file is made if it is not there.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = read(path)?;
+        let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
+        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
+            .map_err(|what| wrong(path, what))
+    }
+}
+
+/// Reads an identity from its file, or draws one and writes it, with mode 0600.
+pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Secret::from_hex(&text)
+            .ok_or_else(|| wrong(path, "an identity is 64 hexadecimal digits")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let secret = Secret::random().map_err(|error| wrong(path, error))?;
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let file = options.open(path);
+            file.and_then(|mut file| {
+                std::io::Write::write_all(&mut file, secret.to_hex().as_bytes())?;
+                file.sync_all()
+            })
+            .map_err(|error| wrong(path, error))?;
+            Ok(secret)
+        }
+        Err(error) => Err(wrong(path, error)),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServeFile {
+    #[serde(default)]
+    broker: BrokerFile,
+    #[serde(default)]
+    group: GroupFile,
+    store: PathBuf,
+    identity: Option<PathBuf>,
+    #[serde(default)]
+    tokens: Vec<String>,
+    #[serde(default)]
+    device: Vec<DeviceFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberFile {
+    #[serde(default)]
+    broker: BrokerFile,
+    #[serde(default)]
+    group: GroupFile,
+    name: String,
+    identity: PathBuf,
+    /// A pre-shared key or a token.
+    secret: Option<String>,
+    service: Option<String>,
+    #[serde(default)]
+    peer: Vec<PeerFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct BrokerFile {
+    host: String,
+    port: u16,
+    user: Option<String>,
+    password: Option<String>,
+    qos: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GroupFile {
+    prefix: String,
+    number: u64,
+    scheme: String,
+    profile: String,
+    parameters: std::collections::BTreeMap<String, u32>,
+    suite: String,
+    protection: String,
+    allow_published: bool,
+    founders: usize,
+    batch_ms: u64,
+    period_s: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceFile {
+    name: String,
+    key: Option<String>,
+    identity: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PeerFile {
+    name: String,
+    number: u32,
+    identity: String,
+    #[serde(default)]
+    founder: bool,
+}
+
+impl Default for BrokerFile {
+    fn default() -> Self {
+        Self { host: "127.0.0.1".to_owned(), port: 1883, user: None, password: None, qos: 1 }
+    }
+}
+
+impl Default for GroupFile {
+    fn default() -> Self {
+        Self {
+            prefix: "groupkey/1".to_owned(),
+            number: 1,
+            scheme: "lkh-group".to_owned(),
+            profile: Profile::Sound.name().to_owned(),
+            parameters: std::collections::BTreeMap::new(),
+            suite: Suite::Standard.name().to_owned(),
+            protection: Guard::Signature.name().to_owned(),
+            allow_published: false,
+            founders: 2,
+            batch_ms: 50,
+            period_s: None,
+        }
+    }
+}
+
+impl BrokerFile {
+    fn connection(self, client: String) -> Result<Connection, String> {
+        let Self { host, port, user, password, qos } = self;
+        let qos = match qos {
+            0 => Quality::AtMostOnce,
+            1 => Quality::AtLeastOnce,
+            2 => Quality::ExactlyOnce,
+            _ => return Err(format!("broker.qos is {qos}: it can be 0, 1 or 2")),
+        };
+        let login = user.map(|user| (user, password.unwrap_or_default()));
+        Ok(Connection { host, port, client, login, qos })
+    }
+}
+
+impl GroupFile {
+    fn form(&self) -> Result<Form, String> {
+        let scheme = catalogue::scheme(&self.scheme)
+            .ok_or_else(|| format!("no scheme is called {}: see groupkey schemes", self.scheme))?;
+        let profile = choose(Profile::ALL, Profile::name, "profile", &self.profile)?;
+        let mut configuration = scheme.configuration(profile);
+        for (name, &value) in &self.parameters {
+            configuration
+                .set(name, value)
+                .map_err(|error| format!("group.parameters.{name}: {error}"))?;
+        }
+        let form = Form {
+            group: GroupId(self.number),
+            configuration,
+            suite: choose(Suite::ALL, Suite::name, "suite", &self.suite)?,
+            guard: choose(Guard::ALL, Guard::name, "protection", &self.protection)?,
+        };
+        form.check(self.allow_published).map_err(|error| error.to_string())?;
+        Ok(form)
+    }
+}
+
+impl ServeFile {
+    fn understand(self, folder: &Path) -> Result<ServeConfig, String> {
+        let form = self.group.form()?;
+        if !form.configuration.scheme().has_controller() {
+            return Err(format!(
+                "{} has no controller: run groupkey member on each side, and no service",
+                self.group.scheme
+            ));
+        }
+        let mut policy = Policy::of(form);
+        policy.published_allowed = self.group.allow_published;
+        policy.prefix.clone_from(&self.group.prefix);
+        policy.founders = self.group.founders;
+        policy.batch = self.group.batch_ms.saturating_mul(MILLISECOND);
+        policy.period = self.group.period_s.map(|seconds| seconds.saturating_mul(SECOND));
+        if let Some(path) = &self.identity {
+            policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
+        }
+        for token in &self.tokens {
+            policy.tokens.push(secret("tokens", token)?);
+        }
+        for device in self.device {
+            if !crate::topics::is_name(&device.name) {
+                return Err(format!("device {:?}: {}", device.name, member::SettingsError::Name));
+            }
+            match (device.key, device.identity) {
+                (Some(key), None) => drop(policy.keys.insert(device.name, secret("key", &key)?)),
+                (None, Some(key)) => {
+                    policy.identities.insert(device.name, public("identity", &key)?);
+                }
+                _ => return Err(format!("device {}: give it a key or an identity", device.name)),
+            }
+        }
+        let connection =
+            self.broker.connection(format!("groupkey-{}-service", self.group.number))?;
+        Ok(ServeConfig { connection, policy, store: folder.join(self.store) })
+    }
+}
+
+impl MemberFile {
+    fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
+        let identity = identity(&folder.join(&self.identity)).map_err(|error| error.0)?;
+        let client = format!("groupkey-{}-{}", self.group.number, self.name);
+        let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
+        let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
+        let messages = messages::Settings::default();
+        let prefix = self.group.prefix.clone();
+        let part = if self.peer.is_empty() {
+            Part::Member(member::Settings {
+                prefix,
+                name: self.name,
+                identity,
+                shared,
+                service,
+                messages,
+            })
+        } else {
+            let form = self.group.form()?;
+            if form.configuration.scheme().class != Class::Distributed {
+                return Err(format!("{} has a controller: remove the peers", self.group.scheme));
+            }
+            let mut directory = Vec::new();
+            for peer in &self.peer {
+                directory.push((MemberId(peer.number), public("peer.identity", &peer.identity)?));
+            }
+            let me = self.peer.iter().find(|peer| peer.name == self.name);
+            let me = me.ok_or_else(|| format!("no [[peer]] is called {}", self.name))?;
+            if bytes_from_hex(&me.identity) != Some(identity.public()) {
+                return Err(format!(
+                    "the identity of [[peer]] {} is not that of {}",
+                    self.name,
+                    self.identity.display()
+                ));
+            }
+            let founders = self.peer.iter().filter(|peer| peer.founder);
+            Part::Peer(peer::Settings {
+                prefix,
+                me: MemberId(me.number),
+                identity,
+                form,
+                directory,
+                founders: founders.map(|peer| MemberId(peer.number)).collect(),
+                messages,
+            })
+        };
+        Ok(MemberConfig { connection: self.broker.connection(client)?, part })
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    fs::read_to_string(path).map_err(|error| wrong(path, error))
+}
+
+fn wrong(path: &Path, what: impl fmt::Display) -> ConfigError {
+    ConfigError(format!("{}: {what}", path.display()))
+}
+
+fn secret(what: &str, text: &str) -> Result<Secret, String> {
+    Secret::from_hex(text).ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))
+}
+
+fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
+    bytes_from_hex(text).ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))
+}
+
+fn choose<T: Copy, const N: usize>(
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+    what: &str,
+    wanted: &str,
+) -> Result<T, String> {
+    all.into_iter().find(|&one| name(one) == wanted).ok_or_else(|| {
+        let names = all.map(name).join(", ");
+        format!("group.{what} is {wanted:?}: it can be {names}")
+    })
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_are_what_they_say() {
+        let file: ServeFile = toml::from_str(SERVE_TEMPLATE).unwrap();
+        let config = file.understand(Path::new("/nowhere")).unwrap();
+        assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
+        assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
+        let file: MemberFile = toml::from_str(MEMBER_TEMPLATE).unwrap();
+        assert_eq!((file.group.prefix.as_str(), file.broker.qos), ("groupkey/1", 1));
+    }
+
+    #[test]
+    fn typing_errors_and_weak_forms_are_refused() {
+        let refused = |text: &str| {
+            let file = toml::from_str::<ServeFile>(text).map_err(|error| error.to_string());
+            file.and_then(|file| file.understand(Path::new("/nowhere"))).unwrap_err()
+        };
+        assert!(refused("store = 's'\nshceme = 'x'").contains("shceme"));
+        assert!(refused("store = 's'\n[group]\nscheme = 'x'").contains("groupkey schemes"));
+        assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
+        assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
+        assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
+        assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+    }
+}

@@ -1,0 +1,395 @@
+//! Connects a runtime to a broker: tokio, and rumqttc for MQTT 3.1.1.
+//!
+//! The client is rebuilt at every reconnection, and what the broker has not acknowledged is published
+//! again from a queue of our own, for two reasons: rumqttc can livelock on a packet id after a
+//! reconnection, and a runtime's publishes must survive the client. That decides about sessions: at QoS 1
+//! the session at the broker persists, so that it keeps messages for who is away; at QoS 2 it cannot,
+//! because the half of a hand-shake that the broker remembers is lost here; who was away catches up
+//! from the notice of the epoch. Runtimes take a message twice without harm, so QoS 1 is the default.
+
+mod link;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use rumqttc::{Event, Incoming, Outgoing, QoS};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use self::link::Link;
+use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
+
+/// Where the broker is and how to talk to it.
+#[derive(Clone)]
+pub struct Connection {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The client id; it must be unique at the broker, and the same after a restart.
+    pub client: String,
+    /// User and password, if the broker wants them.
+    pub login: Option<(String, String)>,
+    /// Of publishes and subscriptions.
+    pub qos: Quality,
+}
+
+/// MQTT's quality of service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quality {
+    /// QoS 0: what is lost is caught up with.
+    AtMostOnce,
+    /// QoS 1, with a session that persists.
+    #[default]
+    AtLeastOnce,
+    /// QoS 2, with a new session for every connection.
+    ExactlyOnce,
+}
+
+/// How the connection is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Whether it stands, with all subscriptions.
+    pub connected: bool,
+    /// How often it was made.
+    pub connections: u64,
+    /// What was wrong when it broke last.
+    pub problem: Option<String>,
+    /// Notices that the application did not fetch in time, and that are lost.
+    pub lost_notices: u64,
+}
+
+/// Reaches a runtime that runs. When all copies are gone, the runtime ends.
+pub struct Handle<R> {
+    calls: mpsc::Sender<Call<R>>,
+    status: watch::Receiver<Status>,
+}
+
+/// A runtime that runs.
+#[derive(Debug)]
+pub struct Running<R: Runtime> {
+    /// To reach it.
+    pub handle: Handle<R>,
+    /// What it tells.
+    pub notices: mpsc::Receiver<R::Notice>,
+    /// How it ended.
+    pub end: JoinHandle<Result<(), Fatal>>,
+}
+
+/// Runs a runtime on the present tokio runtime.
+pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
+where
+    R: Runtime + Send + 'static,
+    R::Notice: Send + 'static,
+{
+    let (calls, incoming_calls) = mpsc::channel(64);
+    let (status_out, status) = watch::channel(Status::default());
+    let (notices_out, notices) = mpsc::channel(NOTICES);
+    let driver = Driver {
+        runtime,
+        connection,
+        notices: notices_out,
+        status: status_out,
+        subscriptions: BTreeSet::new(),
+        waiting: VecDeque::new(),
+        flight: VecDeque::new(),
+        link: None,
+        reconnect_at: Instant::now(),
+        failures: 0,
+    };
+    let end = tokio::spawn(driver.run(incoming_calls));
+    Running { handle: Handle { calls, status }, notices, end }
+}
+
+impl<R> Handle<R> {
+    /// Calls the runtime, with the time and fresh randomness. `None` if it has ended.
+    pub async fn call<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, result) = oneshot::channel();
+        let call: Call<R> = Box::new(move |runtime, now, rng| {
+            let _ = answer.send(act(runtime, now, rng));
+        });
+        self.calls.send(call).await.ok()?;
+        result.await.ok()
+    }
+
+    /// How the connection is, now and whenever it changes.
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.status.clone()
+    }
+}
+
+/// Time in ns since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Randomness from the operating system, for one call of a runtime.
+pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
+    let mut seed = zeroize::Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *seed).map_err(|_| Fatal::NoRandomness)?;
+    Ok(ChaCha20Rng::from_seed(*seed))
+}
+
+type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;
+
+struct Driver<R: Runtime> {
+    runtime: R,
+    connection: Connection,
+    notices: mpsc::Sender<R::Notice>,
+    status: watch::Sender<Status>,
+    subscriptions: BTreeSet<String>,
+    /// Not handed to the client yet, in order.
+    waiting: VecDeque<Deed>,
+    /// Published and not acknowledged, in order.
+    flight: VecDeque<Flying>,
+    link: Option<Link>,
+    reconnect_at: Instant,
+    failures: u32,
+}
+
+enum Deed {
+    Publish(Publish),
+    Subscribe(String),
+    Unsubscribe(String),
+}
+
+struct Flying {
+    publish: Publish,
+    /// Once the client has given it one.
+    packet: Option<u16>,
+    acknowledged: bool,
+}
+
+impl<R: Runtime> Driver<R> {
+    async fn run(mut self, mut calls: mpsc::Receiver<Call<R>>) -> Result<(), Fatal> {
+        loop {
+            self.collect()?;
+            self.pump();
+            let wake = self.wake();
+            tokio::select! {
+                event = Link::next(&mut self.link) => self.happened(event)?,
+                call = calls.recv() => match call {
+                    Some(call) => call(&mut self.runtime, now(), &mut fresh_rng()?),
+                    None => return Ok(()),
+                },
+                () = sleep_until(wake) => {
+                    if self.link.is_none() && Instant::now() >= self.reconnect_at {
+                        self.link = Some(Link::open(&self.connection));
+                    }
+                    if self.runtime.deadline().is_some_and(|deadline| deadline <= now()) {
+                        self.handle(Input::Tick)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn wake(&self) -> Instant {
+        let mut wake = Instant::now() + Duration::from_secs(60);
+        if self.link.is_none() {
+            wake = wake.min(self.reconnect_at);
+        }
+        if let Some(deadline) = self.runtime.deadline() {
+            wake = wake.min(Instant::now() + Duration::from_nanos(deadline.saturating_sub(now())));
+        }
+        let ready = self.link.as_ref().is_some_and(|link| link.ready);
+        if ready && !self.waiting.is_empty() && self.flight.len() < WINDOW {
+            // The client's channel was full.
+            wake = wake.min(Instant::now() + Duration::from_millis(5));
+        }
+        wake
+    }
+
+    fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
+        self.runtime.handle(input, now(), &mut fresh_rng()?)
+    }
+
+    /// Takes what the runtime wants done.
+    fn collect(&mut self) -> Result<(), Fatal> {
+        while let Some(output) = self.runtime.poll()? {
+            match output {
+                Output::Notice(notice) => {
+                    if self.notices.try_send(notice).is_err() {
+                        self.status.send_modify(|status| status.lost_notices += 1);
+                    }
+                }
+                Output::Publish(publish) => self.waiting.push_back(Deed::Publish(publish)),
+                Output::Subscribe(topic) => {
+                    if self.subscriptions.insert(topic.clone()) {
+                        self.waiting.push_back(Deed::Subscribe(topic));
+                    }
+                }
+                Output::Unsubscribe(topic) => {
+                    if self.subscriptions.remove(&topic) {
+                        self.waiting.push_back(Deed::Unsubscribe(topic));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands to the client what it can take.
+    fn pump(&mut self) {
+        let Some(link) = self.link.as_ref().filter(|link| link.ready) else { return };
+        let (client, qos) = (&link.client, self.connection.qos.into());
+        while self.flight.len() < WINDOW {
+            let Some(deed) = self.waiting.pop_front() else { return };
+            let taken = match &deed {
+                Deed::Publish(Publish { topic, payload, retain, .. }) => {
+                    client.try_publish(topic, qos, *retain, payload.clone()).is_ok()
+                }
+                Deed::Subscribe(topic) => client.try_subscribe(topic, qos).is_ok(),
+                Deed::Unsubscribe(topic) => client.try_unsubscribe(topic).is_ok(),
+            };
+            match deed {
+                deed if !taken => {
+                    self.waiting.push_front(deed);
+                    return;
+                }
+                Deed::Publish(publish) => {
+                    self.flight.push_back(Flying { publish, packet: None, acknowledged: false });
+                }
+                Deed::Subscribe(_) | Deed::Unsubscribe(_) => {}
+            }
+        }
+    }
+
+    fn happened(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
+        match event {
+            Err(problem) => self.lost(problem),
+            Ok(Event::Incoming(Incoming::ConnAck(_))) => {
+                // A broker may have forgotten the subscriptions, or never have known them.
+                let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
+                self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
+                let qos = self.connection.qos;
+                if let Some(link) = &mut self.link {
+                    link.subscribe(&topics, qos.into());
+                    if link.ready {
+                        self.connected()?;
+                    }
+                }
+            }
+            Ok(Event::Incoming(Incoming::SubAck(answer))) => {
+                let refused = answer
+                    .return_codes
+                    .iter()
+                    .any(|code| matches!(code, rumqttc::SubscribeReasonCode::Failure));
+                if refused {
+                    self.lost("the broker refused a subscription: its access list".to_owned());
+                } else if self.link.as_mut().is_some_and(Link::subscribed) {
+                    self.connected()?;
+                }
+            }
+            Ok(Event::Incoming(Incoming::Publish(publish))) => {
+                let (topic, payload) = (publish.topic.as_str(), &publish.payload[..]);
+                self.handle(Input::Arrived { topic, payload })?;
+            }
+            Ok(Event::Incoming(Incoming::PubAck(ack))) => self.acknowledged(ack.pkid)?,
+            Ok(Event::Incoming(Incoming::PubComp(complete))) => {
+                self.acknowledged(complete.pkid)?;
+            }
+            Ok(Event::Outgoing(Outgoing::Publish(packet))) => {
+                let next = self.flight.iter_mut().find(|flying| flying.packet.is_none());
+                next.into_iter().for_each(|flying| flying.packet = Some(packet));
+                if self.connection.qos == Quality::AtMostOnce {
+                    self.acknowledged(packet)?;
+                }
+            }
+            Ok(_) => {}
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self) -> Result<(), Fatal> {
+        self.failures = 0;
+        self.status.send_modify(|status| {
+            status.connected = true;
+            status.connections += 1;
+        });
+        self.handle(Input::Connected)
+    }
+
+    fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
+        let flying = self
+            .flight
+            .iter_mut()
+            .find(|flying| flying.packet == Some(packet) && !flying.acknowledged);
+        if let Some(flying) = flying {
+            flying.acknowledged = true;
+            let id = flying.publish.id;
+            self.handle(Input::Acknowledged(id))?;
+        }
+        while self.flight.front().is_some_and(|flying| flying.acknowledged) {
+            self.flight.pop_front();
+        }
+        Ok(())
+    }
+
+    /// The connection broke: a new client will publish again what this one has not got acknowledged.
+    fn lost(&mut self, problem: String) {
+        self.link = None;
+        for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
+            self.waiting.push_front(Deed::Publish(flying.publish));
+        }
+        let pause = FIRST_PAUSE * 2_u32.pow(self.failures.min(6));
+        self.failures += 1;
+        self.reconnect_at = Instant::now() + pause;
+        self.status.send_modify(|status| {
+            status.connected = false;
+            status.problem = Some(problem);
+        });
+    }
+}
+
+/// Publishes that are not acknowledged, at most; fewer than rumqttc has packet ids, so that none is used
+/// twice at once.
+const WINDOW: usize = 64;
+
+/// Notices that wait for the application, at most.
+const NOTICES: usize = 4_096;
+
+/// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+impl From<Quality> for QoS {
+    fn from(quality: Quality) -> Self {
+        match quality {
+            Quality::AtMostOnce => Self::AtMostOnce,
+            Quality::AtLeastOnce => Self::AtLeastOnce,
+            Quality::ExactlyOnce => Self::ExactlyOnce,
+        }
+    }
+}
+
+impl<R> Clone for Handle<R> {
+    fn clone(&self) -> Self {
+        Self { calls: self.calls.clone(), status: self.status.clone() }
+    }
+}
+
+impl<R> fmt::Debug for Handle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("status", &*self.status.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("client", &self.client)
+            .field("user", &self.login.as_ref().map(|(user, _)| user))
+            .field("qos", &self.qos)
+            .finish()
+    }
+}

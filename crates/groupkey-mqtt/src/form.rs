@@ -1,0 +1,188 @@
+//! The form of a group: scheme, parameters, algorithms and protection.
+
+use std::fmt;
+
+use groupkey::catalogue::{self, Configuration, Law, Profile};
+use groupkey::protection::Guard;
+use groupkey::{GroupId, Setting, Suite};
+use minicbor::{Decode, Encode};
+
+/// What all parties of a live group have in common.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// The group's number, which stands in every message.
+    pub group: GroupId,
+    /// The scheme with its profile and parameters.
+    pub configuration: Configuration,
+    /// The algorithms.
+    pub suite: Suite,
+    /// How parties protect their messages.
+    pub guard: Guard,
+}
+
+/// Why a form does not run live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormError {
+    /// It is for reproducing papers, and nobody has said that it shall run all the same.
+    ForReproductionOnly(&'static str),
+    /// The scheme has no group key after every operation.
+    NoGroupKey(&'static str),
+    /// What was received names something that does not exist here.
+    Unknown,
+    /// Messages would not be protected.
+    Unprotected,
+}
+
+/// A form as it is stored and sent.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(crate) struct Written {
+    #[n(0)]
+    group: u64,
+    #[n(1)]
+    scheme: String,
+    #[n(2)]
+    profile: String,
+    #[n(3)]
+    values: Vec<u32>,
+    #[n(4)]
+    suite: String,
+    #[n(5)]
+    guard: String,
+}
+
+impl Form {
+    /// A scheme in its sound form, with the standard suite and signatures.
+    pub fn of(scheme: &'static catalogue::Scheme) -> Self {
+        Self {
+            group: GroupId(1),
+            configuration: scheme.configuration(Profile::Sound),
+            suite: Suite::Standard,
+            guard: Guard::Signature,
+        }
+    }
+
+    /// Refuses what must not run live. `published_allowed` is the operator's explicit word that a form
+    /// which exists for reproducing papers shall run.
+    pub fn check(&self, published_allowed: bool) -> Result<(), FormError> {
+        let scheme = self.configuration.scheme();
+        if scheme.law != Law::OneKey {
+            return Err(FormError::NoGroupKey(scheme.id));
+        }
+        if published_allowed {
+            return Ok(());
+        }
+        if self.configuration.profile() == Profile::Published {
+            return Err(FormError::ForReproductionOnly(scheme.id));
+        }
+        if !matches!(self.suite, Suite::Standard | Suite::Constrained) {
+            return Err(FormError::ForReproductionOnly(self.suite.name()));
+        }
+        if self.guard == Guard::None {
+            return Err(FormError::Unprotected);
+        }
+        Ok(())
+    }
+
+    /// What a step's context needs of it.
+    pub(crate) const fn setting(&self) -> Setting {
+        Setting { group: self.group, suite: self.suite }
+    }
+
+    pub(crate) fn write(&self) -> Written {
+        let scheme = self.configuration.scheme();
+        Written {
+            group: self.group.0,
+            scheme: scheme.id.to_owned(),
+            profile: self.configuration.profile().name().to_owned(),
+            values: (scheme.parameters.iter())
+                .map(|parameter| self.configuration.value(parameter.name))
+                .collect(),
+            suite: self.suite.name().to_owned(),
+            guard: self.guard.name().to_owned(),
+        }
+    }
+
+    pub(crate) fn read(written: &Written) -> Result<Self, FormError> {
+        let scheme = catalogue::scheme(&written.scheme).ok_or(FormError::Unknown)?;
+        let profile = named(Profile::ALL, Profile::name, &written.profile)?;
+        let mut configuration = scheme.configuration(profile);
+        if written.values.len() != scheme.parameters.len() {
+            return Err(FormError::Unknown);
+        }
+        for (parameter, &value) in scheme.parameters.iter().zip(&written.values) {
+            configuration.set(parameter.name, value).map_err(|_| FormError::Unknown)?;
+        }
+        Ok(Self {
+            group: GroupId(written.group),
+            configuration,
+            suite: named(Suite::ALL, Suite::name, &written.suite)?,
+            guard: named(Guard::ALL, Guard::name, &written.guard)?,
+        })
+    }
+}
+
+fn named<T: Copy, const N: usize>(
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+    wanted: &str,
+) -> Result<T, FormError> {
+    all.into_iter().find(|&one| name(one) == wanted).ok_or(FormError::Unknown)
+}
+
+impl fmt::Display for FormError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForReproductionOnly(what) => write!(
+                f,
+                "{what} is there to reproduce papers and is weaker than it should be; \
+                 set allow_published = true to run it all the same"
+            ),
+            Self::NoGroupKey(scheme) => write!(
+                f,
+                "{scheme} does not give all members one group key after every change, which is what \
+                 runs live so far"
+            ),
+            Self::Unknown => write!(f, "a scheme, parameter or algorithm that is not known here"),
+            Self::Unprotected => write!(
+                f,
+                "without protection anybody can rekey the group; set allow_published = true to run it \
+                 all the same"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for FormError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_reads_back_as_it_was_written() {
+        for scheme in catalogue::SCHEMES {
+            let mut form = Form::of(scheme);
+            for parameter in scheme.parameters {
+                form.configuration.set(parameter.name, parameter.range.1).unwrap();
+            }
+            let bytes = minicbor::to_vec(form.write()).unwrap();
+            let read = Form::read(&minicbor::decode(&bytes).unwrap()).unwrap();
+            assert_eq!(format!("{form:?}"), format!("{read:?}"));
+        }
+    }
+
+    #[test]
+    fn broken_forms_need_a_flag() {
+        let scheme = catalogue::scheme("skdc").unwrap();
+        let published =
+            Form { configuration: scheme.configuration(Profile::Published), ..Form::of(scheme) };
+        let weak = Form { suite: Suite::Published, ..Form::of(scheme) };
+        let open = Form { guard: Guard::None, ..Form::of(scheme) };
+        for form in [published, weak, open] {
+            assert!(form.check(false).is_err());
+            assert_eq!(form.check(true), Ok(()));
+        }
+        let iolus = Form::of(catalogue::scheme("iolus").unwrap());
+        assert_eq!(iolus.check(true), Err(FormError::NoGroupKey("iolus")));
+    }
+}

@@ -1,0 +1,73 @@
+//! A Mosquitto for one run: the broker whose timing the simulator is held against.
+
+use std::env;
+use std::io::Write;
+use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::device::Error;
+
+/// Runs until it is dropped.
+#[derive(Debug)]
+pub struct Mosquitto(Child);
+
+impl Mosquitto {
+    /// Starts one that listens on `address`, takes anybody, sends small packets at once
+    /// (TCP_NODELAY), and keeps nothing on disk. Ready when it can be reached at `reach`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Command`] if it does not start, or does not listen within five seconds.
+    pub fn start(address: SocketAddrV4, reach: SocketAddrV4) -> Result<Self, Error> {
+        // Distributions put it where only root's search path leads.
+        let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
+        let mut child = Command::new(NAME)
+            .args(["-c", "/dev/stdin"])
+            .env("PATH", path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Error::Command(NAME, error.to_string()))?;
+        let settings = format!(
+            "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n",
+            address.port(),
+            address.ip(),
+        );
+        let stdin = child.stdin.take();
+        let mut mosquitto = Self(child);
+        let given = stdin.is_some_and(|mut stdin| stdin.write_all(settings.as_bytes()).is_ok());
+        if !given {
+            return Err(Error::Command(NAME, "it does not read its settings".to_owned()));
+        }
+        mosquitto.await_readiness(reach)?;
+        Ok(mosquitto)
+    }
+
+    fn await_readiness(&mut self, address: SocketAddrV4) -> Result<(), Error> {
+        let deadline = Instant::now() + READY_WITHIN;
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return Err(Error::Command(NAME, format!("it ends at once, with {status}")));
+            }
+            if TcpStream::connect_timeout(&SocketAddr::V4(address), READY_WITHIN).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Err(Error::Command(NAME, format!("nobody listens at {address}")))
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        // If it has ended by itself there is nothing to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const NAME: &str = "mosquitto";
+const READY_WITHIN: Duration = Duration::from_secs(5);

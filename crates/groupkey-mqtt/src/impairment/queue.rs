@@ -1,0 +1,202 @@
+//! What happens to packets: held, dropped, turned around. No I/O and no clock: times come in.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Impairment {
+    /// How long each packet is held.
+    pub delay: Duration,
+    /// Share of packets that are dropped, 0 to 1, each independently of the others.
+    pub loss: f64,
+}
+
+/// A client's link to the broker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Link {
+    /// From the client to the broker.
+    pub up: Impairment,
+    /// From the broker to the client.
+    pub down: Impairment,
+}
+
+/// What became of a packet when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Lost on its link.
+    Dropped,
+    /// No whole TCP segment over IPv4 to or from the broker: ignored.
+    Foreign,
+    /// On its way until then.
+    Held(Duration),
+    /// [`Queue::MOST_PACKETS`] are on their way already, so it was dropped.
+    Overflow,
+}
+
+/// Packets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Dropped as lost.
+    pub dropped: u64,
+    /// Ignored.
+    pub foreign: u64,
+    /// Taken.
+    pub held: u64,
+    /// Dropped for want of room: not part of the impairment, so a run that has any is spoilt.
+    pub overflow: u64,
+}
+
+/// Packets on their way.
+///
+/// Each direction of each connection has a random stream of its own, seeded by the seed and the
+/// connection's number, so that one more member does not change the luck of the others.
+#[derive(Debug)]
+pub struct Queue {
+    broker_port: u16,
+    link: Link,
+    links: HashMap<SocketAddrV4, Link>,
+    seed: u64,
+    flows: HashMap<Flow, ChaCha8Rng>,
+    connections: HashMap<SocketAddrV4, u64>,
+    held: BinaryHeap<Reverse<Held>>,
+    sequence: u64,
+    counts: Counts,
+}
+
+impl Queue {
+    /// Packets on their way at most: two seconds of a gigabit.
+    pub const MOST_PACKETS: usize = 200_000;
+
+    /// Nothing on its way; all links alike.
+    pub fn new(broker_port: u16, link: Link, seed: u64) -> Self {
+        Self {
+            broker_port,
+            link,
+            links: HashMap::new(),
+            seed,
+            flows: HashMap::new(),
+            connections: HashMap::new(),
+            held: BinaryHeap::new(),
+            sequence: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Replaces what all links are like that have no settings of their own.
+    pub fn set_all(&mut self, link: Link) {
+        self.link = link;
+    }
+
+    /// Gives one client, known by its address and port, a link of its own kind.
+    pub fn set(&mut self, client: SocketAddrV4, link: Link) {
+        self.links.insert(client, link);
+    }
+
+    /// Takes a packet at the time `now`, in the bytes of IPv4, and turns it around.
+    pub fn arrive(&mut self, now: Duration, mut packet: Vec<u8>) -> Arrival {
+        let Some((flow, up)) = turn_around(&mut packet, self.broker_port) else {
+            self.counts.foreign += 1;
+            return Arrival::Foreign;
+        };
+        let client = if up { flow.from } else { flow.to };
+        let link = self.links.get(&client).unwrap_or(&self.link);
+        let Impairment { delay, loss } = if up { link.up } else { link.down };
+        let next = self.connections.len() as u64;
+        let connection = *self.connections.entry(client).or_insert(next);
+        let seed = self.seed;
+        let random = self.flows.entry(flow).or_insert_with(|| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            random.set_stream(2 * connection + u64::from(up));
+            random
+        });
+        // Drawn even where nothing is lost: a link that gets better later keeps its luck.
+        let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        if share < loss {
+            self.counts.dropped += 1;
+            return Arrival::Dropped;
+        }
+        if self.held.len() >= Self::MOST_PACKETS {
+            self.counts.overflow += 1;
+            return Arrival::Overflow;
+        }
+        let due = now.saturating_add(delay);
+        self.held.push(Reverse(Held { due, sequence: self.sequence, packet }));
+        self.sequence += 1;
+        self.counts.held += 1;
+        Arrival::Held(due)
+    }
+
+    /// When the next packet is due.
+    pub fn next_due(&self) -> Option<Duration> {
+        self.held.peek().map(|Reverse(held)| held.due)
+    }
+
+    /// The next packet if it is due at the time `now`, and by how much it is late.
+    pub fn leave(&mut self, now: Duration) -> Option<(Vec<u8>, Duration)> {
+        let late = now.checked_sub(self.next_due()?)?;
+        let Reverse(held) = self.held.pop()?;
+        Some((held.packet, late))
+    }
+
+    /// Packets so far.
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// One direction of a connection, as it was before the packet was turned around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Flow {
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+}
+
+/// In the order in which packets leave: when due, then as they came.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    due: Duration,
+    sequence: u64,
+    packet: Vec<u8>,
+}
+
+/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, and
+/// whether it goes to the broker. The sums over the addresses stay, and so do the checksums.
+fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool)> {
+    let &[version_and_length, ..] = &*packet else { return None };
+    let header = usize::from(version_and_length & 0x0f) * 4;
+    let whole = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
+    // The later parts of a fragmented segment have no ports; a TCP that knows the path's MTU, as
+    // Linux's does, does not fragment.
+    let later_part = [packet.get(6)? & 0x1f, *packet.get(7)?] != [0, 0];
+    let tcp = *packet.get(9)? == 6;
+    if version_and_length >> 4 != 4 || header < 20 || whole != packet.len() || later_part || !tcp {
+        return None;
+    }
+    let port = |place: usize| {
+        Some(u16::from_be_bytes([*packet.get(header + place)?, *packet.get(header + place + 1)?]))
+    };
+    let address = |place: usize| {
+        let octets: [u8; 4] = packet.get(place..place + 4)?.try_into().ok()?;
+        Some(Ipv4Addr::from(octets))
+    };
+    let flow = Flow {
+        from: SocketAddrV4::new(address(12)?, port(0)?),
+        to: SocketAddrV4::new(address(16)?, port(2)?),
+    };
+    let up = flow.to.port() == broker_port;
+    if !up && flow.from.port() != broker_port {
+        return None;
+    }
+    let (from, to) = packet[12..20].split_at_mut(4);
+    from.swap_with_slice(to);
+    Some((flow, up))
+}
+
+#[cfg(test)]
+mod tests;

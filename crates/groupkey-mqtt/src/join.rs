@@ -1,0 +1,271 @@
+//! Joining: the confidential channel of the deployment phase, end to end between device and service.
+//!
+//! ```text
+//! request:  [body, proof, signature]        body: [context, name, identity, ephemeral, stamp, number]
+//! offer:    [number, hash of the request]
+//! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
+//! ```
+//!
+//! - A device proves that it may join by a secret that it shares with the service (a pre-shared key, or
+//!   an enrolment token that is good for one time), with HMAC-SHA-256 over the body; or by the identity
+//!   under which it joined before. It signs body and proof with that identity (Ed25519) in any case.
+//! - The welcome is sealed with ChaCha20-Poly1305 under HKDF-SHA-256 of X25519 between both ephemeral
+//!   keys and of the shared secret, if there is one. The salt is the hash of the request, so that a
+//!   welcome answers one request and no other. A key encrypts one welcome; the nonce is zero.
+//! - The service signs hash, ephemeral key and sealed text. A device that knows the service's public key
+//!   checks it; one that does not must have a shared secret, which proves as much, and remembers the
+//!   public key that the welcome holds.
+//! - A member's topic has its number, and what the controller sends there must not come before the member
+//!   listens. So a device without a number gets an offer of one, subscribes, and asks again with it. The
+//!   offer is a hint: whoever forges one makes the device ask for a number that it does not get.
+//! - `stamp` grows with every request of a name (ms since 1970 do): the service takes none twice.
+//!
+//! Who records the exchange and later learns a pre-shared key or an identity cannot open the welcome.
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Key as SealKey, Nonce};
+use hkdf::Hkdf;
+use hmac::{Hmac, Mac};
+use minicbor::bytes::{ByteArray, ByteVec};
+use minicbor::{Decode, Encode};
+use sha2::{Digest, Sha256};
+use x25519_dalek::{PublicKey, StaticSecret};
+use zeroize::Zeroizing;
+
+use crate::form::Written;
+use crate::keyring::{self, Secret};
+
+/// The longest payload that is looked at, bytes: a rekey message of a group of many thousands fits.
+pub const MAX_PAYLOAD: usize = 1 << 20;
+
+/// What a device asks.
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Body {
+    /// The group's prefix of topics: a request for one group is none for another.
+    #[n(0)]
+    pub(crate) context: String,
+    #[n(1)]
+    pub(crate) name: String,
+    #[n(2)]
+    pub(crate) identity: ByteArray<32>,
+    #[n(3)]
+    pub(crate) ephemeral: ByteArray<32>,
+    #[n(4)]
+    pub(crate) stamp: u64,
+    /// The member's number, once the device knows it.
+    #[n(5)]
+    pub(crate) number: Option<u32>,
+}
+
+/// The number that a device would have as a member.
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Offer {
+    #[n(0)]
+    pub(crate) number: u32,
+    /// Of the request that it answers.
+    #[n(1)]
+    hash: ByteArray<32>,
+}
+
+/// A request whose proofs are yet to be checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) body: Body,
+    body_bytes: Vec<u8>,
+    proof: Option<[u8; 32]>,
+    signature: [u8; 64],
+    /// Of the whole request.
+    hash: [u8; 32],
+}
+
+/// A device's side while it waits for its welcome.
+pub(crate) struct Asking {
+    ephemeral: StaticSecret,
+    hash: [u8; 32],
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What a new member learns.
+#[derive(Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Welcome {
+    #[n(0)]
+    pub(crate) member: u32,
+    #[n(1)]
+    pub(crate) form: Written,
+    /// The key for MACs, if the group has them.
+    #[n(2)]
+    pub(crate) mac: Option<ByteArray<32>>,
+    /// The public keys of controller and subgroup controllers, by the parties' numbers.
+    #[n(3)]
+    pub(crate) controllers: Vec<(i64, ByteArray<32>)>,
+    /// The parties' enrolment messages, in order.
+    #[n(4)]
+    pub(crate) enrolment: Vec<ByteVec>,
+}
+
+/// Makes a request.
+pub(crate) fn ask(
+    context: &str,
+    name: &str,
+    identity: &Secret,
+    shared: Option<&Secret>,
+    ephemeral: [u8; 32],
+    stamp: u64,
+    number: Option<u32>,
+) -> Asking {
+    let ephemeral = StaticSecret::from(ephemeral);
+    let body = Body {
+        context: context.to_owned(),
+        name: name.to_owned(),
+        identity: identity.public().into(),
+        ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
+        stamp,
+        number,
+    };
+    let body = encoded(&body);
+    let proof = shared.map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
+    let proof = proof.unwrap_or_default();
+    let signature = identity.sign(REQUEST, &[&body, &proof]);
+    let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
+    Asking { ephemeral, hash: Sha256::digest(&bytes).into(), bytes }
+}
+
+impl Request {
+    /// Reads a request; `None` if it is malformed.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (body, proof, signature): (ByteVec, ByteVec, ByteArray<64>) = decoded(bytes)?;
+        let proof = match proof.len() {
+            0 => None,
+            _ => Some(proof.as_slice().try_into().ok()?),
+        };
+        Some(Self {
+            body: decoded(&body)?,
+            body_bytes: body.to_vec(),
+            proof,
+            signature: signature.into(),
+            hash: Sha256::digest(bytes).into(),
+        })
+    }
+
+    /// Whether it has a proof of any shared secret.
+    pub(crate) const fn has_proof(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// Whether who made it knows this secret.
+    pub(crate) fn proves(&self, shared: &Secret) -> bool {
+        self.proof.is_some_and(|proof| mac(shared, &self.body_bytes).verify_slice(&proof).is_ok())
+    }
+
+    /// Whether who made it has the identity that it names.
+    pub(crate) fn is_signed(&self) -> bool {
+        let proof = self.proof.as_ref().map_or(&[][..], |proof| proof);
+        let parts = [&self.body_bytes[..], proof];
+        keyring::verifies(&self.body.identity, REQUEST, &parts, &self.signature)
+    }
+
+    /// Offers a number.
+    pub(crate) fn offer(&self, number: u32) -> Vec<u8> {
+        encoded(&Offer { number, hash: self.hash.into() })
+    }
+
+    /// Seals a welcome that only who made the request can open.
+    pub(crate) fn answer(
+        &self,
+        welcome: &Welcome,
+        service: &Secret,
+        shared: Option<&Secret>,
+        ephemeral: [u8; 32],
+    ) -> Option<Vec<u8>> {
+        let ephemeral = StaticSecret::from(ephemeral);
+        let public = PublicKey::from(&ephemeral).to_bytes();
+        let key = seal_key(&ephemeral, &self.body.ephemeral, shared, &self.hash)?;
+        let content = Zeroizing::new(encoded(welcome));
+        let payload = Payload { msg: &content, aad: &public };
+        let sealed = ChaCha20Poly1305::new(&key).encrypt(&Nonce::default(), payload).ok()?;
+        let signature = service.sign(WELCOME, &[&self.hash, &public, &sealed]);
+        Some(encoded(&(ByteArray::from(public), ByteVec::from(sealed), ByteArray::from(signature))))
+    }
+}
+
+impl Asking {
+    /// Reads an offer that answers this request.
+    pub(crate) fn offered(&self, bytes: &[u8]) -> Option<u32> {
+        decoded::<Offer>(bytes).filter(|offer| *offer.hash == self.hash).map(|offer| offer.number)
+    }
+
+    /// Opens a welcome: `None` if it is not one, or answers another request. `service` is the service's
+    /// public key, if it is known; without it there must be a shared secret.
+    pub(crate) fn open(
+        &self,
+        bytes: &[u8],
+        service: Option<&[u8; 32]>,
+        shared: Option<&Secret>,
+    ) -> Option<Welcome> {
+        let (public, sealed, signature): (ByteArray<32>, ByteVec, ByteArray<64>) = decoded(bytes)?;
+        let signed = |key: &[u8; 32]| {
+            keyring::verifies(key, WELCOME, &[&self.hash, &*public, &sealed], &signature)
+        };
+        match (service, shared) {
+            (Some(service), _) if !signed(service) => return None,
+            (None, None) => return None,
+            _ => {}
+        }
+        let key = seal_key(&self.ephemeral, &public, shared, &self.hash)?;
+        let payload = Payload { msg: &sealed, aad: &*public };
+        let content = ChaCha20Poly1305::new(&key).decrypt(&Nonce::default(), payload).ok()?;
+        let content = Zeroizing::new(content);
+        let welcome: Welcome = decoded(&content)?;
+        let (_, named) = welcome.controllers.iter().find(|(number, _)| *number == 0)?;
+        let consistent = service.is_none_or(|service| **named == *service);
+        (consistent && signed(named)).then_some(welcome)
+    }
+}
+
+/// Shortest form of something of ours, which cannot fail in memory.
+pub(crate) fn encoded<T: Encode<()>>(value: &T) -> Vec<u8> {
+    minicbor::to_vec(value).unwrap_or_default()
+}
+
+/// Reads something to its last byte, and refuses encodings that we would not have made.
+pub(crate) fn decoded<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Option<T> {
+    let value: T = minicbor::decode(bytes).ok()?;
+    (encoded(&value) == bytes).then_some(value)
+}
+
+const REQUEST: &str = "groupkey join request 1";
+const WELCOME: &str = "groupkey welcome 1";
+
+fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
+    let mut key = Zeroizing::new([0; 32]);
+    // 32 bytes are far below HKDF's limit.
+    let _ =
+        Hkdf::<Sha256>::new(None, shared.as_bytes()).expand(b"groupkey join proof 1", &mut *key);
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&*key)
+        .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(body);
+    mac
+}
+
+/// `None` if the other's key contributes nothing (RFC 7748 section 6.1).
+fn seal_key(
+    own: &StaticSecret,
+    other: &[u8; 32],
+    shared: Option<&Secret>,
+    hash: &[u8; 32],
+) -> Option<SealKey> {
+    let agreed = own.diffie_hellman(&PublicKey::from(*other));
+    if !agreed.was_contributory() {
+        return None;
+    }
+    let mut input = Zeroizing::new(agreed.to_bytes().to_vec());
+    if let Some(shared) = shared {
+        input.extend_from_slice(shared.as_bytes());
+    }
+    let mut key = SealKey::default();
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 1", &mut key).ok()?;
+    Some(key)
+}

@@ -1,0 +1,185 @@
+//! The keys with which parties protect their messages, and the identities behind them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use groupkey::PartyId;
+use groupkey::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// 32 secret bytes: an Ed25519 identity, a pre-shared key or a token. Wiped, and never printed.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Secret([u8; 32]);
+
+/// The keys of one process: of its own parties the secret ones, of all it knows the public ones.
+#[derive(Default)]
+pub struct Keyring {
+    own: BTreeMap<PartyId, Identity>,
+    public: BTreeMap<PartyId, PublicIdentity>,
+    mac: Option<MacKey>,
+}
+
+impl Secret {
+    /// A secret of these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// A secret from the operating system's randomness.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        bytes_from_hex(text).map(Self)
+    }
+
+    /// The secret as 64 hexadecimal digits, for the file that keeps it.
+    pub fn to_hex(&self) -> Zeroizing<String> {
+        Zeroizing::new(hex(&self.0))
+    }
+
+    /// The bytes. Whoever copies them wipes the copy.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The public key of the identity that these bytes are: 32 bytes (RFC 8032).
+    pub fn public(&self) -> [u8; 32] {
+        SigningKey::from_bytes(&self.0).verifying_key().to_bytes()
+    }
+
+    /// Signs what stands in `parts`; `purpose` keeps signatures for different ends apart.
+    pub fn sign(&self, purpose: &'static str, parts: &[&[u8]]) -> [u8; 64] {
+        SigningKey::from_bytes(&self.0).sign(&statement(purpose, parts)).to_bytes()
+    }
+}
+
+impl Keyring {
+    /// Gives a party of this process its identity.
+    pub fn own(&mut self, party: PartyId, secret: &Secret) {
+        let identity = Identity::from_secret(secret.as_bytes());
+        self.public.insert(party, identity.public());
+        self.own.insert(party, identity);
+    }
+
+    /// Learns somebody's public key; `false` if the bytes are none.
+    pub fn learn(&mut self, party: PartyId, public: &[u8; 32]) -> bool {
+        let public = PublicIdentity::from_bytes(public);
+        public.is_some_and(|public| {
+            self.public.insert(party, public);
+            true
+        })
+    }
+
+    /// Forgets somebody: what they sign is refused from now on.
+    pub fn forget(&mut self, party: PartyId) {
+        self.public.remove(&party);
+    }
+
+    /// Takes the key for MACs.
+    pub fn share_mac(&mut self, key: &Secret) {
+        self.mac = Some(MacKey::from_bytes(*key.as_bytes()));
+    }
+
+    /// What a party of this process needs to protect and check messages; `None` if it has no key for
+    /// this kind of protection.
+    pub fn protection(&self, guard: Guard, me: PartyId) -> Option<Protection<'_>> {
+        match guard {
+            Guard::Mac => self.mac.as_ref().map(Protection::Mac),
+            Guard::None => Some(Protection::None),
+            Guard::Signature => {
+                let identity = self.own.get(&me)?;
+                Some(Protection::Signature { identity, directory: self })
+            }
+        }
+    }
+}
+
+impl Directory for Keyring {
+    fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
+        self.public.get(&party).copied()
+    }
+}
+
+/// Whether a signature of [`Secret::sign`] is that of the identity `public`.
+pub fn verifies(
+    public: &[u8; 32],
+    purpose: &'static str,
+    parts: &[&[u8]],
+    signature: &[u8; 64],
+) -> bool {
+    let Ok(key) = VerifyingKey::from_bytes(public) else { return false };
+    !key.is_weak()
+        && key.verify_strict(&statement(purpose, parts), &Signature::from_bytes(signature)).is_ok()
+}
+
+/// 32 bytes from 64 hexadecimal digits.
+pub fn bytes_from_hex(text: &str) -> Option<[u8; 32]> {
+    let text = text.trim().as_bytes();
+    if text.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+    }
+    Some(bytes)
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is signed: purpose, a zero byte, and each part behind its length, so that no two statements have
+/// the same bytes.
+fn statement(purpose: &'static str, parts: &[&[u8]]) -> Vec<u8> {
+    let mut statement = purpose.as_bytes().to_vec();
+    statement.push(0);
+    for part in parts {
+        statement.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        statement.extend_from_slice(part);
+    }
+    statement
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyring").field("known", &self.public.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_for_one_purpose_and_one_division_into_parts() {
+        let secret = Secret::from_bytes([7; 32]);
+        let signature = secret.sign("join", &[b"ab", b"c"]);
+        assert!(verifies(&secret.public(), "join", &[b"ab", b"c"], &signature));
+        assert!(!verifies(&secret.public(), "join", &[b"a", b"bc"], &signature));
+        assert!(!verifies(&secret.public(), "leave", &[b"ab", b"c"], &signature));
+    }
+
+    #[test]
+    fn hexadecimal_digits_read_back_and_secrets_are_not_printed() {
+        let secret = Secret::from_hex(&"0af9".repeat(16)).unwrap();
+        assert_eq!(*secret.to_hex(), "0af9".repeat(16));
+        assert_eq!(format!("{secret:?}"), "Secret(..)");
+        assert_eq!(Secret::from_hex("0g"), None);
+        assert_eq!(bytes_from_hex(&"é".repeat(32)), None);
+    }
+}

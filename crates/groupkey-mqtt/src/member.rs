@@ -1,0 +1,411 @@
+//! A member of a group with a controller: it joins, follows the key, catches up, and talks.
+//!
+//! A member keeps nothing on disk but its identity. After a restart it joins again by it: the service
+//! takes the one that has lost its memory out and the new one in, with a new key. After an absence
+//! without a restart it catches up: the retained notice of the epoch says how far it is behind.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use groupkey::error::{Misbehaviour, Misuse};
+use groupkey::messages;
+use groupkey::{Channel, Epoch, Error, Key, MemberId, Recipient};
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+
+use crate::agent::{Agent, Desk, Told};
+use crate::counters::Counters;
+use crate::form::Form;
+use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
+use crate::keyring::{Keyring, Secret};
+use crate::notice::{Farewell, Notice};
+use crate::parties::{Order, party_of};
+use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
+use crate::topics::{BadPrefix, Place, Topics};
+
+/// What a device needs to know to join.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The prefix of the group's topics.
+    pub prefix: String,
+    /// The device's name: see [`is_name`](crate::topics::is_name).
+    pub name: String,
+    /// The device's identity, which it keeps.
+    pub identity: Secret,
+    /// A pre-shared key, or an enrolment token for the first time.
+    pub shared: Option<Secret>,
+    /// The service's public key. Without it there must be a shared secret.
+    pub service: Option<[u8; 32]>,
+    /// How messages to the group are made.
+    pub messages: messages::Settings,
+}
+
+/// A member's runtime.
+pub struct Member {
+    settings: Settings,
+    topics: Topics,
+    /// The service's public key, when it is known.
+    service: Option<[u8; 32]>,
+    number: Option<u32>,
+    stamp: u64,
+    connected: bool,
+    standing: Standing,
+    /// The latest epoch that the service announced.
+    announced: u64,
+    behind: Option<Behind>,
+    desk: Desk,
+}
+
+/// Settings with which nobody can join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// A device cannot have this name.
+    Name,
+    /// Neither a shared secret nor the service's public key: a stranger could play the service.
+    NoTrust,
+    /// Topics cannot have this prefix.
+    Prefix(BadPrefix),
+}
+
+enum Standing {
+    /// Has asked, or will as soon as there is a connection.
+    Outside {
+        asking: Option<Asking>,
+        due: u64,
+        tries: u32,
+        early: VecDeque<(Recipient, Vec<u8>)>,
+    },
+    Inside(Box<Agent>),
+    Out,
+}
+
+/// A member that misses something.
+struct Behind {
+    due: u64,
+    tries: u32,
+}
+
+impl Member {
+    /// A device that will join as soon as it is connected.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
+        if !crate::topics::is_name(&settings.name) {
+            return Err(SettingsError::Name);
+        }
+        if settings.shared.is_none() && settings.service.is_none() {
+            return Err(SettingsError::NoTrust);
+        }
+        let mut desk = Desk::default();
+        let listen = [
+            topics.welcome(&settings.name),
+            topics.of(Recipient::Group),
+            topics.talk(),
+            topics.epoch(),
+        ];
+        desk.outputs.extend(listen.map(Output::Subscribe));
+        Ok(Self {
+            service: settings.service,
+            topics,
+            settings,
+            number: None,
+            stamp: 0,
+            connected: false,
+            standing: Standing::outside(),
+            announced: 0,
+            behind: None,
+            desk,
+        })
+    }
+
+    /// The group key and its epoch, if the member has one.
+    pub fn group_key(&self) -> Option<(Epoch, &Key)> {
+        match &self.standing {
+            Standing::Inside(agent) => agent.group_key(),
+            Standing::Outside { .. } | Standing::Out => None,
+        }
+    }
+
+    /// The member's number, once it is in.
+    pub fn number(&self) -> Option<MemberId> {
+        match &self.standing {
+            Standing::Inside(agent) => Some(agent.me()),
+            Standing::Outside { .. } | Standing::Out => None,
+        }
+    }
+
+    /// Whether it was evicted.
+    pub const fn is_out(&self) -> bool {
+        matches!(self.standing, Standing::Out)
+    }
+
+    /// What was taken and refused.
+    pub const fn counters(&self) -> Counters {
+        self.desk.counters
+    }
+
+    /// Encrypts something to the group: at most 65,535 bytes.
+    pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        match &mut self.standing {
+            Standing::Inside(agent) => agent.say(&mut self.desk, content, now, rng),
+            Standing::Outside { .. } | Standing::Out => Err(Misuse::NotCreated.into()),
+        }
+    }
+
+    fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Standing::Outside { asking, due, tries, .. } = &mut self.standing else { return };
+        let mut ephemeral = [0; 32];
+        rng.fill_bytes(&mut ephemeral);
+        self.stamp = (self.stamp + 1).max(now / MILLISECOND);
+        let Settings { prefix, name, identity, shared, .. } = &self.settings;
+        let request =
+            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number);
+        self.desk.publish(self.topics.join(), request.bytes.clone());
+        *asking = Some(request);
+        *tries += 1;
+        let pause = (FIRST_PAUSE << (*tries).min(4)) + rng.next_u64() % FIRST_PAUSE;
+        *due = now.saturating_add(pause);
+    }
+
+    fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        self.standing = Standing::outside();
+        self.behind = None;
+        if self.connected {
+            self.ask(now, rng);
+        }
+    }
+
+    fn answered(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        let farewell = self.service.and_then(|service| {
+            Farewell::read(bytes, &self.settings.prefix, &service)
+                .filter(|farewell| Some(farewell.member) == self.number)
+        });
+        if let Some(farewell) = farewell {
+            self.dismissed(farewell.epoch);
+            return;
+        }
+        let Standing::Outside { asking: Some(asking), early, .. } = &mut self.standing else {
+            self.desk.counters.refused += 1;
+            return;
+        };
+        if let Some(number) = asking.offered(bytes) {
+            if self.number != Some(number) {
+                let old = self.number.replace(number).map(MemberId);
+                let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
+                let old = old.map(|id| Output::Unsubscribe(topic(id)));
+                self.desk.outputs.extend(old);
+                self.desk.outputs.push_back(Output::Subscribe(topic(MemberId(number))));
+                self.ask(now, rng);
+            }
+            return;
+        }
+        let shared = self.settings.shared.as_ref();
+        let welcome = asking.open(bytes, self.service.as_ref(), shared);
+        let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
+            self.desk.counters.forged += 1;
+            return;
+        };
+        let early = std::mem::take(early);
+        if self.enter(&welcome, now, rng).is_none() {
+            self.desk.counters.malformed += 1;
+            return;
+        }
+        for (_, bytes) in early {
+            self.receive(&bytes, now, rng);
+        }
+        self.compare(now, rng);
+    }
+
+    fn enter(&mut self, welcome: &Welcome, now: u64, rng: &mut ChaCha20Rng) -> Option<()> {
+        let form = Form::read(&welcome.form).ok()?;
+        let me = MemberId(welcome.member);
+        let mut keyring = Keyring::default();
+        keyring.own(me.into(), &self.settings.identity);
+        if let Some(key) = welcome.mac {
+            keyring.share_mac(&Secret::from_bytes(key.into()));
+        }
+        for (number, public) in &welcome.controllers {
+            keyring.learn(party_of(*number)?, public).then_some(())?;
+            if *number == 0 {
+                self.service = Some((*public).into());
+            }
+        }
+        let party = form.configuration.member(me);
+        let topics = self.topics.clone();
+        let mut agent = Agent::new(me, topics, form, keyring, party, self.settings.messages);
+        for bytes in &welcome.enrolment {
+            agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
+        }
+        self.standing = Standing::Inside(Box::new(agent));
+        self.desk.tell(Told::Joined(me));
+        Some(())
+    }
+
+    /// Somebody, signed by the service, says that we are out since this epoch.
+    fn dismissed(&mut self, epoch: u64) {
+        match &self.standing {
+            Standing::Inside(agent) if epoch > agent.epoch().0 => {
+                self.standing = Standing::Out;
+                self.behind = None;
+                self.desk.tell(Told::Evicted);
+            }
+            // From an earlier membership, or the one that we left to join again.
+            _ => self.desk.counters.replayed += 1,
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        let Standing::Inside(agent) = &mut self.standing else { return };
+        let result = agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        self.consider(result, now, rng);
+    }
+
+    /// Begins to catch up where something was missed.
+    fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
+        if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result {
+            self.announced = self.announced.max(got.0);
+        }
+        self.compare(now, rng);
+    }
+
+    /// Sets the time to catch up if the service is ahead, and forgets it if not.
+    fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Standing::Inside(agent) = &self.standing else { return };
+        if agent.epoch().0 >= self.announced {
+            self.behind = None;
+        } else if self.behind.is_none() {
+            // What was missed may be on its way; and not all who are behind should ask at once.
+            let due = now.saturating_add(PATIENCE + rng.next_u64() % PATIENCE);
+            self.behind = Some(Behind { due, tries: 0 });
+        }
+    }
+
+    fn catch_up(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let (Standing::Inside(agent), Some(behind)) = (&mut self.standing, &mut self.behind) else {
+            return;
+        };
+        behind.tries += 1;
+        behind.due = now.saturating_add(SECOND << behind.tries);
+        let asked = agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        if asked.is_err() || behind.tries > CATCH_UPS {
+            self.join_again(now, rng);
+        }
+    }
+}
+
+impl Runtime for Member {
+    type Notice = Told;
+
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        match input {
+            Input::Acknowledged(_) => {}
+            Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
+                self.desk.counters.oversized += 1;
+            }
+            Input::Arrived { topic, payload } => match self.topics.place(topic) {
+                Some(Place::Epoch) => {
+                    let notice = self.service.and_then(|key| Notice::read(payload, &key));
+                    match notice {
+                        Some(notice) => self.announced = self.announced.max(notice.epoch),
+                        // Before the welcome, nobody can tell.
+                        None if self.service.is_none() => {}
+                        None => self.desk.counters.forged += 1,
+                    }
+                    self.compare(now, rng);
+                }
+                Some(Place::Talk) => {
+                    if let Standing::Inside(agent) = &mut self.standing {
+                        let result = agent.hear(&mut self.desk, payload, now, rng);
+                        // Nobody has proven the epoch of a message that does not open, so it moves
+                        // nothing; the notice does.
+                        let _ = result;
+                    }
+                }
+                Some(Place::To(to)) => match &mut self.standing {
+                    Standing::Outside { early, .. } => {
+                        if early.len() == EARLY {
+                            early.pop_front();
+                            self.desk.counters.overflowed += 1;
+                        }
+                        early.push_back((to, payload.to_vec()));
+                    }
+                    Standing::Inside(_) => self.receive(payload, now, rng),
+                    Standing::Out => {}
+                },
+                Some(Place::Welcome(_)) => self.answered(payload, now, rng),
+                Some(Place::Join) | None => self.desk.counters.malformed += 1,
+            },
+            Input::Connected => {
+                self.connected = true;
+                if matches!(self.standing, Standing::Outside { asking: None, .. }) {
+                    self.ask(now, rng);
+                }
+            }
+            Input::Tick => {
+                if self.behind.as_ref().is_some_and(|behind| behind.due <= now) {
+                    self.catch_up(now, rng);
+                }
+                if matches!(self.standing, Standing::Outside { due, .. } if due <= now) {
+                    self.ask(now, rng);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Output<Told>>, Fatal> {
+        Ok(self.desk.outputs.pop_front())
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        match &self.standing {
+            Standing::Outside { asking: Some(_), due, .. } => Some(*due),
+            _ => self.behind.as_ref().map(|behind| behind.due),
+        }
+    }
+}
+
+impl Standing {
+    const fn outside() -> Self {
+        Self::Outside { asking: None, due: u64::MAX, tries: 0, early: VecDeque::new() }
+    }
+}
+
+/// How long to wait for an answer to the first request; it doubles four times.
+const FIRST_PAUSE: u64 = SECOND;
+
+/// How long what was missed may be on its way.
+const PATIENCE: u64 = 200 * MILLISECOND;
+
+/// Requests to catch up before the member joins again.
+const CATCH_UPS: u32 = 4;
+
+/// Messages that came before the welcome and are kept, at most.
+const EARLY: usize = 64;
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member")
+            .field("name", &self.settings.name)
+            .field("number", &self.number)
+            .field("epoch", &self.group_key().map(|(epoch, _)| epoch))
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => {
+                write!(f, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
+            }
+            Self::NoTrust => write!(
+                f,
+                "give a pre-shared key, a token or the service's public key: without any of them, \
+                 anybody could play the service"
+            ),
+            Self::Prefix(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,204 @@
+//! The parties of one process with their keys: steps, and what comes of them within the process.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use groupkey::crypto::meter::Meter;
+use groupkey::error::Misuse;
+use groupkey::{
+    Channel, Command, Context, Epoch, Error, Event, Key, MemberId, Outbox, Party, PartyId,
+    Recipient, SubgroupId,
+};
+use minicbor::{Decode, Encode};
+use rand_chacha::ChaCha20Rng;
+
+use crate::form::Form;
+use crate::keyring::Keyring;
+
+/// Parties that live in one process. What one of them sends to another goes straight to it; the rest is
+/// for the network.
+pub(crate) struct Parties {
+    form: Form,
+    pub(crate) keyring: Keyring,
+    seats: BTreeMap<PartyId, Box<dyn Party>>,
+}
+
+/// A command that owns what it names, to be stored.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) enum Order {
+    #[n(0)]
+    Add(#[n(0)] u32),
+    #[n(1)]
+    Batch(#[n(0)] Vec<u32>, #[n(1)] Vec<u32>),
+    #[n(2)]
+    CatchUp,
+    #[n(3)]
+    Create(#[n(0)] Vec<u32>),
+    #[n(4)]
+    Enroll(#[n(0)] Vec<u32>),
+    #[n(5)]
+    Rekey,
+    #[n(6)]
+    Remove(#[n(0)] u32),
+}
+
+/// What a party is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'a> {
+    Message(Channel, &'a [u8]),
+    Order(&'a Order),
+}
+
+/// What a step left, and what the steps that followed from it within the process left.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// For parties elsewhere.
+    pub(crate) sent: Vec<Sent>,
+    /// Of the party that had the first step.
+    pub(crate) events: Vec<Event>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) to: Recipient,
+    pub(crate) channel: Channel,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Parties {
+    pub(crate) const fn new(form: Form, keyring: Keyring) -> Self {
+        Self { form, keyring, seats: BTreeMap::new() }
+    }
+
+    pub(crate) fn seat(&mut self, id: PartyId, party: Box<dyn Party>) {
+        self.seats.insert(id, party);
+    }
+
+    pub(crate) const fn form(&self) -> &Form {
+        &self.form
+    }
+
+    pub(crate) fn group_key(&self, id: PartyId) -> Option<(Epoch, &Key)> {
+        self.seats.get(&id)?.group_key()
+    }
+
+    /// A step of one party, and those of its neighbours that follow. On an error nothing has changed.
+    /// What a neighbour refuses changes nothing there, and is as if it had been lost on the way.
+    pub(crate) fn step(
+        &mut self,
+        id: PartyId,
+        given: Given<'_>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Left, Error> {
+        let mut left = Left::default();
+        let mut within = VecDeque::new();
+        left.events = self.one_step(id, given, now, rng, &mut left.sent, &mut within)?;
+        for _ in 0..STEPS_WITHIN {
+            let Some((to, channel, bytes)) = within.pop_front() else { break };
+            let given = Given::Message(channel, &bytes);
+            let _ = self.one_step(to, given, now, rng, &mut left.sent, &mut within);
+        }
+        Ok(left)
+    }
+
+    /// Something that needs the party's context and the party, such as a messenger.
+    pub(crate) fn at<R>(
+        &mut self,
+        id: PartyId,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> R,
+    ) -> Option<R> {
+        let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
+        let Self { form, keyring, seats } = self;
+        let protection = keyring.protection(form.guard, id)?;
+        let party = seats.get_mut(&id)?;
+        let mut cx =
+            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        Some(act(&mut cx, &mut **party))
+    }
+
+    fn one_step(
+        &mut self,
+        id: PartyId,
+        given: Given<'_>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+        sent: &mut Vec<Sent>,
+        within: &mut VecDeque<(PartyId, Channel, Vec<u8>)>,
+    ) -> Result<Vec<Event>, Error> {
+        let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
+        let Self { form, keyring, seats } = self;
+        let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
+        let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
+        let mut cx =
+            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        match given {
+            Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
+            Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
+        }
+        for message in outbox.messages() {
+            let (to, channel, bytes) = (message.to, message.channel, message.bytes.to_vec());
+            match self.neighbour(to) {
+                Some(neighbour) => within.push_back((neighbour, channel, bytes)),
+                None => sent.push(Sent { to, channel, bytes }),
+            }
+        }
+        Ok(outbox.events().to_vec())
+    }
+
+    fn neighbour(&self, to: Recipient) -> Option<PartyId> {
+        let id = match to {
+            Recipient::Controller => PartyId::Controller,
+            Recipient::Member(member) => member.into(),
+            Recipient::SubgroupController(subgroup) => subgroup.into(),
+            Recipient::Group | Recipient::Subset(_) => return None,
+        };
+        self.seats.contains_key(&id).then_some(id)
+    }
+}
+
+impl Order {
+    /// Calls `give` with the command.
+    pub(crate) fn give<R>(&self, give: impl FnOnce(Command<'_>) -> R) -> R {
+        let ids = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
+        match self {
+            Self::Add(member) => give(Command::Add(MemberId(*member))),
+            Self::Batch(joining, leaving) => {
+                give(Command::Batch { joining: &ids(joining), leaving: &ids(leaving) })
+            }
+            Self::CatchUp => give(Command::CatchUp),
+            Self::Create(members) => give(Command::Create(&ids(members))),
+            Self::Enroll(members) => give(Command::Enroll(&ids(members))),
+            Self::Rekey => give(Command::Rekey),
+            Self::Remove(member) => give(Command::Remove(MemberId(*member))),
+        }
+    }
+}
+
+impl std::fmt::Debug for Parties {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parties").field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+/// A party as a number: as on the wire.
+pub(crate) const fn number_of(party: PartyId) -> i64 {
+    match party {
+        PartyId::Controller => 0,
+        PartyId::Member(MemberId(id)) => id as i64 + 1,
+        PartyId::SubgroupController(SubgroupId(id)) => -1 - id as i64,
+    }
+}
+
+/// The party with this number.
+pub(crate) fn party_of(number: i64) -> Option<PartyId> {
+    Some(match number {
+        0 => PartyId::Controller,
+        1.. => PartyId::Member(MemberId(u32::try_from(number - 1).ok()?)),
+        _ => PartyId::SubgroupController(SubgroupId(u32::try_from(-1 - number).ok()?)),
+    })
+}
+
+/// Steps that one step may cause within the process: far more than a controller and its subgroups' do.
+const STEPS_WITHIN: usize = 100_000;

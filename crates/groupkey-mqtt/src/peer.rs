@@ -1,0 +1,312 @@
+//! A member of a group without a controller: a contributory scheme under [`Ordered`].
+//!
+//! Every peer knows the others' public keys beforehand. Founders say that they are there until all are,
+//! so that nobody's first message is lost, and then found the group; others ask to join it.
+//!
+//! ```text
+//! hello, on the topic for joining:  [member, running, signature]
+//! ```
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+
+use groupkey::catalogue::Class;
+use groupkey::error::Misbehaviour;
+use groupkey::messages;
+use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+use rand_chacha::ChaCha20Rng;
+
+use crate::agent::{Agent, Desk, Told};
+use crate::counters::Counters;
+use crate::form::Form;
+use crate::join::{MAX_PAYLOAD, decoded, encoded};
+use crate::keyring::{self, Keyring, Secret};
+use crate::parties::Order;
+use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
+use crate::topics::{BadPrefix, Place, Topics};
+
+/// What a peer needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The prefix of the group's topics.
+    pub prefix: String,
+    /// The own number.
+    pub me: MemberId,
+    /// The own identity.
+    pub identity: Secret,
+    /// Scheme, parameters, algorithms: the same for all.
+    pub form: Form,
+    /// Everybody who may ever be a member, with their public keys.
+    pub directory: Vec<(MemberId, [u8; 32])>,
+    /// Those who found the group, the same list for all.
+    pub founders: Vec<MemberId>,
+    /// How messages to the group are made.
+    pub messages: messages::Settings,
+}
+
+/// A peer's runtime.
+pub struct Peer {
+    settings: Settings,
+    topics: Topics,
+    agent: Agent,
+    /// Whether the party has been told to found or to join.
+    begun: bool,
+    /// Founders that said that they are there.
+    here: BTreeSet<MemberId>,
+    /// What came before we began.
+    early: VecDeque<Vec<u8>>,
+    due: Option<u64>,
+    /// Not before this time another request to get back in.
+    patient_until: u64,
+    desk: Desk,
+}
+
+/// Settings with which nobody can take part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// The scheme has a controller: its members join a service.
+    HasController,
+    /// A member whose public key is missing, or none.
+    NoKey(MemberId),
+    /// Topics cannot have this prefix.
+    Prefix(BadPrefix),
+}
+
+/// Somebody is there.
+#[derive(Encode, Decode)]
+#[cbor(array)]
+struct Hello {
+    #[n(0)]
+    member: u32,
+    /// Whether it has the group key.
+    #[n(1)]
+    running: bool,
+    #[n(2)]
+    signature: ByteArray<64>,
+}
+
+impl Peer {
+    /// A peer that founds or joins as soon as it is connected.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
+        let Settings { me, form, .. } = &settings;
+        if form.configuration.scheme().class != Class::Distributed {
+            return Err(SettingsError::HasController);
+        }
+        let mut keyring = Keyring::default();
+        for (member, public) in &settings.directory {
+            if !keyring.learn((*member).into(), public) {
+                return Err(SettingsError::NoKey(*member));
+            }
+        }
+        let known = |member| settings.directory.iter().any(|&(other, _)| other == member);
+        if let Some(&stranger) = settings.founders.iter().find(|&&founder| !known(founder)) {
+            return Err(SettingsError::NoKey(stranger));
+        }
+        keyring.own((*me).into(), &settings.identity);
+        let party = Ordered::new(form.configuration.clone(), *me)
+            .map_err(|_| SettingsError::HasController)?;
+        let (form, party) = (form.clone(), Box::new(party));
+        let agent = Agent::new(*me, topics.clone(), form, keyring, party, settings.messages);
+        let mut desk = Desk::default();
+        let listen = [
+            topics.of(Recipient::Group),
+            topics.of(Recipient::Member(*me)),
+            topics.talk(),
+            topics.join(),
+        ];
+        desk.outputs.extend(listen.map(Output::Subscribe));
+        Ok(Self {
+            settings,
+            topics,
+            agent,
+            begun: false,
+            here: BTreeSet::new(),
+            early: VecDeque::new(),
+            due: None,
+            patient_until: 0,
+            desk,
+        })
+    }
+
+    /// The group key and its epoch, if the peer has one.
+    pub fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.agent.group_key()
+    }
+
+    /// What was taken and refused.
+    pub const fn counters(&self) -> Counters {
+        self.desk.counters
+    }
+
+    /// Encrypts something to the group: at most 65,535 bytes.
+    pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        self.agent.say(&mut self.desk, content, now, rng)
+    }
+
+    /// Asks for somebody's eviction, or to leave.
+    pub fn remove(
+        &mut self,
+        member: MemberId,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        self.agent.order(&mut self.desk, &Order::Remove(member.0), now, rng)
+    }
+
+    fn is_founder(&self) -> bool {
+        self.settings.founders.contains(&self.settings.me)
+    }
+
+    fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) {
+        if self.agent.order(&mut self.desk, order, now, rng).is_err() {
+            return;
+        }
+        self.begun = true;
+        for bytes in std::mem::take(&mut self.early) {
+            self.receive(&bytes, now, rng);
+        }
+    }
+
+    /// What is to be done from time to time until there is a key.
+    fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let has_key = self.group_key().is_some();
+        self.due = (!has_key).then(|| now.saturating_add(INTERVAL));
+        if has_key {
+            return;
+        }
+        if self.is_founder() {
+            self.greet();
+        } else {
+            let me = self.settings.me.0;
+            self.begin(&Order::Add(me), now, rng);
+        }
+    }
+
+    fn greet(&mut self) {
+        let (member, running) = (self.settings.me.0, self.group_key().is_some());
+        let parts = [self.settings.prefix.as_bytes(), &member.to_be_bytes(), &[running.into()]];
+        let signature = self.settings.identity.sign(HELLO, &parts).into();
+        self.desk.publish(self.topics.join(), encoded(&Hello { member, running, signature }));
+    }
+
+    fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        let Some(hello) = decoded::<Hello>(bytes) else {
+            self.desk.counters.malformed += 1;
+            return;
+        };
+        let member = MemberId(hello.member);
+        let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
+        let parts =
+            [self.settings.prefix.as_bytes(), &hello.member.to_be_bytes(), &[hello.running.into()]];
+        let genuine = known
+            .is_some_and(|(_, public)| keyring::verifies(public, HELLO, &parts, &hello.signature));
+        if !genuine {
+            self.desk.counters.forged += 1;
+            return;
+        }
+        if self.begun {
+            // One that has lost its memory learns that the group is there.
+            let lost = !hello.running && member != self.settings.me && self.group_key().is_some();
+            if lost && now >= self.patient_until {
+                self.patient_until = now.saturating_add(INTERVAL);
+                self.greet();
+            }
+            return;
+        }
+        if hello.running {
+            let me = self.settings.me.0;
+            self.begin(&Order::Add(me), now, rng);
+            return;
+        }
+        self.here.insert(member);
+        if self.is_founder() && self.settings.founders.iter().all(|id| self.here.contains(id)) {
+            let founders = self.settings.founders.iter().map(|id| id.0).collect();
+            self.begin(&Order::Create(founders), now, rng);
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        if !self.begun {
+            if self.early.len() == EARLY {
+                self.early.pop_front();
+                self.desk.counters.overflowed += 1;
+            }
+            self.early.push_back(bytes.to_vec());
+            return;
+        }
+        let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        let skipped = matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })));
+        if skipped && now >= self.patient_until {
+            self.patient_until = now.saturating_add(INTERVAL);
+            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        }
+    }
+}
+
+impl Runtime for Peer {
+    type Notice = Told;
+
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        match input {
+            Input::Acknowledged(_) => {}
+            Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
+                self.desk.counters.oversized += 1;
+            }
+            Input::Arrived { topic, payload } => match self.topics.place(topic) {
+                Some(Place::Join) => self.greeted(payload, now, rng),
+                Some(Place::Talk) => {
+                    let _ = self.agent.hear(&mut self.desk, payload, now, rng);
+                }
+                Some(Place::To(_)) => self.receive(payload, now, rng),
+                Some(Place::Epoch | Place::Welcome(_)) | None => {
+                    self.desk.counters.malformed += 1;
+                }
+            },
+            Input::Connected | Input::Tick => self.insist(now, rng),
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Output<Told>>, Fatal> {
+        Ok(self.desk.outputs.pop_front())
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.due
+    }
+}
+
+const HELLO: &str = "groupkey hello 1";
+
+/// How often a peer without a key says that it is there, ns.
+const INTERVAL: u64 = 2 * SECOND;
+
+/// Messages that came before we began and are kept, at most.
+const EARLY: usize = 256;
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer")
+            .field("me", &self.settings.me)
+            .field("epoch", &self.agent.epoch())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HasController => write!(
+                f,
+                "the scheme has a controller: its members join a service, and are no peers"
+            ),
+            Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
+            Self::Prefix(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,80 @@
+//! What a service's operator decides: the form of the group, who may join, and when the key changes.
+
+use std::collections::BTreeMap;
+
+use crate::form::Form;
+use crate::keyring::Secret;
+use crate::runtime::{MILLISECOND, SECOND};
+
+/// An operator's decisions.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Scheme, parameters, algorithms. It is fixed when the group is founded.
+    pub form: Form,
+    /// The operator's explicit word that a form which is there to reproduce papers shall run.
+    pub published_allowed: bool,
+    /// The service's identity, if it was made beforehand so that devices know its public key. Else one is
+    /// drawn when the group is founded.
+    pub identity: Option<Secret>,
+    /// The prefix of all topics.
+    pub prefix: String,
+    /// Devices with a key of their own, by name. They prove it at every join.
+    pub keys: BTreeMap<String, Secret>,
+    /// Tokens, each of which lets one device join that nobody knows yet. From then on the device joins
+    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it.
+    pub tokens: Vec<Secret>,
+    /// Devices whose identities (Ed25519 public keys) are known beforehand, by name.
+    pub identities: BTreeMap<String, [u8; 32]>,
+    /// With how many devices the group is created: at least two.
+    pub founders: usize,
+    /// How long those who want to join are collected, in ns.
+    pub batch: u64,
+    /// After how long the key is changed if nobody comes or goes, in ns.
+    pub period: Option<u64>,
+    /// What is kept at most.
+    pub limits: Limits,
+}
+
+/// Limits of memory and storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Entries of the log. Two to four make an operation. A service whose log is full refuses all
+    /// operations; see ADR 13.
+    pub log: u64,
+    /// Devices that wait to be taken in.
+    pub waiting: usize,
+    /// Requests that one member may make in [`Limits::ALLOWANCE_TIME`].
+    pub allowance: u32,
+}
+
+impl Policy {
+    /// A policy that lets nobody in yet: topics under `groupkey/1`, two founders, joins collected for
+    /// 50 ms, no periodic change.
+    pub fn of(form: Form) -> Self {
+        Self {
+            form,
+            published_allowed: false,
+            identity: None,
+            prefix: "groupkey/1".to_owned(),
+            keys: BTreeMap::new(),
+            tokens: Vec::new(),
+            identities: BTreeMap::new(),
+            founders: 2,
+            batch: 50 * MILLISECOND,
+            period: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// The time that [`Self::allowance`] is counted in, in ns.
+    pub const ALLOWANCE_TIME: u64 = 10 * SECOND;
+}
+
+impl Default for Limits {
+    /// A million entries, ten thousand waiting, twenty requests in ten seconds.
+    fn default() -> Self {
+        Self { log: 1_000_000, waiting: 10_000, allowance: 20 }
+    }
+}

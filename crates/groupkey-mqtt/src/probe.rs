@@ -1,0 +1,224 @@
+//! Does a broker keep the rules that group keys depend on? [`run`] exchanges single packets with
+//! it, cuts connections in the worst moments, and says of every rule whether it held.
+//!
+//! Every [`Check`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the
+//! numbered statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019);
+//! a bare number is a section. Topics and client identifiers begin with a random prefix; sessions
+//! and retained messages are removed afterwards. Every wait has an end.
+
+mod bench;
+mod checks;
+pub(crate) mod client;
+#[cfg(test)]
+mod faulty;
+pub(crate) mod packet;
+
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use bench::Bench;
+use client::Client;
+use packet::{Connack, Connect};
+
+pub use checks::CHECKS;
+pub use packet::Version;
+
+/// Which broker, and how patiently.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Tried one after the other.
+    pub addresses: Vec<SocketAddr>,
+    /// Sent with every CONNECT, in the clear.
+    pub login: Option<Login>,
+    /// The longest wait for any one answer.
+    pub timeout: Duration,
+}
+
+/// A user name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user name.
+    pub name: String,
+    /// The password: any bytes.
+    pub password: Zeroizing<Vec<u8>>,
+}
+
+/// One rule, and what tests it.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// Short, with hyphens.
+    pub name: &'static str,
+    /// What is done, and what must come of it.
+    pub about: &'static str,
+    /// Clauses of MQTT 3.1.1; nothing where only version 5 has the rule.
+    pub clauses_v3: Option<&'static str>,
+    /// Clauses of MQTT 5.
+    pub clauses_v5: &'static str,
+    run: fn(&Bench<'_>) -> Result<String, Stop>,
+}
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The rule held.
+    Pass,
+    /// It did not.
+    Fail,
+    /// It could not be tested.
+    Skipped,
+}
+
+/// A check, run in one version of the protocol.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was checked.
+    pub check: &'static Check,
+    /// In which version.
+    pub version: Version,
+    /// How it went.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// Why there are no findings at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Nothing that takes connections is there; the reason in the system's words.
+    NoConnection(String),
+    /// It answers, but not as a broker does; what happened instead.
+    NoBroker(String),
+    /// It refuses us, with this code of CONNACK.
+    Refused(u8),
+}
+
+/// Runs all checks, in 3.1.1 and then in 5, and hands over each finding as it is made.
+///
+/// Takes some ten seconds with a broker that answers at once; two checks have to wait for
+/// something to expire. A broker that knows no version 5 has those checks skipped.
+pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Finding>, Error> {
+    greet(target, Version::V3)?;
+    let speaks_v5 = greet(target, Version::V5);
+    let prefix = random_prefix();
+    let mut findings = Vec::new();
+    for version in [Version::V3, Version::V5] {
+        for check in CHECKS.iter().filter(|check| check.clauses(version).is_some()) {
+            let result = match (version, &speaks_v5) {
+                (Version::V5, Err(_)) => {
+                    Err(Stop::Skipped("the broker does not speak MQTT 5 here".to_owned()))
+                }
+                _ => {
+                    let prefix = format!("{prefix}/{}/{version}", check.name);
+                    let bench = Bench::new(target, version, prefix);
+                    let result = (check.run)(&bench);
+                    bench.clean_up();
+                    result
+                }
+            };
+            let (verdict, seen) = match result {
+                Ok(seen) => (Verdict::Pass, seen),
+                Err(Stop::Broken(seen)) => (Verdict::Fail, seen),
+                Err(Stop::Skipped(seen)) => (Verdict::Skipped, seen),
+            };
+            let finding = Finding { check, version, verdict, seen };
+            found(&finding);
+            findings.push(finding);
+        }
+    }
+    Ok(findings)
+}
+
+impl Target {
+    /// The broker at `HOST:PORT`; asks the system for the host's addresses.
+    pub fn resolve(host_and_port: &str, timeout: Duration) -> Result<Self, Error> {
+        let addresses: Vec<SocketAddr> = host_and_port
+            .to_socket_addrs()
+            .map_err(|error| Error::NoConnection(error.to_string()))?
+            .collect();
+        match addresses.is_empty() {
+            true => Err(Error::NoConnection("the host has no address".to_owned())),
+            false => Ok(Self { addresses, login: None, timeout }),
+        }
+    }
+}
+
+impl Check {
+    /// The clauses that it tests in this version.
+    pub const fn clauses(&self, version: Version) -> Option<&'static str> {
+        match version {
+            Version::V3 => self.clauses_v3,
+            Version::V5 => Some(self.clauses_v5),
+        }
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "pass",
+            Self::Fail => "FAIL",
+            Self::Skipped => "skipped",
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoConnection(reason) => write!(f, "no connection: {reason}"),
+            Self::NoBroker(seen) => write!(f, "no MQTT broker: {seen}"),
+            Self::Refused(code) => write!(f, "the broker refuses to connect us, with code {code}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Why a check ends without a pass.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The rule was broken; what was seen.
+    Broken(String),
+    /// It cannot be tested; why.
+    Skipped(String),
+}
+
+/// Goes on only if the rule held so far.
+fn require(held: bool, seen: impl FnOnce() -> String) -> Result<(), Stop> {
+    if held { Ok(()) } else { Err(Stop::Broken(seen())) }
+}
+
+/// Makes sure that there is a broker that takes us.
+fn greet(target: &Target, version: Version) -> Result<(), Error> {
+    let mut client =
+        Client::dial(target, version).map_err(|error| Error::NoConnection(error.to_string()))?;
+    let bench = Bench::new(target, version, random_prefix());
+    let hello: Connect = bench.hello("greeting");
+    match client.connect(hello) {
+        Ok(Connack { code: 0, .. }) => {
+            let _ = client.leave();
+            Ok(())
+        }
+        Ok(Connack { code, .. }) => Err(Error::Refused(code)),
+        Err(Stop::Broken(seen) | Stop::Skipped(seen)) => Err(Error::NoBroker(seen)),
+    }
+}
+
+/// The standard library seeds its hashers from the system's randomness; so little is enough for a
+/// name that must only be unlike others.
+fn random_prefix() -> String {
+    format!("groupkey-probe/{:08x}", RandomState::new().build_hasher().finish() as u32)
+}

@@ -1,0 +1,329 @@
+//! One blocking connection to a broker, packet by packet: a check decides what is sent, what is
+//! acknowledged, and when the line is cut.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos, Version};
+use super::{Stop, Target};
+
+/// A connection. Nothing is sent that a check did not ask for.
+#[derive(Debug)]
+pub(crate) struct Client {
+    stream: TcpStream,
+    version: Version,
+    timeout: Duration,
+    unread: Vec<u8>,
+    /// Messages that came while something else was awaited.
+    waiting: VecDeque<Publish>,
+    last_id: u16,
+}
+
+impl Client {
+    /// A connection on which nothing was said yet.
+    pub(crate) fn dial(target: &Target, version: Version) -> io::Result<Self> {
+        let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+        for address in &target.addresses {
+            match TcpStream::connect_timeout(address, target.timeout) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_write_timeout(Some(target.timeout))?;
+                    let timeout = target.timeout;
+                    let (unread, waiting) = (Vec::new(), VecDeque::new());
+                    return Ok(Self { stream, version, timeout, unread, waiting, last_id: 0 });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Says CONNECT and waits for the answer.
+    pub(crate) fn connect(&mut self, connect: Connect) -> Result<Connack, Stop> {
+        self.send(&Packet::Connect(Box::new(connect)))?;
+        match self.receive("CONNACK")? {
+            Packet::Connack(connack) => Ok(connack),
+            other => Err(unexpected(&other, "CONNACK")),
+        }
+    }
+
+    pub(crate) fn send(&mut self, packet: &Packet) -> Result<(), Stop> {
+        let bytes = packet.encode(self.version).map_err(|e| Stop::Broken(e.to_string()))?;
+        self.send_bytes(&bytes)
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        self.stream
+            .write_all(bytes)
+            .map_err(|error| Stop::Broken(format!("the connection broke while sending: {error}")))
+    }
+
+    pub(crate) fn acknowledge(&mut self, kind: Acknowledgement, id: u16) -> Result<(), Stop> {
+        self.send(&Packet::Acknowledge(kind, id))
+    }
+
+    /// The next packet, whatever it is.
+    pub(crate) fn receive(&mut self, awaited: &str) -> Result<Packet, Stop> {
+        match self.receive_within(self.timeout)? {
+            Incoming::Packet(packet) => Ok(packet),
+            Incoming::Closed => Err(Stop::Broken(format!(
+                "the broker closed the connection where {awaited} was due"
+            ))),
+            Incoming::Silence => {
+                Err(Stop::Broken(format!("no {awaited} within {} s", self.timeout.as_secs_f64())))
+            }
+        }
+    }
+
+    /// Waits for this acknowledgement; keeps the messages that come before it.
+    pub(crate) fn await_acknowledgement(
+        &mut self,
+        kind: Acknowledgement,
+        id: u16,
+    ) -> Result<(), Stop> {
+        let awaited = format!("{} for {id}", kind.name());
+        self.receive_beside_messages(&awaited, |packet| match packet {
+            Packet::Acknowledge(got, for_id) if (*got, *for_id) == (kind, id) => Some(()),
+            _ => None,
+        })
+    }
+
+    /// Subscribes. Fails if the broker grants another quality of service.
+    pub(crate) fn subscribe(&mut self, filter: &str, qos: Qos) -> Result<(), Stop> {
+        let id = self.next_id();
+        self.send(&Packet::Subscribe(id, filter.to_owned(), qos))?;
+        let granted = self.receive_beside_messages("SUBACK", |packet| match packet {
+            Packet::Suback(for_id, granted) if *for_id == id => Some(*granted),
+            _ => None,
+        })?;
+        match granted {
+            Some(granted) if granted == qos => Ok(()),
+            Some(granted) => {
+                Err(Stop::Skipped(format!("the broker grants no more than QoS {}", granted as u8)))
+            }
+            None => Err(Stop::Skipped("the broker refuses the subscription".to_owned())),
+        }
+    }
+
+    /// Publishes and goes through the whole exchange.
+    pub(crate) fn publish(&mut self, topic: &str, qos: Qos, payload: &str) -> Result<(), Stop> {
+        let id = self.next_id();
+        self.publish_whole(&Publish::new(topic, qos, id, payload))
+    }
+
+    /// Publishes a message as it is and goes through the whole exchange.
+    pub(crate) fn publish_whole(&mut self, message: &Publish) -> Result<(), Stop> {
+        self.send(&Packet::Publish(message.clone()))?;
+        match message.qos {
+            Qos::Level0 => Ok(()),
+            Qos::Level1 => self.await_acknowledgement(Acknowledgement::Puback, message.id),
+            Qos::Level2 => {
+                self.await_acknowledgement(Acknowledgement::Pubrec, message.id)?;
+                self.release(message.id)
+            }
+        }
+    }
+
+    /// The second half of QoS 2: PUBREL, PUBCOMP.
+    pub(crate) fn release(&mut self, id: u16) -> Result<(), Stop> {
+        self.acknowledge(Acknowledgement::Pubrel, id)?;
+        self.await_acknowledgement(Acknowledgement::Pubcomp, id)
+    }
+
+    /// The next message, not acknowledged.
+    pub(crate) fn message(&mut self) -> Result<Publish, Stop> {
+        if let Some(message) = self.waiting.pop_front() {
+            return Ok(message);
+        }
+        match self.receive("message")? {
+            Packet::Publish(message) => Ok(message),
+            other => Err(unexpected(&other, "a message")),
+        }
+    }
+
+    /// The next message, fully acknowledged.
+    pub(crate) fn take(&mut self) -> Result<Publish, Stop> {
+        let message = self.message()?;
+        self.acknowledge_whole(&message)?;
+        Ok(message)
+    }
+
+    /// Goes through the receiver's whole exchange.
+    pub(crate) fn acknowledge_whole(&mut self, message: &Publish) -> Result<(), Stop> {
+        match message.qos {
+            Qos::Level0 => Ok(()),
+            Qos::Level1 => self.acknowledge(Acknowledgement::Puback, message.id),
+            Qos::Level2 => {
+                self.acknowledge(Acknowledgement::Pubrec, message.id)?;
+                self.await_acknowledgement(Acknowledgement::Pubrel, message.id)?;
+                self.acknowledge(Acknowledgement::Pubcomp, message.id)
+            }
+        }
+    }
+
+    /// All messages up to the one that says `last`, which is left out; fully acknowledged.
+    pub(crate) fn take_until(&mut self, last: &str) -> Result<Vec<Publish>, Stop> {
+        let mut messages = Vec::new();
+        while messages.len() < MOST_MESSAGES {
+            let message = self.take()?;
+            if message.payload == last.as_bytes() {
+                return Ok(messages);
+            }
+            messages.push(message);
+        }
+        Err(Stop::Broken(format!("more than {MOST_MESSAGES} messages, and still no {last:?}")))
+    }
+
+    /// The next message, not acknowledged, if one comes in this time.
+    pub(crate) fn message_within(&mut self, time: Duration) -> Result<Option<Publish>, Stop> {
+        if let Some(message) = self.waiting.pop_front() {
+            return Ok(Some(message));
+        }
+        match self.receive_within(time.min(self.timeout))? {
+            Incoming::Packet(Packet::Publish(message)) => Ok(Some(message)),
+            Incoming::Packet(other) => Err(unexpected(&other, "silence")),
+            Incoming::Closed => Err(Stop::Broken("the broker closed the connection".to_owned())),
+            Incoming::Silence => Ok(None),
+        }
+    }
+
+    /// Whether the broker still answers here.
+    pub(crate) fn ping(&mut self) -> Result<(), Stop> {
+        self.send(&Packet::Pingreq)?;
+        self.receive_beside_messages("PINGRESP", |packet| {
+            (*packet == Packet::Pingresp).then_some(())
+        })
+    }
+
+    /// Waits until the broker closes the connection; what it says before does not matter.
+    pub(crate) fn await_close(&mut self) -> Result<(), Stop> {
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            match self.receive_within(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Incoming::Packet(_)) => {}
+                Ok(Incoming::Closed) => return Ok(()),
+                Ok(Incoming::Silence) => {
+                    let seconds = self.timeout.as_secs_f64();
+                    return Err(Stop::Broken(format!(
+                        "the broker still keeps the connection after {seconds} s"
+                    )));
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    /// Goes without a word, as a client does whose network went.
+    pub(crate) fn cut(self) {
+        // That the other side was faster is no harm.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Goes with DISCONNECT.
+    pub(crate) fn leave(mut self) -> Result<(), Stop> {
+        self.send(&Packet::Disconnect)?;
+        // Once the broker has closed its side, too, it has dealt with the departure; it should,
+        // but need not (section 3.14.4).
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.await_close();
+        Ok(())
+    }
+
+    pub(crate) const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    pub(crate) fn next_id(&mut self) -> u16 {
+        self.last_id = self.last_id % u16::MAX + 1;
+        self.last_id
+    }
+
+    fn receive_beside_messages<T>(
+        &mut self,
+        awaited: &str,
+        mut pick: impl FnMut(&Packet) -> Option<T>,
+    ) -> Result<T, Stop> {
+        for _ in 0..MOST_MESSAGES {
+            let packet = self.receive(awaited)?;
+            if let Some(picked) = pick(&packet) {
+                return Ok(picked);
+            }
+            match packet {
+                Packet::Publish(message) => self.waiting.push_back(message),
+                other => return Err(unexpected(&other, awaited)),
+            }
+        }
+        Err(Stop::Broken(format!("more than {MOST_MESSAGES} messages, and still no {awaited}")))
+    }
+
+    fn receive_within(&mut self, time: Duration) -> Result<Incoming, Stop> {
+        let deadline = Instant::now() + time;
+        loop {
+            let decoded = Packet::decode(self.version, &self.unread)
+                .map_err(|error| Stop::Broken(format!("the broker sent {error}")))?;
+            if let Some((packet, length)) = decoded {
+                self.unread.drain(..length);
+                return Ok(Incoming::Packet(packet));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Incoming::Silence);
+            }
+            let mut chunk = [0; 16 << 10];
+            let read = self
+                .stream
+                .set_read_timeout(Some(left))
+                .and_then(|()| self.stream.read(&mut chunk));
+            match read {
+                Ok(0) => return Ok(Incoming::Closed),
+                Ok(length) => self.unread.extend_from_slice(&chunk[..length]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
+                    // Anything else means that the connection is gone.
+                    _ => return Ok(Incoming::Closed),
+                },
+            }
+        }
+    }
+}
+
+impl Acknowledgement {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Puback => "PUBACK",
+            Self::Pubrec => "PUBREC",
+            Self::Pubrel => "PUBREL",
+            Self::Pubcomp => "PUBCOMP",
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Incoming {
+    Closed,
+    Packet(Packet),
+    Silence,
+}
+
+fn unexpected(packet: &Packet, awaited: &str) -> Stop {
+    let came = match packet {
+        Packet::Acknowledge(kind, id) => format!("{} for {id}", kind.name()),
+        Packet::Connack(_) => "CONNACK".to_owned(),
+        Packet::Connect(_) => "CONNECT".to_owned(),
+        Packet::Disconnect => "DISCONNECT".to_owned(),
+        Packet::Pingreq => "PINGREQ".to_owned(),
+        Packet::Pingresp => "PINGRESP".to_owned(),
+        Packet::Publish(message) => {
+            let dup = if message.dup { ", repeated" } else { "" };
+            format!("a message at QoS {}{dup}", message.qos as u8)
+        }
+        Packet::Suback(..) => "SUBACK".to_owned(),
+        Packet::Subscribe(..) => "SUBSCRIBE".to_owned(),
+    };
+    Stop::Broken(format!("{came} came where {awaited} was due"))
+}
+
+/// A broker that floods a check does not keep it for ever.
+const MOST_MESSAGES: usize = 1_000;

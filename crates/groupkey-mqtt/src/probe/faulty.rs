@@ -1,0 +1,137 @@
+//! A small broker that keeps every rule, but for the one that it is told to break: each check must
+//! pass with the whole broker and fail with some broken one.
+
+mod broker;
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use broker::{Broker, Fault};
+
+use super::{CHECKS, Target, Verdict, Version, run};
+
+#[test]
+fn a_broker_without_fault_passes_everything() {
+    assert_eq!(failures(None), BTreeSet::new());
+}
+
+#[test]
+fn every_fault_fails_its_checks_and_no_others() {
+    // Most of the time is waiting, so all at once.
+    let start = |&(fault, must, may): &(Fault, &'static [&str], &'static [&str])| {
+        (fault, must, may, thread::spawn(move || failures(Some(fault))))
+    };
+    let running: Vec<_> = FAULTS.iter().map(start).collect();
+    let mut shown: BTreeSet<&str> = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (fault, must, may, running) in running {
+        let failed = running.join().expect("a run of the checks does not panic");
+        shown.extend(must);
+        let known = |name: &&str| must.contains(name) || may.contains(name);
+        if !must.iter().all(|name| failed.contains(name)) || !failed.iter().all(known) {
+            wrong.push(format!("{fault:?}: {failed:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let all: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();
+    assert_eq!(shown, all, "each check can fail");
+}
+
+#[test]
+fn a_server_that_is_no_broker_is_told_apart() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = listener.local_addr().expect("it is bound");
+    let web_server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the probe comes");
+        std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .expect("it listens");
+    });
+    let target = target(address);
+    let error = run(&target, |_| ()).expect_err("this is no broker");
+    assert!(error.to_string().contains("no MQTT broker"), "{error}");
+    web_server.join().expect("it had nothing else to do");
+
+    let error = run(&target, |_| ()).expect_err("now nothing listens");
+    assert!(error.to_string().contains("no connection"), "{error}");
+}
+
+/// The checks that fail with a broker that has this fault.
+fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
+    let broker = Broker::start(fault);
+    let findings = run(&target(broker.address), |_| ()).expect("it is a broker");
+    assert!(findings.iter().all(|finding| finding.verdict != Verdict::Skipped));
+    assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
+    if fault.is_none() {
+        let broken = |f: &&super::Finding| f.verdict == Verdict::Fail;
+        for finding in findings.iter().filter(broken) {
+            println!("{} in {}: {}", finding.check.name, finding.version, finding.seen);
+        }
+    }
+    let failed = findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
+    failed.map(|finding| finding.check.name).collect()
+}
+
+fn target(address: std::net::SocketAddr) -> Target {
+    Target { addresses: vec![address], login: None, timeout: Duration::from_secs(2) }
+}
+
+/// What fails because of each fault; and what fails only if the broker reads what was sent just
+/// before a cut before it hears of the next connection.
+const FAULTS: &[(Fault, &[&str], &[&str])] = &[
+    (Fault::AnyFirstPacket, &["first-packet"], &[]),
+    (Fault::AnyLength, &["malformed-length"], &[]),
+    (Fault::BothConnectionsKept, &["takeover"], &[]),
+    (Fault::ClosesOnUnknownPubrel, &["qos2-pubrel-repeated"], &["qos2-cut-before-pubcomp"]),
+    (
+        Fault::DeliversTwice,
+        &[
+            "order",
+            "qos2-cut-after-pubrec",
+            "qos2-cut-before-pubcomp",
+            "qos2-cut-before-pubrec",
+            "qos2-forwarded",
+            "qos2-identifier-reused",
+            "qos2-publish-repeated",
+            "qos2-pubrel-repeated",
+            "qos2-receiver-cut",
+            "queued",
+            "receive-maximum",
+        ],
+        &[],
+    ),
+    (Fault::DropsQueued, &["message-expiry", "queued"], &[]),
+    (Fault::EmptyRetained, &["retained"], &[]),
+    (Fault::ForgetsReceived, &["qos2-cut-after-pubrec"], &["qos2-cut-before-pubcomp"]),
+    (
+        Fault::ForgetsSessions,
+        &[
+            "message-expiry",
+            "qos1-repeated",
+            "qos2-cut-after-pubrec",
+            "qos2-cut-before-pubcomp",
+            "qos2-cut-before-pubrec",
+            "qos2-publish-repeated",
+            "qos2-receiver-cut",
+            "queued",
+            "session-expiry",
+            "session-kept",
+        ],
+        &[],
+    ),
+    (Fault::ForwardsRepeats, &["qos2-publish-repeated"], &["qos2-cut-before-pubrec"]),
+    (Fault::IdentifierKept, &["qos2-identifier-reused"], &[]),
+    (Fault::LargeCutShort, &["large-message"], &[]),
+    (Fault::MessagesNeverExpire, &["message-expiry"], &[]),
+    (Fault::OldSessionKept, &["session-discarded"], &[]),
+    (Fault::PacketMaximumIgnored, &["packet-maximum"], &[]),
+    (Fault::PublishAfterPubrec, &["qos2-receiver-cut"], &[]),
+    (Fault::ReceiveMaximumIgnored, &["receive-maximum"], &[]),
+    (Fault::Reorders, &["order", "queued"], &[]),
+    (Fault::RepeatsUnmarked, &["qos1-repeated", "qos2-receiver-cut"], &[]),
+    (Fault::SecondConnect, &["second-connect"], &[]),
+    (Fault::SessionsNeverExpire, &["session-expiry"], &[]),
+    (Fault::SubscriptionsQos, &["lower-qos"], &[]),
+    (Fault::WillAfterDisconnect, &["will"], &[]),
+    (Fault::WillNever, &["will"], &[]),
+];

@@ -1,0 +1,242 @@
+//! MQTT packets as the checks see them: what both versions of the protocol have in common, and the
+//! few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
+
+mod v3;
+mod v5;
+
+use std::fmt;
+
+use mqtt_proto::{Error, Pid, QosPid, TopicName};
+
+pub(crate) use mqtt_proto::QoS as Qos;
+
+use super::Login;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// MQTT 3.1.1 (OASIS, 2014).
+    V3,
+    /// MQTT 5.0 (OASIS, 2019).
+    V5,
+}
+
+/// A control packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    Acknowledge(Acknowledgement, u16),
+    Connack(Connack),
+    Connect(Box<Connect>),
+    Disconnect,
+    Pingreq,
+    Pingresp,
+    Publish(Publish),
+    Suback(u16, Option<Qos>),
+    Subscribe(u16, String, Qos),
+}
+
+/// The four packets that answer a PUBLISH or one another, with nothing but an identifier inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acknowledgement {
+    Puback,
+    Pubrec,
+    Pubrel,
+    Pubcomp,
+}
+
+/// CONNECT. The last three are properties of version 5; version 3.1.1 keeps a session for ever
+/// unless it is clean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Connect {
+    pub(crate) client: String,
+    /// Clean Session, in version 5 Clean Start.
+    pub(crate) clean: bool,
+    pub(crate) login: Option<Login>,
+    pub(crate) will: Option<(String, Vec<u8>)>,
+    /// Seconds that the session outlives the connection.
+    pub(crate) session_expiry: u32,
+    pub(crate) receive_maximum: Option<u16>,
+    /// Bytes of the largest packet that the client takes.
+    pub(crate) maximum_packet: Option<u32>,
+}
+
+/// CONNACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connack {
+    /// 0 is success.
+    pub(crate) code: u8,
+    pub(crate) session_present: bool,
+}
+
+/// PUBLISH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Publish {
+    /// 0 at QoS 0.
+    pub(crate) id: u16,
+    pub(crate) qos: Qos,
+    pub(crate) dup: bool,
+    pub(crate) retain: bool,
+    pub(crate) topic: String,
+    pub(crate) payload: Vec<u8>,
+    /// Seconds; version 5 only.
+    pub(crate) expiry: Option<u32>,
+}
+
+impl Publish {
+    pub(crate) fn new(topic: &str, qos: Qos, id: u16, payload: impl Into<Vec<u8>>) -> Self {
+        let id = if qos == Qos::Level0 { 0 } else { id };
+        let topic = topic.to_owned();
+        Self { id, qos, dup: false, retain: false, topic, payload: payload.into(), expiry: None }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V3 => "3.1.1",
+            Self::V5 => "5",
+        })
+    }
+}
+
+impl Packet {
+    /// Its bytes. Fails on a topic that the standard does not allow, or an identifier of 0.
+    pub(crate) fn encode(&self, version: Version) -> Result<Vec<u8>, Error> {
+        let bytes = match version {
+            Version::V3 => v3::write(self)?.encode()?,
+            Version::V5 => v5::write(self)?.encode()?,
+        };
+        Ok(bytes.as_ref().to_vec())
+    }
+
+    /// The packet at the beginning of `bytes` and its length, or nothing while it is incomplete.
+    ///
+    /// Fails with what is wrong, also on packets that no check has a use for and on those larger
+    /// than [`LARGEST_BYTES`].
+    pub(crate) fn decode(version: Version, bytes: &[u8]) -> Result<Option<(Self, usize)>, String> {
+        let Some(length) = length(bytes)? else { return Ok(None) };
+        let Some(packet) = bytes.get(..length) else { return Ok(None) };
+        let incomplete = || "a packet ends before its content does".to_owned();
+        let packet = match version {
+            Version::V3 => mqtt_proto::v3::Packet::decode(packet)
+                .map_err(|error| error.to_string())?
+                .ok_or_else(incomplete)
+                .and_then(v3::read)?,
+            Version::V5 => mqtt_proto::v5::Packet::decode(packet)
+                .map_err(|error| error.to_string())?
+                .ok_or_else(incomplete)
+                .and_then(v5::read)?,
+        };
+        Ok(Some((packet, length)))
+    }
+}
+
+impl Publish {
+    fn qos_pid(&self) -> Result<QosPid, Error> {
+        Ok(match self.qos {
+            Qos::Level0 => QosPid::Level0,
+            Qos::Level1 => QosPid::Level1(Pid::try_from(self.id)?),
+            Qos::Level2 => QosPid::Level2(Pid::try_from(self.id)?),
+        })
+    }
+
+    fn topic_name(&self) -> Result<TopicName, Error> {
+        TopicName::try_from(self.topic.as_str())
+    }
+}
+
+/// Bytes of the packet that begins here, by its fixed header (section 2.2.3).
+fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
+    let mut remaining = 0;
+    for place in 0..4 {
+        let Some(&byte) = bytes.get(1 + place) else { return Ok(None) };
+        remaining |= usize::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            let length = 2 + place + remaining;
+            return match length {
+                0..=LARGEST_BYTES => Ok(Some(length)),
+                _ => Err(format!("a packet of {length} bytes")),
+            };
+        }
+    }
+    Err("a length of more than four bytes".to_owned())
+}
+
+/// What a check takes of one packet; a broker that announces more is not listened to.
+pub(crate) const LARGEST_BYTES: usize = 4 << 20;
+
+/// A session expiry of version 5 that never comes (section 3.1.2.11.2).
+pub(crate) const FOR_EVER: u32 = u32::MAX;
+
+/// Seconds. Checks are shorter, so that they never ping.
+const KEEP_ALIVE: u16 = 120;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(packet in packet()) {
+            for version in [Version::V3, Version::V5] {
+                let bytes = packet.encode(version).expect("it is well-formed");
+                let read = Packet::decode(version, &bytes).expect("it is well-formed");
+                prop_assert_eq!(read, Some((packet.clone(), bytes.len())));
+                prop_assert_eq!(Packet::decode(version, &bytes[..bytes.len() - 1]), Ok(None));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            for version in [Version::V3, Version::V5] {
+                if let Ok(Some((_, length))) = Packet::decode(version, &bytes) {
+                    prop_assert!((2..=bytes.len()).contains(&length));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_subscription_is_read() {
+        let refused = Some((Packet::Suback(7, None), 5));
+        assert_eq!(Packet::decode(Version::V3, &[0x90, 3, 0, 7, 0x80]), Ok(refused));
+        let refused = Some((Packet::Suback(7, None), 6));
+        assert_eq!(Packet::decode(Version::V5, &[0x90, 4, 0, 7, 0, 0x87]), Ok(refused));
+    }
+
+    #[test]
+    fn a_packet_without_end_is_refused_at_once() {
+        assert!(Packet::decode(Version::V3, &[0x30, 0xff, 0xff, 0xff, 0xff]).is_err());
+        assert!(Packet::decode(Version::V5, &[0x30, 0xff, 0xff, 0xff, 0x7f]).is_err());
+    }
+
+    fn packet() -> impl Strategy<Value = Packet> {
+        let qos = || prop::sample::select(vec![Qos::Level0, Qos::Level1, Qos::Level2]);
+        let publish = (qos(), 1_u16.., any::<bool>(), "[a-z/]{1,9}", any::<Vec<u8>>()).prop_map(
+            |(qos, id, flag, topic, payload)| {
+                let publish = Publish::new(&topic, qos, id, payload);
+                Packet::Publish(Publish { dup: flag && id % 2 == 0, retain: flag, ..publish })
+            },
+        );
+        let kind = prop::sample::select(vec![
+            Acknowledgement::Puback,
+            Acknowledgement::Pubrec,
+            Acknowledgement::Pubrel,
+            Acknowledgement::Pubcomp,
+        ]);
+        prop_oneof![
+            publish,
+            (kind, 1_u16..).prop_map(|(kind, id)| Packet::Acknowledge(kind, id)),
+            (1_u16.., "[a-z/]{1,9}", qos())
+                .prop_map(|(id, topic, qos)| Packet::Subscribe(id, topic, qos)),
+            (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, Some(granted))),
+            any::<bool>()
+                .prop_map(|session_present| Packet::Connack(Connack { code: 0, session_present })),
+            Just(Packet::Pingreq),
+            Just(Packet::Pingresp),
+            Just(Packet::Disconnect),
+        ]
+    }
+}

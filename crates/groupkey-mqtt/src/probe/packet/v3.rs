@@ -1,0 +1,102 @@
+//! Our packets and those of `mqtt-proto` for MQTT 3.1.1.
+
+use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
+
+use super::{Acknowledgement, Connack, Connect, FOR_EVER, KEEP_ALIVE, Packet, Publish, Qos};
+
+/// In the codec's terms. Fails on what cannot be written.
+pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
+    Ok(match packet {
+        Packet::Acknowledge(kind, id) => {
+            let pid = Pid::try_from(*id)?;
+            match kind {
+                Acknowledgement::Puback => v3::Packet::Puback(pid),
+                Acknowledgement::Pubrec => v3::Packet::Pubrec(pid),
+                Acknowledgement::Pubrel => v3::Packet::Pubrel(pid),
+                Acknowledgement::Pubcomp => v3::Packet::Pubcomp(pid),
+            }
+        }
+        Packet::Connack(Connack { code, session_present }) => {
+            let code = v3::ConnectReturnCode::from_u8(*code)?;
+            v3::Connack::new(*session_present, code).into()
+        }
+        Packet::Connect(connect) => {
+            let mut written = v3::Connect::new(connect.client.as_str().into(), KEEP_ALIVE);
+            written.clean_session = connect.clean;
+            if let Some(login) = &connect.login {
+                written.username = Some(login.name.as_str().into());
+                written.password = Some(login.password.to_vec().into());
+            }
+            if let Some((topic, message)) = connect.will.clone() {
+                let topic = TopicName::try_from(topic.as_str())?;
+                written.last_will = Some(v3::LastWill::new(Qos::Level1, topic, message.into()));
+            }
+            written.into()
+        }
+        Packet::Disconnect => v3::Packet::Disconnect,
+        Packet::Pingreq => v3::Packet::Pingreq,
+        Packet::Pingresp => v3::Packet::Pingresp,
+        Packet::Publish(publish) => {
+            let (qos_pid, topic) = (publish.qos_pid()?, publish.topic_name()?);
+            let mut written = v3::Publish::new(qos_pid, topic, publish.payload.clone().into());
+            written.dup = publish.dup;
+            written.retain = publish.retain;
+            written.into()
+        }
+        Packet::Suback(id, granted) => {
+            // mqtt-proto 0.4.0 writes 3 for a refusal, which is 0x80 (section 3.9.3).
+            let code = granted.ok_or(Error::InvalidQos(0x80))?.into();
+            v3::Suback::new(Pid::try_from(*id)?, vec![code]).into()
+        }
+        Packet::Subscribe(id, filter, qos) => {
+            let filter = TopicFilter::try_from(filter.as_str())?;
+            v3::Subscribe::new(Pid::try_from(*id)?, vec![(filter, *qos)]).into()
+        }
+    })
+}
+
+/// In our terms. Fails on what no check has a use for.
+pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
+    Ok(match packet {
+        v3::Packet::Connack(v3::Connack { session_present, code }) => {
+            Packet::Connack(Connack { code: code as u8, session_present })
+        }
+        v3::Packet::Connect(connect) => Packet::Connect(Box::new(Connect {
+            client: connect.client_id.to_string(),
+            clean: connect.clean_session,
+            will: connect.last_will.map(|w| (w.topic_name.to_string(), w.message.to_vec())),
+            session_expiry: if connect.clean_session { 0 } else { FOR_EVER },
+            ..Connect::default()
+        })),
+        v3::Packet::Disconnect => Packet::Disconnect,
+        v3::Packet::Pingreq => Packet::Pingreq,
+        v3::Packet::Pingresp => Packet::Pingresp,
+        v3::Packet::Puback(pid) => Packet::Acknowledge(Acknowledgement::Puback, pid.value()),
+        v3::Packet::Pubcomp(pid) => Packet::Acknowledge(Acknowledgement::Pubcomp, pid.value()),
+        v3::Packet::Pubrec(pid) => Packet::Acknowledge(Acknowledgement::Pubrec, pid.value()),
+        v3::Packet::Pubrel(pid) => Packet::Acknowledge(Acknowledgement::Pubrel, pid.value()),
+        v3::Packet::Publish(publish) => Packet::Publish(Publish {
+            id: publish.qos_pid.pid().map_or(0, Pid::value),
+            qos: publish.qos_pid.qos(),
+            dup: publish.dup,
+            retain: publish.retain,
+            topic: publish.topic_name.to_string(),
+            payload: publish.payload.to_vec(),
+            expiry: None,
+        }),
+        v3::Packet::Suback(suback) => {
+            let granted = match suback.topics.first() {
+                Some(v3::SubscribeReturnCode::MaxLevel0) => Some(Qos::Level0),
+                Some(v3::SubscribeReturnCode::MaxLevel1) => Some(Qos::Level1),
+                Some(v3::SubscribeReturnCode::MaxLevel2) => Some(Qos::Level2),
+                Some(v3::SubscribeReturnCode::Failure) | None => None,
+            };
+            Packet::Suback(suback.pid.value(), granted)
+        }
+        v3::Packet::Subscribe(subscribe) => {
+            let (filter, qos) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
+            Packet::Subscribe(subscribe.pid.value(), filter.to_string(), *qos)
+        }
+        other => return Err(format!("an unexpected {:?}", other.get_type())),
+    })
+}

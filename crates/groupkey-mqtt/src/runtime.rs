@@ -1,0 +1,100 @@
+//! What the core and its driver say to each other.
+
+use rand_chacha::ChaCha20Rng;
+
+use crate::store::StoreError;
+
+/// What happens to a runtime.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// The broker has taken responsibility for the publish with this number.
+    Acknowledged(u64),
+    /// A message came on a topic.
+    Arrived {
+        /// The topic.
+        topic: &'a str,
+        /// The payload.
+        payload: &'a [u8],
+    },
+    /// A connection to the broker stands, and the subscriptions are made.
+    Connected,
+    /// The time that [`Runtime::deadline`] named has come, or a little more.
+    Tick,
+}
+
+/// What a runtime wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output<N> {
+    /// Tell the application.
+    Notice(N),
+    /// Publish, and again after a reconnection, until the broker acknowledges.
+    Publish(Publish),
+    /// Receive what comes on this topic from now on.
+    Subscribe(String),
+    /// Receive it no longer.
+    Unsubscribe(String),
+}
+
+/// A message to publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publish {
+    /// Its number: publishes leave in this order, and are acknowledged by it.
+    pub id: u64,
+    /// Where to.
+    pub topic: String,
+    /// What.
+    pub payload: Vec<u8>,
+    /// Whether the broker keeps it for those who subscribe later.
+    pub retain: bool,
+}
+
+/// One that cannot go on. It must be made anew from its store.
+#[derive(Debug)]
+pub enum Fatal {
+    /// It has died: a commit failed, or a fault point was reached; see [`Service::crash_at`](crate::Service::crash_at).
+    Crashed,
+    /// The operating system gives no randomness.
+    NoRandomness,
+    /// The store failed. Nothing has left that is not in it.
+    Store(StoreError),
+}
+
+/// A state machine around parties, without sockets, clock or randomness.
+pub trait Runtime {
+    /// What the application is told.
+    type Notice;
+
+    /// Takes an input at the time `now` (ns since 1970), with randomness for what it needs: fresh from
+    /// the operating system for each call. Bad messages are counted, not reported.
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal>;
+
+    /// The next thing to do.
+    fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
+
+    /// When to call it with [`Input::Tick`], ns since 1970.
+    fn deadline(&self) -> Option<u64>;
+}
+
+impl std::fmt::Display for Fatal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Crashed => write!(f, "it has died before: open it anew from its store"),
+            Self::NoRandomness => write!(f, "the operating system gives no randomness"),
+            Self::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for Fatal {}
+
+impl From<StoreError> for Fatal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// A millisecond in ns.
+pub(crate) const MILLISECOND: u64 = 1_000_000;
+
+/// A second in ns.
+pub(crate) const SECOND: u64 = 1_000 * MILLISECOND;

@@ -1,0 +1,244 @@
+//! Who may join, and how those who may are taken in.
+
+use groupkey::{MemberId, Operation};
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::log::{Admission, Entry};
+use super::{Applicant, Happened, OperationError, Service, has};
+use crate::join::{Request, Welcome, encoded};
+use crate::keyring::Secret;
+use crate::parties::Order;
+use crate::runtime::Fatal;
+use crate::store::StoreError;
+use crate::topics::is_name;
+
+impl Service {
+    /// Checks a request to join. The cheap checks come first, so that a flood of requests by somebody who
+    /// knows no secret costs no signatures.
+    pub(super) fn apply(&mut self, request: Request, now: u64) {
+        let body = &request.body;
+        if body.context != self.policy.prefix || !is_name(&body.name) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let record = self.roster.record(&body.name).map(|(_, record)| record);
+        if record.is_some_and(|record| record.is_barred) {
+            self.counters.refused += 1;
+            return;
+        }
+        let waiting = self.waiting.iter().position(|other| other.name() == body.name);
+        let last = record.map(|record| record.stamp);
+        let last = waiting.map(|index| self.waiting[index].request.body.stamp).or(last);
+        if last.is_some_and(|last| body.stamp <= last) {
+            self.counters.replayed += 1;
+            return;
+        }
+        let Some((shared, token)) = self.permission(&request) else {
+            self.counters.refused += 1;
+            return;
+        };
+        if !request.is_signed() {
+            self.counters.forged += 1;
+            return;
+        }
+        let number = self.number_for(&request.body.name);
+        if request.body.number != Some(number) {
+            let offer = request.offer(number);
+            self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
+            self.counters.taken += 1;
+            return;
+        }
+        let applicant = Applicant { request, shared, token };
+        match waiting {
+            Some(index) => self.waiting[index] = applicant,
+            None if self.waiting.len() >= self.policy.limits.waiting => {
+                self.counters.overflowed += 1;
+                return;
+            }
+            None => self.waiting.push(applicant),
+        }
+        self.counters.taken += 1;
+        let due = now.saturating_add(self.policy.batch);
+        self.admission_due = self.admission_due.or(Some(due));
+    }
+
+    /// By what a device may join: the secret that it proved to know, and the hash of its token.
+    fn permission(&self, request: &Request) -> Option<(Option<Secret>, Option<[u8; 32]>)> {
+        let body = &request.body;
+        if let Some(key) = self.policy.keys.get(&body.name) {
+            return request.proves(key).then(|| (Some(key.clone()), None));
+        }
+        if request.has_proof() {
+            let token = self.policy.tokens.iter().find(|token| request.proves(token))?;
+            let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+            // Who used it up may show it again when it comes back, and nobody else.
+            let returns = self.roster.record(&body.name).is_some_and(|(_, record)| {
+                record.token == Some(hash) && record.identity == *body.identity
+            });
+            let mut others = self.waiting.iter().filter(|other| other.name() != body.name);
+            let spent = self.used_tokens.contains(&hash) && !returns
+                || others.any(|other| other.token == Some(hash));
+            return (!spent).then(|| (Some(token.clone()), Some(hash)));
+        }
+        let joined = self.roster.record(&body.name).map(|(_, record)| &record.identity);
+        let known = joined.or_else(|| self.policy.identities.get(&body.name))?;
+        bool::from(known.ct_eq(&*body.identity)).then_some((None, None))
+    }
+
+    /// Takes in those who wait, as far as that is possible now.
+    pub(super) fn admit(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        match self.ready() {
+            Err(Fatal::Store(StoreError::Full { .. })) => {
+                self.counters.overflowed += self.waiting.len() as u64;
+                self.waiting.clear();
+                return Ok(());
+            }
+            ready => ready?,
+        }
+        let founding = self.group_key().is_none();
+        if founding && self.waiting.len() < self.policy.founders.max(2) {
+            return Ok(());
+        }
+        let (_, most) = self.parties.form().configuration.scheme().members;
+        let room = (most as usize).saturating_sub(self.roster.current());
+        let at_once = if founding { self.waiting.len() } else { AT_ONCE };
+        let is_current = |service: &Self, applicant: &Applicant| {
+            service.roster.record(applicant.name()).is_some_and(|(_, record)| record.is_current)
+        };
+        // Who is a member and asks to join has lost its memory: out with it first. It comes last, since
+        // a group of two can lose nobody before somebody else has come.
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|applicant| is_current(self, applicant));
+        let later = waiting.split_off(waiting.len().min(at_once).min(room.max(1)));
+        let (returning, fresh): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|applicant| is_current(self, applicant));
+        let mut left_over = later;
+        if !fresh.is_empty() && room > 0 {
+            self.take_in(fresh, now, rng)?;
+        }
+        for applicant in returning {
+            let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
+            match self.order(Order::Remove(member), now, rng) {
+                Ok(_) => self.take_in(vec![applicant], now, rng)?,
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Err(_) => left_over.push(applicant),
+            }
+        }
+        if !left_over.is_empty() {
+            self.admission_due = Some(now.saturating_add(self.policy.batch.max(RETRY)));
+        }
+        self.waiting = left_over;
+        self.commit(now)
+    }
+
+    /// The number of a name: the one that it had, the one that it was offered, or the next free one.
+    fn number_for(&mut self, name: &str) -> u32 {
+        if let Some((number, _)) = self.roster.record(name) {
+            return number;
+        }
+        let highest = self.offers.values().copied().max();
+        let next = self.roster.next_number().max(highest.map_or(0, |number| number + 1));
+        if self.offers.len() >= self.policy.limits.waiting {
+            // Who was offered one and did not come back will be offered another.
+            self.offers.clear();
+        }
+        *self.offers.entry(name.to_owned()).or_insert(next)
+    }
+
+    pub(super) fn admit_to_roster(&mut self, admission: &Admission) {
+        self.parties.keyring.learn(MemberId(admission.member).into(), &admission.identity);
+        self.used_tokens.extend(admission.token.map(<[u8; 32]>::from));
+        self.roster.admit(admission);
+    }
+
+    /// Enrols devices, welcomes them, and makes them members.
+    fn take_in(
+        &mut self,
+        applicants: Vec<Applicant>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        let mut channel_rng = rng.clone();
+        channel_rng.set_stream(CHANNEL_STREAM);
+        let mut members = Vec::new();
+        for applicant in &applicants {
+            let body = &applicant.request.body;
+            let number = self.number_for(&body.name);
+            self.offers.remove(&body.name);
+            let admission = Admission {
+                member: number,
+                name: body.name.clone(),
+                identity: body.identity,
+                stamp: body.stamp,
+                token: applicant.token.map(Into::into),
+            };
+            self.admit_to_roster(&admission);
+            self.change.entries.push(encoded(&Entry::Admitted(admission)));
+            members.push(number);
+        }
+        let enrolment = match self.order(Order::Enroll(members.clone()), now, rng) {
+            Ok(enrolment) => enrolment,
+            Err(OperationError::Fatal(fatal)) => return Err(fatal),
+            Err(_) => {
+                self.counters.refused += 1;
+                return Ok(());
+            }
+        };
+        for (applicant, &member) in applicants.iter().zip(&members) {
+            let own = enrolment.iter().filter(|(to, _)| to.0 == member);
+            let welcome = Welcome {
+                member,
+                form: self.parties.form().write(),
+                mac: self.mac.as_ref().map(|key| (*key.as_bytes()).into()),
+                controllers: self.controllers.clone(),
+                enrolment: own.map(|(_, bytes)| bytes.clone().into()).collect(),
+            };
+            let mut ephemeral = [0; 32];
+            channel_rng.fill_bytes(&mut ephemeral);
+            let shared = applicant.shared.as_ref();
+            let answer = applicant.request.answer(&welcome, &self.identity, shared, ephemeral);
+            if let Some(answer) = answer {
+                self.publish(self.topics.welcome(applicant.name()), answer, false);
+            }
+            let name = applicant.name().to_owned();
+            self.told.push(Happened::Admitted { name, member: MemberId(member) });
+        }
+        self.make_members(members, now, rng)
+    }
+
+    fn make_members(
+        &mut self,
+        members: Vec<u32>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        let orders = if self.group_key().is_none() {
+            vec![Order::Create(members)]
+        } else if members.len() > 1 && has(self.parties.form(), Operation::Batch) {
+            vec![Order::Batch(members, Vec::new())]
+        } else {
+            members.into_iter().map(Order::Add).collect()
+        };
+        for order in orders {
+            match self.order(order, now, rng) {
+                Ok(_) => {}
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Err(_) => self.counters.refused += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Devices that one admission takes into a running group, at most, so that an operation stays short.
+const AT_ONCE: usize = 16;
+
+/// How long to wait before trying again what was not possible, ns.
+const RETRY: u64 = 500_000_000;
+
+/// Keys of the confidential channel come from a stream of their own, so that the steps draw what they
+/// would draw without it.
+const CHANNEL_STREAM: u64 = 1;

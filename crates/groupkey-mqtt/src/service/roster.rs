@@ -1,0 +1,99 @@
+//! Who is known to a service, and who is in the group.
+
+use std::collections::BTreeMap;
+
+use super::log::Admission;
+use crate::parties::Order;
+
+/// The devices that ever were members. A name keeps its number.
+#[derive(Default)]
+pub(super) struct Roster {
+    records: BTreeMap<u32, Record>,
+    numbers: BTreeMap<String, u32>,
+    current: usize,
+}
+
+pub(super) struct Record {
+    pub(super) name: String,
+    pub(super) identity: [u8; 32],
+    /// Of the last request that was taken.
+    pub(super) stamp: u64,
+    /// The hash of the token by which it joined.
+    pub(super) token: Option<[u8; 32]>,
+    pub(super) is_current: bool,
+    /// Evicted by the operator: it may not come back by its identity alone.
+    pub(super) is_barred: bool,
+    /// Requests since the time.
+    pub(super) requests: (u32, u64),
+}
+
+impl Roster {
+    /// Number of members.
+    pub(super) const fn current(&self) -> usize {
+        self.current
+    }
+
+    pub(super) fn record(&self, name: &str) -> Option<(u32, &Record)> {
+        let number = *self.numbers.get(name)?;
+        Some((number, self.records.get(&number)?))
+    }
+
+    pub(super) fn at(&mut self, member: u32) -> Option<&mut Record> {
+        self.records.get_mut(&member)
+    }
+
+    /// A number that nobody had.
+    pub(super) fn next_number(&self) -> u32 {
+        self.records.keys().next_back().map_or(0, |last| last + 1)
+    }
+
+    pub(super) fn admit(&mut self, admission: &Admission) {
+        let Admission { member, name, identity, stamp, token } = admission.clone();
+        self.numbers.insert(name.clone(), member);
+        let before = self.records.get(&member);
+        let is_current = before.is_some_and(|record| record.is_current);
+        // Whoever came by a token and comes back by its identity may still show the token later.
+        let earlier = before.filter(|record| record.identity == *identity);
+        let token = token.map(Into::into).or_else(|| earlier.and_then(|record| record.token));
+        let record = Record {
+            name,
+            identity: identity.into(),
+            stamp,
+            token,
+            is_current,
+            is_barred: false,
+            requests: (0, 0),
+        };
+        self.records.insert(member, record);
+    }
+
+    /// Notes what a command that was carried out means for membership.
+    pub(super) fn note(&mut self, order: &Order) {
+        match order {
+            Order::Add(member) => self.set(*member, true),
+            Order::Create(members) => members.iter().for_each(|&member| self.set(member, true)),
+            Order::Remove(member) => self.set(*member, false),
+            Order::Batch(joining, leaving) => {
+                joining.iter().for_each(|&member| self.set(member, true));
+                leaving.iter().for_each(|&member| self.set(member, false));
+            }
+            Order::CatchUp | Order::Enroll(_) | Order::Rekey => {}
+        }
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = (u32, &Record)> {
+        let current = |(_, record): &(&u32, &Record)| record.is_current;
+        self.records.iter().filter(current).map(|(&number, record)| (number, record))
+    }
+
+    fn set(&mut self, member: u32, current: bool) {
+        if let Some(record) = self.records.get_mut(&member) {
+            match (record.is_current, current) {
+                (false, true) => self.current += 1,
+                (true, false) => self.current -= 1,
+                _ => {}
+            }
+            record.is_current = current;
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Topics, all under one prefix, and who uses them.
+//!
+//! | topic | payload | from | to |
+//! |---|---|---|---|
+//! | `<prefix>/all` | a party's message | controllers, members | all members |
+//! | `<prefix>/set/0000000007` | a party's message | controllers | the members of a subset |
+//! | `<prefix>/to/m000042` | a party's message | controllers, members | member 42 |
+//! | `<prefix>/to/s000003` | a party's message | members | the controller of subgroup 3 |
+//! | `<prefix>/requests` | a party's message | members | the controller |
+//! | `<prefix>/join` | a request to join | devices | the service |
+//! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
+//! | `<prefix>/epoch` | the notice of the present epoch, retained | the service | all members |
+//! | `<prefix>/talk` | a group message (COSE) | members | all members |
+//!
+//! With the prefix `g/1`, the first five are as long as the simulator counts them: 7, 18, 14, 14 and 12
+//! bytes.
+
+use std::fmt;
+
+use groupkey::{MemberId, Recipient, SubgroupId, SubsetId};
+
+/// The names of a group's topics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topics {
+    prefix: String,
+}
+
+/// What a topic is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The notice of the present epoch.
+    Epoch,
+    /// Requests to join.
+    Join,
+    /// Group messages.
+    Talk,
+    /// Messages of parties.
+    To(Recipient),
+    /// Answers to the device of this name.
+    Welcome(String),
+}
+
+/// A prefix that topics cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadPrefix;
+
+impl Topics {
+    /// Topics under a prefix of 1 to 200 bytes, such as `plant/7`. MQTT's wildcards, control
+    /// characters, a first `$` and empty levels are refused.
+    pub fn new(prefix: &str) -> Result<Self, BadPrefix> {
+        let level = |level: &str| {
+            !level.is_empty() && !level.contains(|c: char| matches!(c, '+' | '#') || c.is_control())
+        };
+        let fits = prefix.len() <= 200 && !prefix.starts_with('$') && prefix.split('/').all(level);
+        if fits { Ok(Self { prefix: prefix.to_owned() }) } else { Err(BadPrefix) }
+    }
+
+    /// Where a party's message to `to` goes.
+    pub fn of(&self, to: Recipient) -> String {
+        let prefix = &self.prefix;
+        match to {
+            Recipient::Controller => format!("{prefix}/requests"),
+            Recipient::Group => format!("{prefix}/all"),
+            Recipient::Member(MemberId(id)) => format!("{prefix}/to/m{id:06}"),
+            Recipient::SubgroupController(SubgroupId(id)) => format!("{prefix}/to/s{id:06}"),
+            Recipient::Subset(SubsetId(id)) => format!("{prefix}/set/{id:010}"),
+        }
+    }
+
+    /// The notice of the present epoch.
+    pub fn epoch(&self) -> String {
+        format!("{}/epoch", self.prefix)
+    }
+
+    /// Requests to join.
+    pub fn join(&self) -> String {
+        format!("{}/join", self.prefix)
+    }
+
+    /// Group messages.
+    pub fn talk(&self) -> String {
+        format!("{}/talk", self.prefix)
+    }
+
+    /// Answers to the device of this name.
+    pub fn welcome(&self, name: &str) -> String {
+        format!("{}/welcome/{name}", self.prefix)
+    }
+
+    /// What a topic is for; `None` if it is not one of these.
+    pub fn place(&self, topic: &str) -> Option<Place> {
+        let rest = topic.strip_prefix(&self.prefix)?.strip_prefix('/')?;
+        let place = match rest {
+            "all" => Place::To(Recipient::Group),
+            "epoch" => Place::Epoch,
+            "join" => Place::Join,
+            "requests" => Place::To(Recipient::Controller),
+            "talk" => Place::Talk,
+            _ => match rest.split_once('/')? {
+                ("set", id) => Place::To(Recipient::Subset(SubsetId(id.parse().ok()?))),
+                ("to", id) if id.starts_with('m') => {
+                    Place::To(Recipient::Member(MemberId(id[1..].parse().ok()?)))
+                }
+                ("to", id) if id.starts_with('s') => {
+                    Place::To(Recipient::SubgroupController(SubgroupId(id[1..].parse().ok()?)))
+                }
+                ("welcome", name) => Place::Welcome(name.to_owned()),
+                _ => return None,
+            },
+        };
+        Some(place)
+    }
+}
+
+/// Whether a device may have this name: 1 to 64 letters, digits, `.`, `_` and `-`, so that it is one
+/// level of a topic.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=64).contains(&name.len()) && name.chars().all(allowed)
+}
+
+impl fmt::Display for BadPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a prefix has 1 to 200 bytes, levels that are not empty, no + and no #, as in plant/7"
+        )
+    }
+}
+
+impl std::error::Error for BadPrefix {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_are_as_long_as_the_simulator_counts_them_and_read_back() {
+        let topics = Topics::new("g/1").unwrap();
+        for (to, length) in [
+            (Recipient::Controller, 12),
+            (Recipient::Group, 7),
+            (Recipient::Member(MemberId(42)), 14),
+            (Recipient::SubgroupController(SubgroupId(3)), 14),
+            (Recipient::Subset(SubsetId(u32::MAX)), 18),
+        ] {
+            assert_eq!(topics.of(to).len(), length);
+            assert_eq!(topics.place(&topics.of(to)), Some(Place::To(to)));
+        }
+        assert_eq!(
+            topics.place(&topics.welcome("truck-7")),
+            Some(Place::Welcome("truck-7".into()))
+        );
+        assert_eq!(topics.place("g/12/all"), None);
+    }
+
+    #[test]
+    fn prefixes_with_wildcards_are_refused() {
+        for prefix in ["", "a//b", "/a", "a/+", "#", "$SYS", "a\0"] {
+            assert_eq!(Topics::new(prefix), Err(BadPrefix), "{prefix:?}");
+        }
+        assert!(!is_name("a/b") && !is_name("") && is_name("truck-7.a_B"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Malformed, oversized, replayed and forged payloads on every topic.
+
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::Settings;
+
+use crate::room::{Room, key, name};
+
+#[test]
+fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
+    for (scheme, parameters) in [("lkh-group", &[][..]), ("igkmp", &[("subgroups", 2)])] {
+        let mut room = Room::new(scheme, parameters, 4);
+        (0..4).for_each(|number| room.arrive(number));
+        room.settle();
+        let before = room.epoch();
+        let genuine = room.published.clone();
+        let prefix = room.policy.prefix.clone();
+        let topics = [
+            "join",
+            "requests",
+            "all",
+            "to/m000000",
+            "to/s000000",
+            "epoch",
+            "talk",
+            "set/0000000000",
+        ];
+        let topics = topics.map(|topic| format!("{prefix}/{topic}"));
+        let topics = topics.into_iter().chain([format!("{prefix}/welcome/{}", name(0))]);
+        for topic in topics {
+            for bytes in [&[][..], &[0xff; 40], &[0x80], &vec![0x41; (1 << 20) + 1]] {
+                room.publish(topic.clone(), bytes.to_vec());
+            }
+            // What the service ever published, as it was and with a flipped bit, on this topic.
+            for publish in &genuine {
+                let mut forged = publish.payload.clone();
+                let middle = forged.len() / 2;
+                forged[middle] ^= 1;
+                room.publish(topic.clone(), publish.payload.clone());
+                room.publish(topic.clone(), forged);
+            }
+        }
+        room.settle();
+        assert_eq!(room.epoch(), before, "{scheme}");
+        room.assert_group(&[0, 1, 2, 3]);
+        let counters = room.service.counters();
+        assert!(counters.malformed > 0 && counters.oversized > 0, "{counters:?}");
+        let counters = room.members[&name(0)].member.counters();
+        assert!(
+            counters.malformed > 0
+                && counters.oversized > 0
+                && counters.replayed > 0
+                && counters.forged > 0,
+            "{counters:?}"
+        );
+        room.arrive(4);
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn nobody_joins_under_a_name_that_is_not_its_own() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    // The wrong key; no key; a stranger's identity without a key.
+    for shared in [Some(key(9)), None] {
+        room.arrive_with(Settings {
+            shared,
+            name: name(4),
+            identity: Secret::from_bytes([9; 32]),
+            ..room.settings(4)
+        });
+        room.settle();
+        room.assert_group(&[0, 1, 2]);
+    }
+    assert!(room.service.counters().refused > 0);
+}
+
+#[test]
+fn a_request_to_join_is_good_once() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    let mut requests = Vec::new();
+    for number in 0..3 {
+        room.arrive(number);
+    }
+    room.settle();
+    let epoch = room.epoch();
+    // What a listener at the broker heard.
+    for publish in room.heard_by_broker() {
+        if publish.topic.ends_with("/join") {
+            requests.push(publish);
+        }
+    }
+    assert!(requests.len() >= 6);
+    for request in requests {
+        room.publish(request.topic, request.payload);
+    }
+    room.settle();
+    assert_eq!(room.epoch(), epoch);
+    assert!(room.service.counters().replayed >= 6);
+    room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn a_flood_of_requests_by_a_member_does_not_fill_the_log() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.members.get_mut(&name(0)).unwrap().asleep = true;
+    room.evict(1);
+    room.reconnect(&name(0));
+    room.settle();
+    let requests: Vec<_> = (room.heard_by_broker().into_iter())
+        .filter(|publish| publish.topic.ends_with("/requests"))
+        .collect();
+    assert!(!requests.is_empty(), "member 0 caught up");
+    let before = room.service.stored().0;
+    for _ in 0..1_000 {
+        room.publish(requests[0].topic.clone(), requests[0].payload.clone());
+    }
+    room.settle();
+    assert!(room.service.stored().0 <= before + u64::from(room.policy.limits.allowance));
+    assert!(room.service.counters().overflowed > 900);
+}

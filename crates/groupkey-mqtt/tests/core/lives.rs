@@ -1,0 +1,127 @@
+//! Groups that live: come, go, sleep, lose their memory, talk.
+
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::{Input, Runtime};
+
+use crate::room::{Room, name};
+
+const SCHEMES: [(&str, &[(&str, u32)]); 5] = [
+    ("lkh-group", &[]),
+    ("lkh-key", &[]),
+    ("skdc", &[]),
+    ("dep", &[("subgroups", 2)]),
+    ("igkmp", &[("subgroups", 2)]),
+];
+
+#[test]
+fn members_come_and_go_and_talk() {
+    for (scheme, parameters) in SCHEMES {
+        let mut room = Room::new(scheme, parameters, 4);
+        (0..4).for_each(|number| room.arrive(number));
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3]);
+        room.arrive(4);
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3, 4]);
+        room.evict(1);
+        room.assert_group(&[0, 2, 3, 4]);
+        assert!(room.members[&name(1)].member.is_out(), "{scheme}");
+
+        let (now, seat) = (room.now, room.members.get_mut(&name(4)).unwrap());
+        seat.member.say(b"slippery road", now, &mut room.rng).unwrap();
+        room.settle();
+        for number in [0, 2, 3] {
+            assert_eq!(room.members[&name(number)].heard, [b"slippery road"], "{scheme}");
+        }
+        assert!(room.members[&name(1)].heard.is_empty() && room.members[&name(4)].heard.is_empty());
+    }
+}
+
+#[test]
+fn who_slept_through_changes_catches_up() {
+    for (scheme, parameters) in SCHEMES {
+        let mut room = Room::new(scheme, parameters, 6);
+        (0..6).for_each(|number| room.arrive(number));
+        room.settle();
+        for sleeper in [1, 4] {
+            room.members.get_mut(&name(sleeper)).unwrap().asleep = true;
+        }
+        room.arrive(6);
+        room.settle();
+        room.evict(2);
+        room.arrive(7);
+        room.settle();
+        for sleeper in [1, 4] {
+            room.reconnect(&name(sleeper));
+        }
+        room.settle();
+        room.assert_group(&[0, 1, 3, 4, 5, 6, 7]);
+    }
+}
+
+#[test]
+fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
+    let mut room = Room::new("lkh-group", &[], 4);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    let before = (room.epoch(), room.service.members());
+    room.now += 60_000_000_000;
+    room.arrive(2);
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    assert_eq!(room.service.members(), before.1);
+    assert!(room.epoch() > before.0);
+}
+
+#[test]
+fn a_token_lets_one_device_in_and_from_then_on_its_identity_does() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    let token = Secret::from_bytes([77; 32]);
+    room.policy.tokens.push(token.clone());
+    let mut room = Room::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    // Device 70 and 71 have no keys of their own. Both know the token; one comes first.
+    room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(70) });
+    room.settle();
+    room.assert_group(&[0, 1, 2, 70]);
+    room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(71) });
+    room.settle();
+    room.assert_group(&[0, 1, 2, 70]);
+    // The first one starts again, with the token or without.
+    for shared in [Some(token), None] {
+        room.now += 60_000_000_000;
+        room.arrive_with(Settings { shared, ..room.settings(70) });
+        room.settle();
+        room.assert_group(&[0, 1, 2, 70]);
+    }
+    // Evicted, neither helps, until the operator says so.
+    room.evict(70);
+    room.now += 60_000_000_000;
+    room.arrive_with(room.settings(70));
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+    room.service.readmit(&name(70), room.now).unwrap();
+    room.now += 60_000_000_000;
+    room.arrive_with(room.settings(70));
+    room.settle();
+    room.assert_group(&[0, 1, 2, 70]);
+}
+
+#[test]
+fn the_key_changes_after_a_period() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    room.policy.period = Some(60_000_000_000);
+    let mut room = Room::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let before = room.epoch();
+    room.now += 61_000_000_000;
+    room.service.handle(Input::Tick, room.now, &mut room.rng).unwrap();
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+    let rekeys = groupkey::catalogue::scheme("lkh-group").unwrap().operations;
+    let expected = u64::from(rekeys.contains(&groupkey::Operation::Rekey));
+    assert_eq!(room.epoch().0, before.0 + expected);
+}

@@ -1,0 +1,6 @@
+//! The state machines without a network: a service and its members around a broker in memory.
+
+mod hostile;
+mod kills;
+mod lives;
+mod room;

@@ -1,0 +1,272 @@
+//! A service, members and a broker in one room, in virtual time.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupkey::{Epoch, Key, catalogue};
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::{Member, Settings};
+use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::store::MemoryStore;
+use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+pub(crate) struct Room {
+    pub(crate) policy: Policy,
+    pub(crate) store: MemoryStore,
+    pub(crate) service: Service,
+    pub(crate) members: BTreeMap<String, Seat>,
+    pub(crate) now: u64,
+    pub(crate) rng: ChaCha20Rng,
+    pub(crate) published: Vec<Publish>,
+    pub(crate) crashes: u64,
+    /// All that went over the broker.
+    heard: Vec<Publish>,
+    service_topics: BTreeSet<String>,
+    retained: BTreeMap<String, Vec<u8>>,
+    on_the_way: VecDeque<Publish>,
+    /// Every key that any member ever had, by epoch: none may be used twice.
+    keys: BTreeMap<Epoch, Key>,
+}
+
+pub(crate) struct Seat {
+    pub(crate) member: Member,
+    topics: BTreeSet<String>,
+    /// Hears nothing.
+    pub(crate) asleep: bool,
+    pub(crate) heard: Vec<Vec<u8>>,
+}
+
+impl Room {
+    pub(crate) fn new(scheme: &str, parameters: &[(&str, u32)], founders: usize) -> Self {
+        let mut form = Form::of(catalogue::scheme(scheme).unwrap());
+        for &(name, value) in parameters {
+            form.configuration.set(name, value).unwrap();
+        }
+        let mut policy = Policy { founders, ..Policy::of(form) };
+        for number in 0..64 {
+            policy.keys.insert(name(number), key(number));
+        }
+        Self::of(policy)
+    }
+
+    pub(crate) fn of(policy: Policy) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let store = MemoryStore::default();
+        let service = Service::open(policy.clone(), Box::new(store.clone()), &mut rng).unwrap();
+        Self {
+            policy,
+            store,
+            service,
+            members: BTreeMap::new(),
+            now: 1_700_000_000_000_000_000,
+            rng,
+            published: Vec::new(),
+            crashes: 0,
+            heard: Vec::new(),
+            service_topics: BTreeSet::new(),
+            retained: BTreeMap::new(),
+            on_the_way: VecDeque::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// A device with a pre-shared key begins to join.
+    pub(crate) fn arrive(&mut self, number: u32) {
+        let shared = Some(key(number));
+        self.arrive_with(Settings { shared, ..self.settings(number) });
+    }
+
+    pub(crate) fn settings(&self, number: u32) -> Settings {
+        Settings {
+            prefix: self.policy.prefix.clone(),
+            name: name(number),
+            identity: Secret::from_bytes([number as u8 + 100; 32]),
+            shared: None,
+            service: Some(self.service.public()),
+            messages: Default::default(),
+        }
+    }
+
+    pub(crate) fn arrive_with(&mut self, settings: Settings) {
+        let name = settings.name.clone();
+        let mut member = Member::new(settings).unwrap();
+        let mut topics = BTreeSet::new();
+        while let Some(Output::Subscribe(topic)) = member.poll().unwrap() {
+            topics.insert(topic);
+        }
+        member.handle(Input::Connected, self.now, &mut self.rng).unwrap();
+        let seat = Seat { member, topics, asleep: false, heard: Vec::new() };
+        self.members.insert(name.clone(), seat);
+        self.reconnect(&name);
+    }
+
+    /// A member is there again, and gets what the broker retained.
+    pub(crate) fn reconnect(&mut self, name: &str) {
+        let seat = self.members.get_mut(name).unwrap();
+        seat.asleep = false;
+        for (topic, payload) in &self.retained {
+            if seat.topics.contains(topic) {
+                let input = Input::Arrived { topic, payload };
+                seat.member.handle(input, self.now, &mut self.rng).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
+        self.on_the_way.push_back(Publish { id: 0, topic, payload, retain: false });
+    }
+
+    /// Runs until nobody has anything to do for five seconds of virtual time. A service that crashes is
+    /// opened again from its store.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..200_000 {
+            match self.round() {
+                Ok(false) => {}
+                Ok(true) => continue,
+                Err(fatal) => {
+                    self.revive(&fatal);
+                    continue;
+                }
+            }
+            let deadlines = self.members.values().filter(|seat| !seat.asleep);
+            let deadlines = deadlines.filter_map(|seat| seat.member.deadline());
+            let next = deadlines.chain(self.service.deadline()).min();
+            match next {
+                Some(at) if at <= self.now + 5_000_000_000 => {
+                    self.now = self.now.max(at);
+                    if let Err(fatal) = self.tick() {
+                        self.revive(&fatal);
+                    }
+                }
+                _ => return,
+            }
+        }
+        panic!("the room does not settle");
+    }
+
+    /// What the driver does after a kill.
+    pub(crate) fn revive(&mut self, fatal: &Fatal) {
+        assert!(matches!(fatal, Fatal::Crashed), "{fatal}");
+        self.crashes += 1;
+        let store = Box::new(self.store.clone());
+        self.service = Service::open(self.policy.clone(), store, &mut self.rng).unwrap();
+    }
+
+    pub(crate) fn evict(&mut self, number: u32) {
+        while let Err(error) = self.service.evict(&name(number), self.now, &mut self.rng) {
+            match error {
+                groupkey_mqtt::service::OperationError::Fatal(fatal) => self.revive(&fatal),
+                error => panic!("{error}"),
+            }
+        }
+        self.settle();
+    }
+
+    /// All of these, and nobody else, are members and have the service's key.
+    pub(crate) fn assert_group(&self, numbers: &[u32]) {
+        let mut expected: Vec<_> = numbers.iter().copied().map(name).collect();
+        expected.sort();
+        let mut members: Vec<_> =
+            self.service.members().into_iter().map(|(name, _)| name).collect();
+        members.sort();
+        assert_eq!(members, expected);
+        let (epoch, key) = self.service.group_key().expect("there is a group");
+        for (name, seat) in &self.members {
+            let held = seat.member.group_key();
+            if expected.contains(name) {
+                assert_eq!(held, Some((epoch, key)), "{name}");
+            } else {
+                assert_ne!(held.map(|(_, key)| key), Some(key), "{name} is out");
+            }
+        }
+    }
+
+    pub(crate) fn heard_by_broker(&self) -> Vec<Publish> {
+        self.heard.clone()
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.service.group_key().unwrap().0
+    }
+
+    fn tick(&mut self) -> Result<(), Fatal> {
+        for seat in self.members.values_mut().filter(|seat| !seat.asleep) {
+            if seat.member.deadline().is_some_and(|at| at <= self.now) {
+                seat.member.handle(Input::Tick, self.now, &mut self.rng)?;
+            }
+        }
+        if self.service.deadline().is_some_and(|at| at <= self.now) {
+            self.service.handle(Input::Tick, self.now, &mut self.rng)?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything happened.
+    fn round(&mut self) -> Result<bool, Fatal> {
+        let mut progress = false;
+        for seat in self.members.values_mut() {
+            while let Some(output) = seat.member.poll()? {
+                progress = true;
+                match output {
+                    Output::Publish(publish) => self.on_the_way.push_back(publish),
+                    Output::Subscribe(topic) => drop(seat.topics.insert(topic)),
+                    Output::Unsubscribe(topic) => drop(seat.topics.remove(&topic)),
+                    Output::Notice(groupkey_mqtt::agent::Told::Heard(received)) => {
+                        seat.heard.push(received.content);
+                    }
+                    Output::Notice(_) => {}
+                }
+            }
+        }
+        while let Some(publish) = self.on_the_way.pop_front() {
+            progress = true;
+            self.deliver(&publish)?;
+        }
+        while let Some(output) = self.service.poll()? {
+            progress = true;
+            match output {
+                Output::Publish(publish) => {
+                    self.published.push(publish.clone());
+                    self.on_the_way.push_back(publish.clone());
+                    let input = Input::Acknowledged(publish.id);
+                    self.service.handle(input, self.now, &mut self.rng)?;
+                }
+                Output::Subscribe(topic) => drop(self.service_topics.insert(topic)),
+                Output::Unsubscribe(topic) => drop(self.service_topics.remove(&topic)),
+                Output::Notice(_) => {}
+            }
+        }
+        Ok(progress)
+    }
+
+    fn deliver(&mut self, publish: &Publish) -> Result<(), Fatal> {
+        let Publish { topic, payload, retain, .. } = publish;
+        self.heard.push(publish.clone());
+        if *retain {
+            self.retained.insert(topic.clone(), payload.clone());
+        }
+        let awake = self.members.values_mut().filter(|seat| !seat.asleep);
+        for seat in awake.filter(|seat| seat.topics.contains(topic)) {
+            let input = Input::Arrived { topic, payload };
+            seat.member.handle(input, self.now, &mut self.rng)?;
+            if let Some((epoch, key)) = seat.member.group_key() {
+                let known = self.keys.entry(epoch).or_insert_with(|| key.clone());
+                assert_eq!(known, key, "epoch {epoch} has two keys");
+            }
+        }
+        if self.service_topics.contains(topic) {
+            let input = Input::Arrived { topic, payload };
+            self.service.handle(input, self.now, &mut self.rng)?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn name(number: u32) -> String {
+    format!("device-{number}")
+}
+
+pub(crate) fn key(number: u32) -> Secret {
+    Secret::from_bytes([number as u8 + 1; 32])
+}

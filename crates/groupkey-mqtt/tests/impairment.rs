@@ -1,0 +1,126 @@
+//! Real packets through the emulator, in a network namespace of their own. Skipped, loudly, where
+//! the rights, the device or Mosquitto are missing, unless `GROUPKEY_REQUIRE_ALL` is set.
+#![cfg(target_os = "linux")]
+
+use std::env;
+use std::net::SocketAddr;
+use std::process::{self, Command};
+use std::time::Duration;
+
+use groupkey_mqtt::impairment::{
+    Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, measure,
+};
+
+/// Runs the test below within a new namespace, for a namespace is a process's matter.
+#[test]
+fn delay_and_loss_are_as_asked() {
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => {
+            let missing = format!("delay_and_loss_are_as_asked is SKIPPED: {error}");
+            assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}");
+            eprintln!("{missing}");
+            return;
+        }
+    };
+    let tests = env::current_exe().expect("this program is somewhere");
+    let status = Command::new("ip")
+        .args(["netns", "exec", &namespace.0])
+        .arg(tests)
+        .args(["--exact", "within_a_namespace", "--ignored", "--nocapture"])
+        .status()
+        .expect("ip has just worked");
+    assert!(status.success());
+}
+
+#[test]
+#[ignore = "delay_and_loss_are_as_asked runs it"]
+fn within_a_namespace() {
+    let emulator = Emulator::start(1883, Link::default(), 1, "cubic");
+    let require = env::var_os("GROUPKEY_REQUIRE_ALL").is_some();
+    let emulator = match emulator {
+        Ok(emulator) => emulator,
+        Err(error) if !require => return eprintln!("SKIPPED: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    let addresses = emulator.addresses();
+    let _mosquitto = match Mosquitto::start(addresses.broker, addresses.clients) {
+        Ok(mosquitto) => mosquitto,
+        Err(error) if !require => return eprintln!("SKIPPED: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    let delay = Duration::from_millis(20);
+    let impair = |up, down| {
+        let impairment = |loss| Impairment { delay, loss };
+        emulator.set_all(Link { up: impairment(up), down: impairment(down) });
+    };
+    let run = |qos, until, messages| {
+        emulator.take_lateness();
+        let settings = LatencySettings::new(SocketAddr::V4(addresses.clients), qos, messages);
+        let measured = measure(&LatencySettings { until, ..settings }, || ()).expect("it works");
+        assert_eq!(measured.latencies.len(), messages as usize);
+        assert_eq!(measured.congestion, "cubic");
+        measured
+    };
+
+    // Without loss, latency is the exchange's one-way delays (and what the machine adds).
+    impair(0.0, 0.0);
+    for (qos, until, delays) in [
+        (0, HandOver::PubRel, 2),
+        (1, HandOver::PubRel, 2),
+        (2, HandOver::Publish, 4),
+        (2, HandOver::PubRel, 6),
+    ] {
+        let measured = run(qos, until, 20);
+        let lateness = emulator.take_lateness();
+        let least = measured.latencies.iter().min().expect("there are some");
+        assert!(*least >= delay * delays, "QoS {qos}: {least:?} is too fast");
+        let typical = median(&measured);
+        let most = (delay + lateness.percentile(0.99)) * delays + Duration::from_millis(20);
+        assert!(typical <= most, "QoS {qos}: {typical:?}, late by {lateness:?}");
+        println!(
+            "QoS {qos}, {until:?}: {typical:?} for {delays} x {delay:?}, mean lateness {:?}",
+            lateness.mean()
+        );
+    }
+    assert_eq!(emulator.counts().dropped, 0);
+
+    // With loss, packets go missing and everything arrives all the same, later.
+    impair(0.1, 0.1);
+    let before = emulator.counts();
+    let measured = run(2, HandOver::PubRel, 40);
+    let after = emulator.counts();
+    let dropped = after.dropped - before.dropped;
+    let share = dropped as f64 / (after.held - before.held + dropped) as f64;
+    assert!((0.03..0.2).contains(&share), "{share} of the packets were dropped");
+    assert!(measured.latencies.iter().max() > Some(&(delay * 6 + Duration::from_millis(100))));
+    assert_eq!(after.overflow, 0);
+}
+
+fn median(measured: &Measured) -> Duration {
+    let mut latencies = measured.latencies.clone();
+    latencies.sort();
+    latencies[latencies.len() / 2]
+}
+
+/// A network namespace that exists as long as this value.
+struct Namespace(String);
+
+impl Namespace {
+    fn new() -> Result<Self, String> {
+        let name = format!("groupkey-test-{}", process::id());
+        let output = Command::new("ip").args(["netns", "add", &name]).output();
+        let output = output.map_err(|error| format!("ip does not start: {error}"))?;
+        match output.status.success() {
+            true => Ok(Self(name)),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // A namespace that stays behind does no harm.
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).status();
+    }
+}

@@ -1,0 +1,300 @@
+//! Groups over real brokers: the embedded one always, Mosquitto where it is installed.
+
+mod brokers;
+
+use std::time::{Duration, Instant};
+
+use groupkey::{Epoch, Key, MemberId, catalogue};
+use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::disk::DiskStore;
+use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, run};
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::store::{MemoryStore, Store};
+use groupkey_mqtt::{Form, Member, Peer, Policy, Service, member, peer};
+
+use self::brokers::Broker;
+
+/// Members that a test may have.
+const DEVICES: u32 = 64;
+
+struct Group {
+    prefix: String,
+    qos: Quality,
+    port: u16,
+    service_key: [u8; 32],
+    service: Running<Service>,
+    members: Vec<(u32, Running<Member>)>,
+}
+
+impl Group {
+    fn policy(scheme: &str, parameters: &[(&str, u32)], prefix: &str, founders: usize) -> Policy {
+        let mut form = Form::of(catalogue::scheme(scheme).unwrap());
+        for &(name, value) in parameters {
+            form.configuration.set(name, value).unwrap();
+        }
+        let mut policy = Policy { founders, prefix: prefix.to_owned(), ..Policy::of(form) };
+        for number in 0..DEVICES {
+            policy.keys.insert(name(number), key(number));
+        }
+        policy
+    }
+
+    fn new(policy: Policy, store: Box<dyn Store>, port: u16, qos: Quality) -> Self {
+        let prefix = policy.prefix.clone();
+        let service = Service::open(policy, store, &mut fresh_rng().unwrap()).unwrap();
+        let service_key = service.public();
+        let service = run(service, connection(&prefix, "service", port, qos));
+        Self { prefix, qos, port, service_key, service, members: Vec::new() }
+    }
+
+    fn arrive(&mut self, number: u32) {
+        let member = Member::new(member::Settings {
+            prefix: self.prefix.clone(),
+            name: name(number),
+            identity: Secret::from_bytes([number as u8 + 100; 32]),
+            shared: Some(key(number)),
+            service: Some(self.service_key),
+            messages: Default::default(),
+        })
+        .unwrap();
+        let connection = connection(&self.prefix, &name(number), self.port, self.qos);
+        self.members.push((number, run(member, connection)));
+    }
+
+    async fn evict(&self, number: u32) {
+        let name = name(number);
+        let evicted = self.service.handle.call(move |service, now, rng| {
+            service.evict(&name, now, rng).map_err(|error| error.to_string())
+        });
+        evicted.await.unwrap().unwrap();
+    }
+
+    /// Waits until exactly these members have the service's key.
+    async fn agree(&self, numbers: &[u32]) -> Epoch {
+        let begin = Instant::now();
+        loop {
+            let state = self.state().await;
+            let (expected, held) = &state;
+            let agreed = expected.is_some()
+                && held.iter().all(|(number, key)| {
+                    if numbers.contains(number) { key == expected } else { key != expected }
+                });
+            if agreed {
+                return expected.as_ref().unwrap().0;
+            }
+            let epochs: Vec<_> =
+                held.iter().map(|(id, key)| (id, key.as_ref().map(|key| key.0.0))).collect();
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "no agreement: service {:?}, members {epochs:?}",
+                expected.as_ref().map(|key| key.0.0)
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn state(&self) -> (Option<(Epoch, Key)>, Vec<(u32, Option<(Epoch, Key)>)>) {
+        let own = |key: Option<(Epoch, &Key)>| key.map(|(epoch, key)| (epoch, key.clone()));
+        let service = self.service.handle.call(move |service, _, _| own(service.group_key()));
+        let service = service.await.unwrap();
+        let mut members = Vec::new();
+        for (number, running) in &self.members {
+            let key = running.handle.call(move |member, _, _| own(member.group_key()));
+            members.push((*number, key.await.unwrap()));
+        }
+        (service, members)
+    }
+
+    async fn say(&self, index: usize, what: &'static [u8]) {
+        let said = self.members[index].1.handle.call(move |member, now, rng| {
+            member.say(what, now, rng).map_err(|error| error.to_string())
+        });
+        said.await.unwrap().unwrap();
+    }
+
+    /// Waits until a member hears this.
+    async fn hears(&mut self, index: usize, what: &[u8]) {
+        let notices = &mut self.members[index].1.notices;
+        let heard = async {
+            while let Some(told) = notices.recv().await {
+                if matches!(told, Told::Heard(received) if received.content == what) {
+                    return;
+                }
+            }
+            panic!("the member ended");
+        };
+        tokio::time::timeout(PATIENCE, heard).await.expect("the member hears");
+    }
+}
+
+fn connection(prefix: &str, name: &str, port: u16, qos: Quality) -> Connection {
+    let client = format!("{}-{name}", prefix.replace('/', "-"));
+    Connection { host: "127.0.0.1".to_owned(), port, client, login: None, qos }
+}
+
+fn name(number: u32) -> String {
+    format!("device-{number}")
+}
+
+fn key(number: u32) -> Secret {
+    Secret::from_bytes([number as u8 + 1; 32])
+}
+
+async fn life(scheme: &str, parameters: &[(&str, u32)], broker: &Broker, qos: Quality) {
+    let prefix = format!("t/{scheme}-{qos:?}");
+    let policy = Group::policy(scheme, parameters, &prefix, 5);
+    let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.port(), qos);
+    (0..5).for_each(|number| group.arrive(number));
+    group.agree(&[0, 1, 2, 3, 4]).await;
+    group.arrive(5);
+    group.agree(&[0, 1, 2, 3, 4, 5]).await;
+    group.evict(2).await;
+    group.agree(&[0, 1, 3, 4, 5]).await;
+    group.say(5, b"slippery road").await;
+    for index in [0, 1, 3, 4] {
+        group.hears(index, b"slippery road").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_live_over_every_broker() {
+    for broker in brokers::all() {
+        for (scheme, parameters) in [
+            ("lkh-group", &[][..]),
+            ("lkh-key", &[]),
+            ("skdc", &[]),
+            ("igkmp", &[("subgroups", 2)]),
+            ("dep", &[("subgroups", 2)]),
+        ] {
+            life(scheme, parameters, &broker, Quality::AtLeastOnce).await;
+        }
+        for qos in [Quality::AtMostOnce, Quality::ExactlyOnce] {
+            life("lkh-group", &[], &broker, qos).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_service_goes_on_from_its_file() {
+    let folder = std::env::temp_dir().join(format!("groupkey-live-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("group.redb");
+    for broker in brokers::all() {
+        let _ = std::fs::remove_file(&path);
+        let policy = Group::policy("lkh-group", &[], "t/restart", 3);
+        let store = || Box::new(DiskStore::open(&path).unwrap());
+        let mut group = Group::new(policy.clone(), store(), broker.port(), Quality::AtLeastOnce);
+        (0..3).for_each(|number| group.arrive(number));
+        let before = group.agree(&[0, 1, 2]).await;
+
+        // The service dies without a word, and comes back.
+        group.service.end.abort();
+        let _ = (&mut group.service.end).await;
+        let service = Service::open(policy, store(), &mut fresh_rng().unwrap()).unwrap();
+        assert_eq!(service.public(), group.service_key);
+        let connection = connection(&group.prefix, "service", group.port, group.qos);
+        group.service = run(service, connection);
+        assert_eq!(group.agree(&[0, 1, 2]).await, before);
+        group.arrive(3);
+        assert!(group.agree(&[0, 1, 2, 3]).await > before);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_restarts_loses_nobody() {
+    // The embedded broker cannot be stopped.
+    let Some(mut broker) = brokers::mosquitto() else { return };
+    for qos in [Quality::AtLeastOnce, Quality::ExactlyOnce] {
+        let policy = Group::policy("lkh-group", &[], &format!("t/broker-{qos:?}"), 4);
+        let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.port(), qos);
+        (0..4).for_each(|number| group.arrive(number));
+        group.agree(&[0, 1, 2, 3]).await;
+        broker.stop();
+        group.evict(1).await;
+        group.arrive(4);
+        broker.restart();
+        group.agree(&[0, 2, 3, 4]).await;
+        group.evict(0).await;
+        group.agree(&[2, 3, 4]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn peers_need_no_service() {
+    for broker in brokers::all() {
+        let identity = |number: u32| Secret::from_bytes([number as u8 + 1; 32]);
+        let directory: Vec<_> =
+            (0..5).map(|number| (MemberId(number), identity(number).public())).collect();
+        let peer = |number: u32| {
+            let settings = peer::Settings {
+                prefix: "t/peers".to_owned(),
+                me: MemberId(number),
+                identity: identity(number),
+                form: Form::of(catalogue::scheme("tgdh").unwrap()),
+                directory: directory.clone(),
+                founders: (0..4).map(MemberId).collect(),
+                messages: Default::default(),
+            };
+            let connection =
+                connection("t/peers", &name(number), broker.port(), Quality::AtLeastOnce);
+            run(Peer::new(settings).unwrap(), connection)
+        };
+        let mut peers: Vec<_> = (0..4).map(peer).collect();
+        let first = peers_agree(&peers).await;
+        peers.push(peer(4));
+        let second = peers_agree(&peers).await;
+        assert!(second > first);
+        let left = peers.remove(1);
+        let asked = peers[0].handle.call(|peer, now, rng| peer.remove(MemberId(1), now, rng));
+        asked.await.unwrap().unwrap();
+        loop {
+            let epoch = peers_agree(&peers).await;
+            if epoch > second {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        drop(left);
+        let said = peers[3].handle.call(|peer, now, rng| peer.say(b"clear road", now, rng));
+        said.await.unwrap().unwrap();
+        let heard = async {
+            while let Some(told) = peers[0].notices.recv().await {
+                if matches!(told, Told::Heard(received) if received.content == b"clear road") {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, heard).await.expect("the peer hears");
+    }
+}
+
+async fn peers_agree(peers: &[Running<Peer>]) -> Epoch {
+    let begin = Instant::now();
+    loop {
+        let mut keys = Vec::new();
+        for peer in peers {
+            let key = peer
+                .handle
+                .call(|peer, _, _| peer.group_key().map(|(epoch, key)| (epoch, key.clone())));
+            keys.push(key.await.unwrap());
+        }
+        if let Some((epoch, _)) =
+            keys[0].as_ref().filter(|_| keys.iter().all(|key| *key == keys[0]))
+        {
+            return *epoch;
+        }
+        let epochs: Vec<_> = keys.iter().map(|key| key.as_ref().map(|key| key.0.0)).collect();
+        assert!(begin.elapsed() < PATIENCE, "no agreement: {epochs:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Far more than it takes on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,170 @@
+//! What a run leaves for an audit: every value that was ever used, what was made of what and by
+//! whom, and every message.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use hashbrown::HashMap;
+use zeroize::Zeroize;
+
+use crate::context::{Bytes, Rule, Traced, Tracer};
+use crate::crypto::group::Exponent;
+use crate::identity::PartyId;
+
+/// A value of a trace, numbered from 0 in the order in which values first appeared.
+pub type ValueId = u32;
+
+/// Everything that happened, on byte strings.
+#[derive(Default)]
+pub struct Trace {
+    event: u32,
+    values: Vec<Box<[u8]>>,
+    ids: HashMap<Box<[u8]>, ValueId>,
+    acts: Vec<Act>,
+    /// Inputs and outputs of all acts, one after the other.
+    operands: Vec<ValueId>,
+    contexts: Vec<u8>,
+    messages: Vec<Message>,
+}
+
+/// One operation of one party.
+#[derive(Clone, Copy, Debug)]
+pub struct Act {
+    /// By whom.
+    pub party: PartyId,
+    /// During which event, as [`Trace::set_event`] counts.
+    pub event: u32,
+    /// What it was.
+    pub rule: Rule,
+    label: &'static str,
+    operands: (u32, u32, u32),
+    context: (u32, u32),
+}
+
+/// A message as it was sent.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// By whom.
+    pub from: PartyId,
+    /// Who got it over a confidential channel; absent where everybody may have listened.
+    pub to: Option<PartyId>,
+    /// During which event.
+    pub event: u32,
+    /// The whole message.
+    pub bytes: Rc<[u8]>,
+}
+
+impl Trace {
+    /// Says that what follows belongs to this event.
+    pub fn set_event(&mut self, event: u32) {
+        self.event = event;
+    }
+
+    /// All values.
+    pub fn values(&self) -> &[Box<[u8]>] {
+        &self.values
+    }
+
+    /// The value of these bytes, if it occurred.
+    pub fn value(&self, bytes: &[u8]) -> Option<ValueId> {
+        self.ids.get(bytes).copied()
+    }
+
+    /// All operations, in the order in which they were done.
+    pub fn acts(&self) -> &[Act] {
+        &self.acts
+    }
+
+    /// What went into an operation, in the order that its rule says.
+    pub fn inputs(&self, act: &Act) -> &[ValueId] {
+        let (start, middle, _) = act.operands;
+        &self.operands[start as usize..middle as usize]
+    }
+
+    /// What came out of it.
+    pub fn outputs(&self, act: &Act) -> &[ValueId] {
+        let (_, middle, end) = act.operands;
+        &self.operands[middle as usize..end as usize]
+    }
+
+    /// Bytes that went in beside the inputs; values may be among them.
+    pub fn context(&self, act: &Act) -> &[u8] {
+        &self.contexts[act.context.0 as usize..act.context.1 as usize]
+    }
+
+    /// All messages, in the order in which they were sent.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// A party begins a step. What it has had from the beginning goes along.
+    pub(super) fn begin(&mut self, party: PartyId, secret: &Exponent) {
+        let mut bytes = secret.traced();
+        let traced =
+            Traced { rule: Rule::Given, label: "", context: &[], inputs: &[], outputs: &[&bytes] };
+        let known = self.ids.get(&bytes[..]).copied();
+        // Once for each party; nobody else has it.
+        if known.is_none() {
+            self.operation(party, traced);
+        }
+        bytes.zeroize();
+    }
+
+    pub(super) fn published(&mut self, from: PartyId, bytes: Rc<[u8]>) {
+        self.messages.push(Message { to: None, from, event: self.event, bytes });
+    }
+
+    pub(super) fn entrusted(&mut self, from: PartyId, to: PartyId, bytes: Rc<[u8]>) {
+        self.messages.push(Message { to: Some(to), from, event: self.event, bytes });
+    }
+
+    fn intern(&mut self, bytes: &[u8]) -> ValueId {
+        if let Some(&id) = self.ids.get(bytes) {
+            return id;
+        }
+        let id = self.values.len() as ValueId;
+        self.values.push(bytes.into());
+        self.ids.insert(bytes.into(), id);
+        id
+    }
+}
+
+impl Act {
+    /// What a derivation was for.
+    pub const fn label(&self) -> &'static str {
+        self.label
+    }
+}
+
+impl Tracer for Trace {
+    fn operation(&mut self, party: PartyId, traced: Traced<'_>) {
+        let start = self.operands.len() as u32;
+        for input in traced.inputs {
+            let id = self.intern(input);
+            self.operands.push(id);
+        }
+        let middle = self.operands.len() as u32;
+        for output in traced.outputs {
+            let id = self.intern(output);
+            self.operands.push(id);
+        }
+        let operands = (start, middle, self.operands.len() as u32);
+        let context = self.contexts.len() as u32;
+        self.contexts.extend_from_slice(traced.context);
+        let context = (context, self.contexts.len() as u32);
+        let Traced { rule, label, .. } = traced;
+        self.acts.push(Act { party, event: self.event, rule, label, operands, context });
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("values", &self.values.len())
+            .field("acts", &self.acts.len())
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}
