@@ -10,8 +10,18 @@ const MEMBERS: u32 = 9;
 
 /// Those whose keys are a tree.
 const WITH_TREES: [&str; 12] = [
-    "lkh-user", "lkh-key", "lkh-group", "lkh-plus", "oft", "ofct", "s2rp", "tgdh", "str", "dh-lkh",
-    "d-lkh", "d-oft",
+    "lkh-user",
+    "lkh-key",
+    "lkh-group",
+    "lkh-plus",
+    "oft",
+    "ofct",
+    "s2rp",
+    "tgdh",
+    "str",
+    "dh-lkh",
+    "d-lkh",
+    "d-oft",
 ];
 
 #[test]

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use crate::audit::Finding;
 use crate::bench::{BenchHeader, BenchRow};
-use crate::results::{Header, NetworkRow, ResultsError, read_jsonl};
+use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
 
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
@@ -93,22 +93,14 @@ impl Benchmark {
 
     /// Reads a results file, of a benchmark or of a network study: its header tells which it is.
     pub fn read(&mut self, path: &Path) -> Result<(), ResultsError> {
-        let refused = match read_jsonl::<BenchHeader>(path) {
-            Ok((header, rows)) => {
-                self.add(&header, rows);
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        match read_jsonl::<Header>(path) {
-            Ok((header, rows)) => {
-                self.add_network(header, rows);
-                Ok(())
-            }
-            // Its header was read, so that its rows are what is wrong.
-            Err(error) if error.line > 1 => Err(error),
-            Err(_) => Err(refused),
+        if format_of(path)? == Header::FORMAT {
+            let (header, rows) = read_jsonl::<Header>(path)?;
+            self.add_network(header, rows);
+        } else {
+            let (header, rows) = read_jsonl::<BenchHeader>(path)?;
+            self.add(&header, rows);
         }
+        Ok(())
     }
 }
 

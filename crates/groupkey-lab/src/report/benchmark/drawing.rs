@@ -19,7 +19,9 @@ pub(super) fn sequence(id: &str, episode: &Episode) -> String {
     let parties = parties(episode);
     let shown = episode.messages.len().min(MOST);
     let width = COLUMN * parties.len() as f64 + 8.0;
-    let height = 44.0 + ROW * (shown.max(1)) as f64 + if shown < episode.messages.len() { 20.0 } else { 0.0 };
+    let height = 44.0
+        + ROW * (shown.max(1)) as f64
+        + if shown < episode.messages.len() { 20.0 } else { 0.0 };
     let title = format!("{}: {} messages", episode.title, episode.messages.len());
     let mut svg = open(id, &title, width, height, "sequence");
     let x = |party: PartyId| {
@@ -72,7 +74,8 @@ pub(super) fn sequence(id: &str, episode: &Episode) -> String {
             let back = if target > from { -6.5 } else { 6.5 };
             let _ = write!(svg, "<path class='head' d='M{target:.1} {y:.1}l{back} -3.6v7.2z'/>");
         }
-        let nearest = targets.iter().copied().min_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
+        let nearest =
+            targets.iter().copied().min_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
         let middle = nearest.map_or(from, |target| (from + target) / 2.0);
         let _ = write!(
             svg,

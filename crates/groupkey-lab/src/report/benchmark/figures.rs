@@ -65,7 +65,9 @@ pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styl
         }
     }
     let figures = figures.into_iter().enumerate();
-    figures.filter_map(|(number, (shared, entries))| figure(number, &shared, &entries, styles)).collect()
+    figures
+        .filter_map(|(number, (shared, entries))| figure(number, &shared, &entries, styles))
+        .collect()
 }
 
 fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -> Option<Figure> {
@@ -77,7 +79,8 @@ fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -
     for (heading, rows) in by_panel(entries) {
         for &measure in shared.subject.measures() {
             let series = series::of_entries(&rows, styles);
-            let drawn: Vec<Line> = series.iter().filter_map(|series| line(series, measure)).collect();
+            let drawn: Vec<Line> =
+                series.iter().filter_map(|series| line(series, measure)).collect();
             if drawn.is_empty() {
                 continue;
             }
@@ -85,7 +88,9 @@ fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -
             has_published |= !published.is_empty();
             for series in &series {
                 let scheme = series.entries[0].row.scheme.clone();
-                if line(series, measure).is_some() && !legend.iter().any(|(known, _)| *known == scheme) {
+                if line(series, measure).is_some()
+                    && !legend.iter().any(|(known, _)| *known == scheme)
+                {
                     legend.push((scheme, series.style));
                 }
             }
@@ -223,7 +228,11 @@ fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
     });
     let shown = shown.map(|printed| {
         let (from, to) = (printed.members.0.max(least), printed.members.1.min(most));
-        Printed { members: (f64::from(from), f64::from(to)), value: printed.value, words: printed.words() }
+        Printed {
+            members: (f64::from(from), f64::from(to)),
+            value: printed.value,
+            words: printed.words(),
+        }
     });
     shown.collect()
 }

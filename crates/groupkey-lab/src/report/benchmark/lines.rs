@@ -102,9 +102,8 @@ impl<'a> Frame<'a> {
         let points = || panel.lines.iter().flat_map(|line| &line.points);
         let printed = || panel.published.iter();
         let sizes = range(points().map(|point| point.members))?;
-        let values = range(
-            points().map(|point| point.value).chain(printed().map(|printed| printed.value)),
-        )?;
+        let values =
+            range(points().map(|point| point.value).chain(printed().map(|printed| printed.value)))?;
         let top = points().map(|point| point.value + point.error).fold(values.1, f64::max);
         let up = Axis::spanning(values, top);
         Some(Self { panel, across: Axis::spanning(sizes, sizes.1), up })
@@ -127,12 +126,14 @@ impl<'a> Frame<'a> {
                     let (upper, lower) =
                         (self.y(point.value + point.error), self.y(point.value - point.error));
                     let x = self.x(point.members);
-                    let _ = write!(svg, "<path class='whisker' d='M{x:.1} {upper:.1}V{lower:.1}'/>");
+                    let _ =
+                        write!(svg, "<path class='whisker' d='M{x:.1} {upper:.1}V{lower:.1}'/>");
                     svg
                 },
             );
         }
-        let place = |point: &Point, value| format!("{:.1} {:.1}", self.x(point.members), self.y(value));
+        let place =
+            |point: &Point, value| format!("{:.1} {:.1}", self.x(point.members), self.y(value));
         let upper = line.points.iter().map(|point| place(point, point.value + point.error));
         let lower = line.points.iter().rev().map(|point| place(point, point.value - point.error));
         let outline: Vec<String> = upper.chain(lower).collect();
@@ -214,7 +215,13 @@ fn sparse(ticks: &[f64], most: usize) -> Vec<f64> {
 }
 
 fn trimmed(members: f64) -> String {
-    if members >= 1000.0 { format!("{}k", trimmed(members / 1000.0)) } else if members.fract() == 0.0 { format!("{members}") } else { digits(members) }
+    if members >= 1000.0 {
+        format!("{}k", trimmed(members / 1000.0))
+    } else if members.fract() == 0.0 {
+        format!("{members}")
+    } else {
+        digits(members)
+    }
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {

@@ -46,8 +46,8 @@ pub(super) fn render(benchmark: &Benchmark) -> String {
             }
         })
         .collect();
-    let mut devices: Vec<&str> =
-        entries.iter().filter_map(|entry| entry.row.device.as_deref()).collect();
+    let mut devices: Vec<String> =
+        entries.iter().filter_map(|entry| entry.row.device.clone()).collect();
     devices.sort_unstable();
     devices.dedup();
     let page = context! {

@@ -138,7 +138,12 @@ pub(super) const PRINTED: [PrintedValue; 11] = [
     },
     nishat("encrypt", (50, 50), 0.569e9, "± 0.058 s; on an ESP32 with the PBC library"),
     nishat("decrypt", (50, 50), 1.389e9, "± 0.004 s; on an ESP32 with the PBC library"),
-    nishat("add", (50, 550), 0.669e9, "an update of the group, ± 0.039 s; on an ESP32 with the PBC library"),
+    nishat(
+        "add",
+        (50, 550),
+        0.669e9,
+        "an update of the group, ± 0.039 s; on an ESP32 with the PBC library",
+    ),
 ];
 
 const fn tgdh(members: u32, ns: f64) -> PrintedValue {
@@ -157,7 +162,12 @@ const fn tgdh(members: u32, ns: f64) -> PrintedValue {
     }
 }
 
-const fn nishat(operation: &'static str, members: (u32, u32), ns: f64, note: &'static str) -> PrintedValue {
+const fn nishat(
+    operation: &'static str,
+    members: (u32, u32),
+    ns: f64,
+    note: &'static str,
+) -> PrintedValue {
     PrintedValue {
         source: "S004",
         scheme: Some("nishat"),

@@ -10,6 +10,8 @@ use super::figures::role_words;
 use super::measure::time;
 use super::series::Styles;
 use super::{Benchmark, Entry, audit, drawing, run, table};
+use crate::bench::BenchRow;
+use crate::bench::growth::{Fit, Point};
 use crate::registry;
 
 /// One section for each scheme of the rows.
@@ -33,7 +35,8 @@ fn section(benchmark: &Benchmark, number: usize, own: &[&Entry], styles: &Styles
     if let Some(scheme) = known {
         for (index, episode) in run::episodes(scheme, profile).iter().enumerate() {
             let svg = drawing::sequence(&format!("{anchor}-sequence-{index}"), episode);
-            sequences.push(context! { title => &episode.title, svg => Value::from_safe_string(svg) });
+            sequences
+                .push(context! { title => &episode.title, svg => Value::from_safe_string(svg) });
         }
         for (index, tree) in run::trees(scheme, profile).iter().enumerate() {
             let svg = drawing::tree(&format!("{anchor}-tree-{index}"), tree);
@@ -82,13 +85,17 @@ fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
     for entry in benchmark.entries.iter().filter(|entry| entry.row.scheme == scheme) {
         let row = &entry.row;
         let what = (&row.operation, &row.role, &row.phase, &row.profile, &row.suite);
-        curves.entry((what, &row.workload, row.message_bytes, entry.source)).or_default().push(entry);
+        curves
+            .entry((what, &row.workload, row.message_bytes, entry.source))
+            .or_default()
+            .push(entry);
     }
     let lines = curves.into_values().filter_map(|mut entries| {
         entries.sort_by_key(|entry| entry.row.members);
         let (small, large) = (&entries.first()?.row, &entries.last()?.row);
         let ratio = large.counted_ns / small.counted_ns;
         let bytes = large.wire_bytes as f64 / small.wire_bytes as f64;
+        let fit = Fit::of(&entries.iter().map(|entry| point(&entry.row)).collect::<Vec<_>>());
         let times = |ratio: f64| ratio.is_finite().then(|| format!("× {}", digits(ratio)));
         (small.members < large.members).then(|| {
             context! {
@@ -97,6 +104,7 @@ fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
                 phase => &large.phase,
                 profile => &large.profile,
                 suite => &large.suite,
+                form => fit.map(|fit| fit.form.name()),
                 members => format!("{} to {}", small.members, large.members),
                 size => times(f64::from(large.members) / f64::from(small.members)),
                 small => time(small.counted_ns),
@@ -107,6 +115,10 @@ fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
         })
     });
     lines.collect()
+}
+
+fn point(row: &BenchRow) -> Point {
+    Point { members: row.members, cost: row.counted_ns }
 }
 
 /// What each operation costs each role in the largest group that was run.

@@ -47,10 +47,7 @@ pub(super) fn rows(entries: &[Entry], styles: &Styles) -> Vec<Value> {
                 let words = |value| Measure::DeviceEnergy.words(value);
                 (joule.value, format!("{} ± {}", words(joule.value), words(joule.error)))
             });
-            let modelled = vec![
-                optional(row.device_ns.map(|ns| (ns, time(ns)))),
-                optional(energy),
-            ];
+            let modelled = vec![optional(row.device_ns.map(|ns| (ns, time(ns)))), optional(energy)];
             context! {
                 scheme => &row.scheme,
                 glyph => glyph(styles.of_scheme(&row.scheme)),

@@ -259,8 +259,7 @@ impl KeyTree {
     ) -> Vec<KeyNode> {
         let mut shown = Vec::new();
         let has_root = self.height() > 0 && roster.len() > 1;
-        let mut waiting: Vec<_> =
-            has_root.then(|| (None, self.root(roster))).into_iter().collect();
+        let mut waiting: Vec<_> = has_root.then(|| (None, self.root(roster))).into_iter().collect();
         while let Some((parent, node)) = waiting.pop() {
             let place = shown.len();
             let member = (node.level == 0).then(|| roster.member(node.index));
