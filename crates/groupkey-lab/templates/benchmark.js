@@ -4,6 +4,7 @@ tooltips();
 legends();
 if (document.querySelector("table.rows")) table();
 choose();
+unfold();
 contents();
 ready();
 
@@ -37,4 +38,14 @@ function choose() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const select of selects) if (wanted.has(select.name)) select.value = wanted.get(select.name);
   show();
+}
+
+// A scheme that a link leads to opens.
+function unfold() {
+  const open = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target?.matches("details")) target.open = true;
+  };
+  addEventListener("hashchange", open);
+  open();
 }
