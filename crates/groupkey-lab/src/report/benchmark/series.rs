@@ -82,16 +82,13 @@ pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Seri
     series
 }
 
-/// What may differ between rows of a scheme in one panel.
+/// What may differ between rows of a scheme in one panel. The number of subgroups may follow from that
+/// of the members, so that it does not part lines.
 fn variant(entry: &Entry) -> Vec<String> {
     let row = &entry.row;
     let source = format!("file {}", entry.source + 1);
     let device = row.device.clone().unwrap_or_default();
-    let subgroups = match row.subgroups {
-        0 => String::new(),
-        subgroups => format!("{subgroups} subgroups"),
-    };
-    [&row.profile, &row.suite, &row.protection, &row.workload, &device, &subgroups, &source]
+    [&row.profile, &row.suite, &row.protection, &row.workload, &device, &source]
         .map(Clone::clone)
         .to_vec()
 }
@@ -105,10 +102,7 @@ pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
     let key = |entry: &Entry| {
         let row = &entry.row;
         let what = (row.scheme.clone(), row.operation.clone(), row.role.clone());
-        let mut variant = variant(entry);
-        // The number of subgroups may follow from that of the members.
-        variant.remove(5);
-        (what, row.phase.clone(), row.message_bytes, variant)
+        (what, row.phase.clone(), row.message_bytes, variant(entry))
     };
     let mut groups = std::collections::BTreeMap::<_, Vec<usize>>::new();
     for (place, entry) in entries.iter().enumerate() {
