@@ -10,6 +10,7 @@ use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
 use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
+use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
@@ -90,6 +91,8 @@ pub(crate) enum Command {
     /// The same arguments and seed give the same numbers, with any number of
     /// threads.
     Net(Box<NetArguments>),
+    /// Make one page of results: charts, a section for each scheme, a table to compare them in.
+    Report(ReportArguments),
     /// Run a published study again and set our numbers beside the published ones.
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.

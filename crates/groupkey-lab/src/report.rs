@@ -5,6 +5,7 @@
 //! is seen in words computed from the data. The same [`Report`] renders to the same bytes.
 
 mod axis;
+mod benchmark;
 mod chart;
 mod figures;
 mod overview;
@@ -15,6 +16,7 @@ mod spread;
 mod tables;
 mod text;
 
+pub use self::benchmark::{Benchmark, Entry, Source, render_benchmark};
 use serde::{Deserialize, Serialize};
 
 use crate::results::{Header, NetworkRow};

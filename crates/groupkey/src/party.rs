@@ -66,6 +66,12 @@ pub trait Party: Send {
         Err(Unsupported::Operation.into())
     }
 
+    /// The tree of the keys that this party knows of, where the scheme has one, each node before those
+    /// below it. For drawings and for whoever wants to see what an operation changed; it gives no key away.
+    fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
+        Vec::new()
+    }
+
     /// How much key material this party holds.
     fn footprint(&self) -> Footprint;
 }
@@ -158,6 +164,21 @@ pub enum Operation {
     Order = 11,
 }
 
+/// A node of a party's key tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyNode {
+    /// Where the node above it stands in the list; none for the root.
+    pub parent: Option<usize>,
+    /// Who is at this leaf.
+    pub member: Option<MemberId>,
+    /// Tells the node's present key from others; none where this party does not know the key.
+    pub fingerprint: Option<KeyFingerprint>,
+}
+
+/// Some bytes of a hash of a key: another key has another one, and it says nothing about the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyFingerprint([u8; 8]);
+
 /// Key material in bytes: the quantity "storage" of S002 and S003.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -165,6 +186,16 @@ pub struct Footprint {
     pub permanent: usize,
     /// Held in addition while an operation was under way, at most.
     pub temporary: usize,
+}
+
+impl KeyFingerprint {
+    /// That of a key or of a blinded key.
+    pub fn of(cx: &mut Context<'_>, key: &[u8]) -> Self {
+        let digest = cx.digest("groupkey key fingerprint", &[key]);
+        let mut first = [0; 8];
+        first.copy_from_slice(&digest[..8]);
+        Self(first)
+    }
 }
 
 impl Operation {

@@ -34,7 +34,7 @@ use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
-use crate::party::{Command, Party};
+use crate::party::{Command, KeyNode, Party};
 use crate::protection::{Protection, PublicIdentity};
 use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
 use crate::secret::Key;
@@ -384,12 +384,16 @@ impl Rig {
     ///
     /// If there is no such party.
     pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
-        let (protection, mut outbox) = (Protection::None, Outbox::new());
-        let (rng, mut probe) = (&mut self.rng, ());
-        let mut cx =
-            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
-        self.seats[&party].party.past_key(&mut cx, epoch)
+        self.ask(party, |cx, party| party.past_key(cx, epoch))
+    }
+
+    /// The key tree as a party knows it; empty where the scheme has none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn key_tree_of(&mut self, party: PartyId) -> Vec<KeyNode> {
+        self.ask(party, |cx, party| party.key_tree(cx))
     }
 
     /// A party's state machine.
@@ -445,6 +449,20 @@ impl Rig {
         let outbox = self.step(party, Given::Command(command))?;
         self.post(party, &outbox);
         Ok(())
+    }
+
+    /// Has a party tell something that needs no protection and sends nothing.
+    fn ask<T>(
+        &mut self,
+        party: PartyId,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+    ) -> T {
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (protection, mut outbox) = (Protection::None, Outbox::new());
+        let (rng, mut probe) = (&mut self.rng, ());
+        let mut cx =
+            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
+        what(&mut cx, &*self.seats[&party].party)
     }
 
     /// Whether a member waits for the controller of its subgroup, which is asleep. Who was not enrolled

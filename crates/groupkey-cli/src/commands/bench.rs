@@ -73,7 +73,8 @@ struct OutputArguments {
     #[arg(long, requires = "json")]
     samples: bool,
 
-    /// Write results.jsonl, with every repetition's time, and summary.csv into this folder.
+    /// Write results.jsonl, with every repetition's time, summary.csv and report.html into this
+    /// folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 

@@ -8,6 +8,7 @@ pub(crate) mod device;
 pub(crate) mod member;
 pub(crate) mod mqtt_probe;
 pub(crate) mod net;
+pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
 pub(crate) mod serve;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Device(arguments)) => device::run(arguments, out),
         Some(Command::Compare(arguments)) => compare::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),
+        Some(Command::Report(arguments)) => report::run(arguments, out),
         Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
         Some(Command::Trace(arguments)) => trace::run(arguments, out),

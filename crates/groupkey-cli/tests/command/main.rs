@@ -11,6 +11,7 @@ mod mqtt_probe;
 mod net;
 mod picture;
 mod probe;
+mod report;
 mod reproduce;
 mod reproduce_all;
 mod schemes;

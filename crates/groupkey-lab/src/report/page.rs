@@ -46,6 +46,8 @@ fn environment() -> Environment<'static> {
     for (name, source) in [
         (PAGE, include_str!("../../templates/network-impact.html")),
         ("report.css", include_str!("../../templates/report.css")),
+        ("figure.html", include_str!("../../templates/figure.html")),
+        ("page.js", include_str!("../../templates/page.js")),
         ("report.js", include_str!("../../templates/report.js")),
     ] {
         environment.add_template(name, source).expect("the page's template parses");
@@ -80,6 +82,20 @@ fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
         *most = row.runs.max(*most);
     }
     (runs.len(), runs.values().copied().map(u64::from).sum())
+}
+
+/// The figures of a study within a page of more than that; their anchors begin with `prefix`.
+pub(super) fn figures(report: &Report, schemes: &[Scheme], prefix: &str) -> Vec<Value> {
+    let mut figures = figures::of_report(report, schemes);
+    for one in &mut figures {
+        let plain = one.id.clone();
+        one.id = format!("{prefix}{plain}");
+        for (_, svg) in &mut one.panels {
+            // Panels are named after their figures.
+            *svg = svg.replace(&plain, &one.id);
+        }
+    }
+    figures.iter().map(figure).collect()
 }
 
 fn figure(figure: &Figure) -> Value {
@@ -121,6 +137,10 @@ fn data(report: &Report, schemes: &[Scheme]) -> String {
         "published": report.published,
         "verdicts": report.verdicts,
     });
-    // Inside <script>, markup must not be taken for the element's end.
+    in_script(&data)
+}
+
+/// JSON as it may stand inside `<script>`, where markup must not be taken for the element's end.
+pub(super) fn in_script(data: &serde_json::Value) -> String {
     data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

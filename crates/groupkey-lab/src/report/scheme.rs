@@ -34,6 +34,9 @@ pub(super) enum Mark {
 }
 
 impl Mark {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Circle, Self::Square, Self::Triangle, Self::Diamond, Self::Hexagon, Self::Pennant];
+
     /// SVG path around the origin, about 9 units wide.
     pub(super) fn path(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! The report over a synthetic campaign: what the file holds, and how a browser shows it.
 
+mod benchmark;
 mod browser;
 mod synthetic;
 

@@ -1,8 +1,10 @@
-//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, and `summary.csv`.
+//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, `summary.csv` and
+//! `report.html`.
 
 use std::path::{Path, PathBuf};
 
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
+use groupkey_lab::report::{Benchmark, render_benchmark};
 
 use crate::commands::reproduce::folder::{Earlier, Folder, Growing, RESULTS, unfinished};
 use crate::failure::Failure;
@@ -87,7 +89,10 @@ impl BenchFolder {
         let mut summary = Vec::new();
         bench::write_csv(&mut summary, rows).expect("writing to memory");
         self.0.write_whole("summary.csv", &summary)?;
-        self.0.write_whole(RESULTS, &jsonl(header, rows)).map(drop)
+        self.0.write_whole(RESULTS, &jsonl(header, rows))?;
+        let mut report = Benchmark::default();
+        report.add(header, rows.iter().cloned());
+        self.0.write_whole("report.html", render_benchmark(&report).as_bytes()).map(drop)
     }
 }
 

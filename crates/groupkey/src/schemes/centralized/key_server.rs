@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Event;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::centralized::enrolment::{ENROLMENT, Enrolment, Roster};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -86,6 +86,11 @@ pub(crate) trait KeyServer: Send {
         None
     }
 
+    /// The tree of the keys, where the scheme has one.
+    fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
+        Vec::new()
+    }
+
     /// How much key material the controller holds.
     fn held(&self) -> Footprint;
 }
@@ -106,6 +111,10 @@ impl<S: KeyServer> Party for S {
 
     fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
         KeyServer::encapsulate(self, cx)
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        KeyServer::key_tree(self, cx)
     }
 
     fn footprint(&self) -> Footprint {

@@ -13,6 +13,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::party::{KeyFingerprint, KeyNode};
 use crate::schemes::centralized::enrolment::Roster;
 use crate::secret::Key;
 
@@ -248,6 +249,28 @@ impl KeyTree {
             0 => roster.key(node.index),
             level => &self.levels[usize::from(level) - 1].keys[node.index as usize],
         }
+    }
+
+    /// The tree from the root down, as [`Party::key_tree`](crate::Party::key_tree) shows it.
+    pub(crate) fn shown(
+        &self,
+        roster: &Roster,
+        mut fingerprint: impl FnMut(Node) -> KeyFingerprint,
+    ) -> Vec<KeyNode> {
+        let mut shown = Vec::new();
+        let has_root = self.height() > 0 && roster.len() > 1;
+        let mut waiting: Vec<_> = has_root.then(|| (None, self.root(roster))).into_iter().collect();
+        while let Some((parent, node)) = waiting.pop() {
+            let place = shown.len();
+            let member = (node.level == 0).then(|| roster.member(node.index));
+            shown.push(KeyNode { parent, member, fingerprint: Some(fingerprint(node)) });
+            if member.is_none() {
+                let first = waiting.len();
+                waiting.extend(self.children(node, roster).map(|child| (Some(place), child)));
+                waiting[first..].reverse();
+            }
+        }
+        shown
     }
 
     /// Gives every key node a new key.

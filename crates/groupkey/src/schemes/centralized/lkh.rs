@@ -78,7 +78,7 @@ use key_store::KeyStore;
 
 use crate::context::{Context, Draft};
 use crate::outbox::{Recipient, SubsetId};
-use crate::party::{Footprint, Operation};
+use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
 use crate::schemes::catalogue::{
     Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance,
     Recovery, Scheme,
@@ -277,6 +277,13 @@ impl KeyServer for Controller {
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.welcome(cx, slot, Operation::CatchUp);
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.tree.shown(&self.group.roster, |node| {
+            let key = self.key(cx, node);
+            KeyFingerprint::of(cx, key.as_bytes())
+        })
     }
 
     fn held(&self) -> Footprint {

@@ -46,7 +46,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
@@ -171,6 +171,10 @@ impl KeyServer for Controller {
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.lkh.bring_up_to_date(cx, slot);
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        KeyServer::key_tree(&self.lkh, cx)
     }
 
     fn held(&self) -> Footprint {

@@ -55,7 +55,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
@@ -305,6 +305,16 @@ impl KeyServer for Controller {
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_path(cx, slot, Operation::CatchUp);
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.tree.shown(&self.group.roster, |node| {
+            let secret = match node.level {
+                0 => &self.leaves[node.index as usize],
+                _ => self.tree.key(node, &self.group.roster),
+            };
+            KeyFingerprint::of(cx, secret.as_bytes())
+        })
     }
 
     fn held(&self) -> Footprint {

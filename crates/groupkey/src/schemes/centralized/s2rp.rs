@@ -71,7 +71,7 @@ use zeroize::Zeroizing;
 use crate::context::Context;
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Operation, Party};
+use crate::party::{Footprint, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
@@ -414,6 +414,10 @@ impl KeyServer for Controller {
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_keys(cx, slot, Operation::CatchUp);
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        KeyServer::key_tree(&self.lkh, cx)
     }
 
     fn held(&self) -> Footprint {

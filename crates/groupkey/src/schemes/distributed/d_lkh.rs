@@ -87,7 +87,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Merger, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
@@ -392,6 +392,11 @@ impl Party for Member {
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         let key = self.share.as_ref().and_then(|share| share.keys.last());
         key.map(|key| (self.view.epoch(), key))
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let Some(share) = &self.share else { return Vec::new() };
+        share.tree.shown(cx, self.view.me(), share.keys.iter())
     }
 
     /// Permanent: the keys above the own leaf, the last of which is the group key, and those of

@@ -63,6 +63,7 @@ mod creation;
 mod secrets;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use self::change::{Change, Lead};
 use self::creation::Creation;
@@ -71,7 +72,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
@@ -288,6 +289,11 @@ impl Party for Member {
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let Some(share) = &self.share else { return Vec::new() };
+        share.tree.shown(cx, self.view.me(), share.secrets.own())
     }
 
     /// Permanent: the secrets on the own path, the blinded ones beside it, the group key, and

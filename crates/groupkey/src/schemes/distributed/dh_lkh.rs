@@ -40,7 +40,7 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misuse};
 use crate::identity::{Epoch, MemberId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::dh_tree::{
     Change, KeyTree, MEMBERS, OPERATIONS, Pace, Peer, Shape,
@@ -109,6 +109,10 @@ impl Party for Member {
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.0.group_key()
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.0.key_tree(cx)
     }
 
     fn footprint(&self) -> Footprint {

@@ -58,6 +58,8 @@ mod key_tree;
 mod merging;
 mod progress;
 
+use alloc::vec::Vec;
+
 pub(crate) use self::chain::Chain;
 pub(crate) use self::change::{Change, Pace, Stage};
 pub(crate) use self::climb::Ladder;
@@ -68,7 +70,7 @@ use crate::crypto::group::{Check, Element};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::{Event, Recipient};
-use crate::party::{Command, Footprint, Input, Operation};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation};
 use crate::schemes::catalogue::{Configuration, Profile};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -341,6 +343,11 @@ impl Peer {
 
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.share.as_ref().map(|share| (self.epoch, &share.group_key))
+    }
+
+    pub(crate) fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let settled = self.tree.as_ref().zip(self.share.as_ref());
+        settled.map(|(tree, share)| tree.shown(cx, &share.group_key)).unwrap_or_default()
     }
 
     /// Permanent: the own secret and those above it, the group key, and the blinded keys, which are

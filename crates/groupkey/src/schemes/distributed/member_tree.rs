@@ -20,6 +20,7 @@ pub(crate) use self::outcome::{Confirming, Outcome, Session, TreeKeys};
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::party::{KeyFingerprint, KeyNode};
 use crate::schemes::distributed::gdh::{Roster, circumstances};
 use crate::secret::Key;
 use crate::wire::Reader;
@@ -165,6 +166,29 @@ impl MemberTree {
             Level { node: pair[0], child: pair[1], sibling }
         });
         levels.collect()
+    }
+
+    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it to a member that knows these keys on
+    /// its path, the lowest first, up to the root's.
+    pub(crate) fn shown<'k>(
+        &self,
+        cx: &mut Context<'_>,
+        me: MemberId,
+        keys: impl DoubleEndedIterator<Item = &'k Key>,
+    ) -> Vec<KeyNode> {
+        let mut shown: Vec<_> = (self.nodes.iter())
+            .map(|node| KeyNode { parent: None, member: node.member, fingerprint: None })
+            .collect();
+        for node in (0..self.nodes.len()).filter(|&node| !self.is_leaf(node)) {
+            let (left, right) = self.halves(node);
+            shown[left].parent = Some(node);
+            shown[right].parent = Some(node);
+        }
+        let down = self.leaf(me).map(|leaf| self.down_to(leaf)).unwrap_or_default();
+        for (node, key) in down.into_iter().zip(keys.rev()) {
+            shown[node].fingerprint = Some(KeyFingerprint::of(cx, key.as_bytes()));
+        }
+        shown
     }
 
     /// How far each leaf is from the root, from left to right.

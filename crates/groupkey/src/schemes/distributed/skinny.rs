@@ -34,12 +34,13 @@
 //! on the tree. Two groups merge at a time. Rekeying, confirmation and catching up are ours.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::dh_tree::{Change, KeyTree, OPERATIONS, Peer, Shape};
 use crate::schemes::distributed::gdh;
@@ -100,6 +101,10 @@ impl Party for Member {
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.0.group_key()
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.0.key_tree(cx)
     }
 
     fn footprint(&self) -> Footprint {

@@ -42,11 +42,12 @@
 //! are ours.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::dh_tree::{Chain, JOIN, MEMBERS, OPERATIONS, Peer, STEP, Shape};
 use crate::schemes::distributed::gdh;
@@ -113,6 +114,10 @@ impl Party for Member {
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.peer.group_key()
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.peer.key_tree(cx)
     }
 
     fn footprint(&self) -> Footprint {

@@ -22,6 +22,11 @@ impl Secrets {
         Self { own: vec![leaf], beside: Vec::new() }
     }
 
+    /// From the own leaf up.
+    pub(super) fn own(&self) -> impl DoubleEndedIterator<Item = &Key> {
+        self.own.iter()
+    }
+
     /// The secret of the root, or of the highest node that is known.
     pub(super) fn highest(&self) -> &Key {
         &self.own[self.own.len() - 1]

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use super::{Content, KeyTree};
 use crate::context::Context;
 use crate::identity::MemberId;
+use crate::party::{KeyFingerprint, KeyNode};
+use crate::secret::Key;
 
 impl KeyTree {
     /// The blinded key of a node, encoded, as it came.
@@ -56,6 +58,23 @@ impl KeyTree {
             self.nodes[node].digested = false;
             at = self.nodes[node].parent;
         }
+    }
+
+    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it, by its blinded keys; at the root,
+    /// which has none, by the group key.
+    pub(crate) fn shown(&self, cx: &mut Context<'_>, group_key: &Key) -> Vec<KeyNode> {
+        let order: Vec<_> = self.preorder().collect();
+        let place = |node| order.iter().position(|&other| other == node);
+        let show = |&node: &usize| {
+            let is_root = node == self.root;
+            let key = if is_root { Some(&group_key.as_bytes()[..]) } else { self.blinded(node) };
+            KeyNode {
+                parent: self.nodes[node].parent.and_then(place),
+                member: self.member_at(node),
+                fingerprint: key.map(|key| KeyFingerprint::of(cx, key)),
+            }
+        };
+        order.iter().map(show).collect()
     }
 
     /// Whether the other tree has the same form and members, and every blinded key that this one has.

@@ -1,0 +1,42 @@
+//! `groupkey report`: a page of results files, and what it refuses.
+
+use std::fs;
+
+use crate::finished::{Folder, groupkey, groupkey_in};
+
+#[test]
+fn a_page_holds_what_the_files_hold() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    run("bench --scheme skdc,tgdh --members 3,4,5,6 --operation add --repetitions 2 --out kept")
+        .success();
+    let left = fs::read_to_string(folder.path().join("kept/report.html")).expect("a report");
+    assert!(left.contains("</html>") && left.contains("<svg class='drawing tree'"));
+
+    let finding = r#"{"scheme":"skdc","profile":"sound","provenance":"specified","claim":"forward-secrecy","claimed":true,"found":"holds","method":"closure","reference":null,"history":[],"derivation":[]}"#;
+    fs::write(folder.path().join("findings.jsonl"), format!("{finding}\n")).expect("writable");
+    let told = run("report kept/results.jsonl --audit findings.jsonl --out all.html");
+    told.success();
+    let page = fs::read_to_string(folder.path().join("all.html")).expect("a report");
+    for word in ["skdc", "tgdh", "forward-secrecy", "Holds", "Published feature tables"] {
+        assert!(page.contains(word), "{word} is missing");
+    }
+    assert!(
+        !page.contains(folder.path().to_str().expect("a plain name")),
+        "no path of this machine"
+    );
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("other.jsonl"), "{\"format\":\"other\",\"version\":1}\n")
+        .expect("writable");
+    for arguments in ["report none-such.jsonl", "report other.jsonl"] {
+        let told = groupkey_in(folder.path(), &arguments.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(told.code, 2, "{arguments}: {}", told.stderr);
+        assert!(told.stderr.contains("results.jsonl that groupkey wrote"), "{}", told.stderr);
+        assert!(!folder.path().join("report.html").exists());
+    }
+    assert_eq!(groupkey("report").code, 2);
+}

@@ -1,0 +1,110 @@
+//! The report of a benchmark: one HTML file, in the manner of the network study's.
+//!
+//! It redraws the figures of the benchmark studies (S002, S003) from our rows, has a section for each
+//! scheme with drawings of a real run, and a table in which any schemes can be compared. What was
+//! measured and what was modelled never stand in one chart or column. The same [`Benchmark`] renders to
+//! the same bytes.
+
+mod audit;
+mod drawing;
+mod figures;
+mod lines;
+mod measure;
+mod page;
+mod published;
+mod run;
+mod scheme;
+mod series;
+mod table;
+
+use std::path::Path;
+
+use crate::audit::Finding;
+use crate::bench::{BenchHeader, BenchRow};
+use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct Benchmark {
+    /// Where the rows come from, in the order in which they were read.
+    pub sources: Vec<Source>,
+    /// Rows of benchmarks.
+    pub entries: Vec<Entry>,
+    /// Rows of network studies, each file with its header.
+    pub networks: Vec<(Header, Vec<NetworkRow>)>,
+    /// What an audit found; empty if none is at hand.
+    pub findings: Vec<Finding>,
+}
+
+/// A results file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What was run: a workload or a study.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Commit of the code that ran.
+    pub commit: String,
+    /// Processor and number of cores.
+    pub machine: String,
+    /// What the run takes for granted, one sentence each.
+    pub assumptions: Vec<String>,
+    /// Its rows.
+    pub rows: usize,
+}
+
+/// A row, and the source that it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Index of its source.
+    pub source: usize,
+    /// The row.
+    pub row: BenchRow,
+}
+
+impl Benchmark {
+    /// Takes in the rows of one benchmark.
+    pub fn add(&mut self, header: &BenchHeader, rows: impl IntoIterator<Item = BenchRow>) {
+        let source = self.sources.len();
+        let before = self.entries.len();
+        self.entries.extend(rows.into_iter().map(|row| Entry { source, row }));
+        self.sources.push(Source {
+            name: header.workload.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows: self.entries.len() - before,
+        });
+    }
+
+    /// Takes in the rows of a network study.
+    pub fn add_network(&mut self, header: Header, rows: Vec<NetworkRow>) {
+        self.sources.push(Source {
+            name: header.study.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows: rows.len(),
+        });
+        self.networks.push((header, rows));
+    }
+
+    /// Reads a results file, of a benchmark or of a network study: its header tells which it is.
+    pub fn read(&mut self, path: &Path) -> Result<(), ResultsError> {
+        if format_of(path)? == Header::FORMAT {
+            let (header, rows) = read_jsonl::<Header>(path)?;
+            self.add_network(header, rows);
+        } else {
+            let (header, rows) = read_jsonl::<BenchHeader>(path)?;
+            self.add(&header, rows);
+        }
+        Ok(())
+    }
+}
+
+/// Renders the page: complete HTML, with styles, script, charts and data inside.
+pub fn render_benchmark(benchmark: &Benchmark) -> String {
+    page::render(benchmark)
+}

@@ -1,0 +1,66 @@
+//! What an audit found, beside what is claimed and what studies print.
+
+use minijinja::{Value, context};
+
+use crate::audit::published_features::compare;
+use crate::audit::{Finding, Found, Method};
+
+/// The findings about one scheme, or about all.
+pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value> {
+    findings
+        .iter()
+        .filter(|finding| scheme.is_none_or(|scheme| finding.scheme == scheme))
+        .map(|finding| {
+            let (class, word) = match finding.found {
+                Found::Broken => ("refuted", "Broken"),
+                Found::Holds => ("confirmed", "Holds"),
+                Found::NotApplicable => ("open", "Not applicable"),
+            };
+            // What is claimed and does not hold is what to look at.
+            let differs = finding.claimed == Some(true) && finding.found == Found::Broken;
+            context! {
+                scheme => &finding.scheme,
+                profile => &finding.profile,
+                provenance => &finding.provenance,
+                claim => &finding.claim,
+                claimed => match finding.claimed {
+                    Some(true) => "yes",
+                    Some(false) => "no",
+                    None => "says nothing",
+                },
+                class, word, differs,
+                method => match finding.method {
+                    Method::Closure => "search",
+                    Method::Script => "attack",
+                },
+                reference => &finding.reference,
+                history => &finding.history,
+                derivation => &finding.derivation,
+            }
+        })
+        .collect()
+}
+
+/// The feature tables that studies print, beside the findings. Where nothing was looked for there is
+/// no line.
+pub(super) fn features(findings: &[Finding]) -> Vec<Value> {
+    let yes_or_no = |has| if has { "yes" } else { "no" };
+    compare(findings)
+        .iter()
+        .filter_map(|comparison| {
+            let found = comparison.found?;
+            // Serialized in kebab-case, which reads well once the hyphens are gone.
+            let feature = serde_json::to_value(comparison.feature).ok()?;
+            Some(context! {
+                scheme => comparison.scheme,
+                profile => comparison.profile,
+                source => comparison.source,
+                feature => feature.as_str().unwrap_or_default().replace('-', " "),
+                printed => yes_or_no(comparison.printed),
+                found => yes_or_no(found),
+                agrees => comparison.printed == found,
+                explanation => comparison.explanation,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,249 @@
+//! Which figures the page has: by class, security level, role and subject, a panel for each operation.
+
+use std::collections::BTreeMap;
+
+use super::super::text::{capitalised, fixed};
+use super::lines::{self, Line, Lines, Point, Printed};
+use super::measure::{Measure, Subject};
+use super::published::PRINTED;
+use super::series::{self, Series, Style, Styles};
+use super::{Benchmark, Entry};
+use crate::bench::{Activity, BenchRow, Phase, Role};
+
+/// A figure, ready for the page.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    /// Anchor in the page.
+    pub(super) id: String,
+    /// `Centralized schemes`: figures with the same stand together.
+    pub(super) part: String,
+    pub(super) title: String,
+    pub(super) caption: String,
+    /// `measured` or `modelled`, or nothing where neither word applies.
+    pub(super) kind: &'static str,
+    pub(super) legend: Vec<(String, Style)>,
+    /// Heading and SVG of each panel.
+    pub(super) panels: Vec<(String, String)>,
+    pub(super) has_published: bool,
+    /// Class, security level, device, suites and profiles, for the page's filters.
+    pub(super) filter: [String; 3],
+}
+
+/// What all rows of a figure share. Security levels are never in one figure, nor are machines where
+/// times of machines are shown, nor devices where times of devices are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Shared {
+    class: usize,
+    security_bits: u32,
+    role: usize,
+    subject: Subject,
+    place: String,
+}
+
+/// All figures for which there are rows.
+pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styles) -> Vec<Figure> {
+    let mut figures: BTreeMap<Shared, Vec<&Entry>> = BTreeMap::new();
+    for entry in entries {
+        let row = &entry.row;
+        for subject in Subject::ALL {
+            let place = if subject.is_of_the_machine() {
+                benchmark.sources.get(entry.source).map_or("", |source| &source.machine)
+            } else if subject.is_of_a_device() {
+                let Some(device) = &row.device else { continue };
+                device
+            } else {
+                ""
+            };
+            let shared = Shared {
+                class: place_in(&CLASSES, &row.class),
+                security_bits: row.security_bits,
+                role: place_in(&Role::ALL.map(Role::name), &row.role),
+                subject,
+                place: place.to_owned(),
+            };
+            figures.entry(shared).or_default().push(entry);
+        }
+    }
+    let figures = figures.into_iter().enumerate();
+    figures
+        .filter_map(|(number, (shared, entries))| figure(number, &shared, &entries, styles))
+        .collect()
+}
+
+fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -> Option<Figure> {
+    let first = &entries.first()?.row;
+    let id = format!("figure-{number}");
+    let mut panels = Vec::new();
+    let mut legend: Vec<(String, Style)> = Vec::new();
+    let mut has_published = false;
+    for (heading, rows) in by_panel(entries) {
+        for &measure in shared.subject.measures() {
+            let series = series::of_entries(&rows, styles);
+            let drawn: Vec<Line> =
+                series.iter().filter_map(|series| line(series, measure)).collect();
+            if drawn.is_empty() {
+                continue;
+            }
+            let published = published(measure, &rows);
+            has_published |= !published.is_empty();
+            for series in &series {
+                let scheme = series.entries[0].row.scheme.clone();
+                if line(series, measure).is_some()
+                    && !legend.iter().any(|(known, _)| *known == scheme)
+                {
+                    legend.push((scheme, series.style));
+                }
+            }
+            let heading = match shared.subject.measures() {
+                [_] => heading.clone(),
+                _ => format!("{heading}: {}", measure.name()),
+            };
+            let title = format!("{}, {}, {heading}", role_words(&first.role), measure.name());
+            let id = format!("{id}-panel-{}", panels.len());
+            let svg = lines::draw(&Lines { id, title, measure, lines: drawn, published });
+            panels.extend(svg.map(|svg| (heading, svg)));
+        }
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    let place = match (shared.subject.is_of_the_machine(), shared.subject.is_of_a_device()) {
+        (true, _) => format!(" on {}", shared.place),
+        (_, true) => format!(" for {}", shared.place),
+        _ => String::new(),
+    };
+    let kind = match (shared.subject.is_of_the_machine(), shared.subject.is_of_a_device()) {
+        (true, _) => "measured",
+        (_, true) => "modelled",
+        _ => "",
+    };
+    let mut caption = shared.subject.caption().to_owned();
+    if has_published {
+        caption += " Rings and dashed lines are values that a study printed, measured on the study's own \
+                    device, not here.";
+    }
+    Some(Figure {
+        id,
+        part: format!("{} schemes, {} bit", capitalised(&first.class), first.security_bits),
+        title: format!("{}: {}{place}", role_words(&first.role), shared.subject.title()),
+        caption,
+        kind,
+        legend,
+        panels,
+        has_published,
+        filter: [
+            first.class.clone(),
+            first.security_bits.to_string(),
+            if kind == "modelled" { shared.place.clone() } else { String::new() },
+        ],
+    })
+}
+
+/// Rows of one operation and phase, in the order of the specification.
+fn by_panel<'a>(entries: &[&'a Entry]) -> Vec<(String, Vec<&'a Entry>)> {
+    let mut panels: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
+    for entry in entries {
+        let row = &entry.row;
+        let operation = place_in(&Activity::ALL.map(Activity::name), &row.operation);
+        let phase = place_in(&Phase::ALL.map(Phase::name), &row.phase);
+        let key = (operation, &row.operation, phase, &row.phase, row.message_bytes);
+        panels.entry(key).or_default().push(entry);
+    }
+    let heading = |row: &BenchRow| match (row.message_bytes, row.phase.as_str()) {
+        (Some(bytes), _) => format!("{} {bytes} bytes", capitalised(&row.operation)),
+        (None, "operational") => capitalised(&row.operation),
+        (None, phase) => format!("{}, {phase}", capitalised(&row.operation)),
+    };
+    panels.into_values().map(|rows| (heading(&rows[0].row), rows)).collect()
+}
+
+/// A series as a line, unless all its values are zero: those a logarithmic axis has no place for.
+fn line(series: &Series<'_>, measure: Measure) -> Option<Line> {
+    let points: Vec<Point> = series
+        .entries
+        .iter()
+        .filter_map(|entry| {
+            let (value, error) = measure.of(&entry.row).filter(|(value, _)| *value > 0.0)?;
+            Some(Point {
+                members: f64::from(entry.row.members),
+                value,
+                error,
+                words: words(&series.label, &entry.row, measure, value, error),
+            })
+        })
+        .collect();
+    (!points.is_empty()).then_some(Line { style: series.style, points })
+}
+
+/// The tooltip: what it is about, a colon, and the values.
+fn words(label: &str, row: &BenchRow, measure: Measure, value: f64, error: f64) -> String {
+    let mut words =
+        format!("{label}, {} members: {} {}", row.members, measure.name(), measure.words(value));
+    if error > 0.0 {
+        words += &format!(" ± {}", measure.words(error));
+    }
+    match measure {
+        Measure::Time => {
+            let ns = |value| measure.words(value);
+            words += &format!(
+                "; p50 {}, p90 {}, p99 {}; {} repetitions",
+                ns(row.p50_ns),
+                ns(row.p90_ns),
+                ns(row.p99_ns),
+                row.repetitions
+            );
+            if let Some(ratio) = row.measured_over_counted {
+                words += &format!("; {} times the counted cost", fixed(ratio, 2));
+            }
+        }
+        Measure::WireBytes => {
+            words += &format!("; the scheme's own {}", measure.words(row.payload_bytes as f64));
+        }
+        Measure::Messages => {
+            let (one, some, all) =
+                (row.unicast.messages, row.multicast.messages, row.broadcast.messages);
+            words += &format!("; {one} unicast, {some} multicast, {all} broadcast");
+        }
+        _ => {}
+    }
+    for warning in &row.warnings {
+        words += &format!("; warning: {warning}");
+    }
+    words
+}
+
+/// Values that a study prints for what a panel shows.
+fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
+    let Some(row) = rows.first().map(|entry| &entry.row).filter(|row| row.phase == "operational")
+    else {
+        return Vec::new();
+    };
+    let sizes = || rows.iter().map(|entry| entry.row.members);
+    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else { return Vec::new() };
+    let shown = PRINTED.iter().filter(|printed| {
+        printed.is_of(measure, &row.class, &row.role, &row.operation)
+            && printed.scheme.is_none_or(|id| rows.iter().any(|entry| entry.row.scheme == id))
+            && printed.members.0 <= most
+            && printed.members.1 >= least
+    });
+    let shown = shown.map(|printed| {
+        let (from, to) = (printed.members.0.max(least), printed.members.1.min(most));
+        Printed {
+            members: (f64::from(from), f64::from(to)),
+            value: printed.value,
+            words: printed.words(),
+        }
+    });
+    shown.collect()
+}
+
+/// A role as a heading.
+pub(super) fn role_words(role: &str) -> String {
+    capitalised(&role.replace('-', " "))
+}
+
+const CLASSES: [&str; 3] = ["centralized", "hybrid", "distributed"];
+
+fn place_in(known: &[&str], name: &str) -> usize {
+    known.iter().position(|other| *other == name).unwrap_or(known.len())
+}

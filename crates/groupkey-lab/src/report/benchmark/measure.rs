@@ -1,0 +1,180 @@
+//! What a figure shows of a row, and how its numbers are written.
+
+use super::super::text::digits;
+use crate::bench::BenchRow;
+
+/// A quantity of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Measure {
+    /// Measured on the machine that ran the benchmark.
+    Time,
+    /// Counted primitives at a device's prices.
+    DeviceTime,
+    /// Their energy there.
+    DeviceEnergy,
+    PermanentBytes,
+    TemporaryBytes,
+    Messages,
+    WireBytes,
+}
+
+/// Measures that stand in one figure, a panel each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Computation,
+    ModelledComputation,
+    ModelledEnergy,
+    Storage,
+    Traffic,
+}
+
+impl Subject {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Computation,
+        Self::ModelledComputation,
+        Self::ModelledEnergy,
+        Self::Storage,
+        Self::Traffic,
+    ];
+
+    pub(super) const fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Computation => &[Measure::Time],
+            Self::ModelledComputation => &[Measure::DeviceTime],
+            Self::ModelledEnergy => &[Measure::DeviceEnergy],
+            Self::Storage => &[Measure::PermanentBytes, Measure::TemporaryBytes],
+            Self::Traffic => &[Measure::Messages, Measure::WireBytes],
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Computation => "computation, measured",
+            Self::ModelledComputation => "computation, modelled",
+            Self::ModelledEnergy => "energy, modelled",
+            Self::Storage => "storage",
+            Self::Traffic => "messages and bytes sent",
+        }
+    }
+
+    /// Whether it depends on the machine that the benchmark ran on.
+    pub(super) fn is_of_the_machine(self) -> bool {
+        self == Self::Computation
+    }
+
+    /// Whether it is told for a device.
+    pub(super) const fn is_of_a_device(self) -> bool {
+        matches!(self, Self::ModelledComputation | Self::ModelledEnergy)
+    }
+
+    /// What to know when looking at it.
+    pub(super) const fn caption(self) -> &'static str {
+        match self {
+            Self::Computation => {
+                "Mean of the repetitions on the machine that ran the benchmark; the band is the mean's 95 % \
+                 confidence interval. Both axes are logarithmic where the values ask for it."
+            }
+            Self::ModelledComputation => {
+                "Modelled, not measured: counted primitives at the device's prices. There is no band, for \
+                 counts do not vary."
+            }
+            Self::ModelledEnergy => {
+                "Modelled, not measured: the energy of the counted primitives on the device; the band is \
+                 the error that follows from its profile."
+            }
+            Self::Storage => {
+                "Key material: held between operations (permanent), and in addition while one is under \
+                 way, at most (temporary)."
+            }
+            Self::Traffic => {
+                "Messages that the role sends, and their bytes with header and protection. What a network \
+                 adds is not in here."
+            }
+        }
+    }
+}
+
+impl Measure {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time, measured",
+            Self::DeviceTime => "time, modelled",
+            Self::DeviceEnergy => "energy, modelled",
+            Self::PermanentBytes => "permanent",
+            Self::TemporaryBytes => "temporary",
+            Self::Messages => "messages",
+            Self::WireBytes => "bytes sent",
+        }
+    }
+
+    /// Value and half width of its interval.
+    pub(super) fn of(self, row: &BenchRow) -> Option<(f64, f64)> {
+        match self {
+            Self::Time => Some((row.mean_ns, row.ci95_ns)),
+            Self::DeviceTime => row.device_ns.map(|ns| (ns, 0.0)),
+            Self::DeviceEnergy => row.device_joule.map(|energy| (energy.value, energy.error)),
+            Self::PermanentBytes => Some((row.permanent_bytes as f64, 0.0)),
+            Self::TemporaryBytes => Some((row.temporary_bytes as f64, 0.0)),
+            Self::Messages => Some((row.messages as f64, 0.0)),
+            Self::WireBytes => Some((row.wire_bytes as f64, 0.0)),
+        }
+    }
+
+    /// A value with its unit: `12.3 µs`.
+    pub(super) fn words(self, value: f64) -> String {
+        let steps: &[(f64, &str)] = match self {
+            Self::Time | Self::DeviceTime => TIMES,
+            Self::DeviceEnergy => ENERGIES,
+            Self::PermanentBytes | Self::TemporaryBytes | Self::WireBytes => BYTES,
+            Self::Messages => COUNTS,
+        };
+        scaled(value, steps, digits)
+    }
+
+    /// The label of a tick, without a tail of zeros.
+    pub(super) fn label(self, value: f64) -> String {
+        let words = self.words(value);
+        match words.split_once(' ') {
+            Some((number, unit)) if number.contains('.') => {
+                format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+            }
+            _ if words.contains('.') => {
+                words.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            _ => words,
+        }
+    }
+}
+
+/// A time given in ns, with its unit.
+pub(super) fn time(ns: f64) -> String {
+    scaled(ns, TIMES, digits)
+}
+
+fn scaled(value: f64, steps: &[(f64, &str)], write: fn(f64) -> String) -> String {
+    let step = steps.iter().rev().find(|(scale, _)| value.abs() >= 0.9995 * scale);
+    let (scale, unit) = step.unwrap_or(&steps[0]);
+    let number = write(value / scale);
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
+}
+
+const TIMES: &[(f64, &str)] = &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
+const ENERGIES: &[(f64, &str)] = &[(1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")];
+const BYTES: &[(f64, &str)] = &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
+const COUNTS: &[(f64, &str)] = &[(1.0, "")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_the_unit_that_suits_them() {
+        assert_eq!(time(999.9), "1.00 µs");
+        assert_eq!(time(0.0), "0 ns");
+        assert_eq!(Measure::WireBytes.words(51.0), "51.0 B");
+        assert_eq!(Measure::WireBytes.label(50.0), "50 B");
+        assert_eq!(Measure::DeviceEnergy.words(0.1316), "132 mJ");
+        assert_eq!(Measure::Messages.label(100.0), "100");
+        assert_eq!(Measure::Messages.label(20.0), "20");
+    }
+}

@@ -1,0 +1,188 @@
+//! Puts the parts into the page's template.
+
+use minijinja::{Environment, Value, context};
+use serde_json::json;
+
+use super::super::text::fixed;
+use super::super::{Report, page as network, scheme as network_scheme};
+use super::figures::{self, Figure};
+use super::measure::Measure;
+use super::published::PRINTED;
+use super::series::{Styles, thinned};
+use super::{Benchmark, Entry, audit, scheme, table};
+use crate::results::{Header, NetworkRow};
+
+/// Rows that a page shows at most; a browser must hold them all.
+const MOST_ROWS: usize = 3_000;
+
+/// The whole page.
+pub(super) fn render(benchmark: &Benchmark) -> String {
+    let styles = Styles::of(&benchmark.entries);
+    let entries = thinned(benchmark.entries.clone(), MOST_ROWS);
+    let figures = figures::of_entries(benchmark, &entries, &styles);
+    let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
+    for figure in &figures {
+        match parts.last_mut() {
+            Some((part, values)) if *part == figure.part => values.push(value(figure)),
+            _ => parts.push((figure.part.clone(), vec![value(figure)])),
+        }
+    }
+    let parts: Vec<Value> = parts
+        .into_iter()
+        .enumerate()
+        .map(|(number, (title, figures))| context! { id => format!("part-{number}"), title, figures })
+        .collect();
+    let sources: Vec<Value> = benchmark
+        .sources
+        .iter()
+        .map(|source| {
+            context! {
+                name => &source.name,
+                seed => source.seed,
+                commit => &source.commit,
+                machine => &source.machine,
+                rows => fixed(source.rows as f64, 0),
+                assumptions => &source.assumptions,
+            }
+        })
+        .collect();
+    let mut devices: Vec<String> =
+        entries.iter().filter_map(|entry| entry.row.device.clone()).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let page = context! {
+        sources,
+        schemes => styles.schemes().iter()
+            .map(|id| context! { id, glyph => table::glyph(styles.of_scheme(id)) })
+            .collect::<Vec<Value>>(),
+        total => fixed(benchmark.entries.len() as f64, 0),
+        shown => fixed(entries.len() as f64, 0),
+        left_out => benchmark.entries.len() > entries.len(),
+        devices,
+        parts,
+        published => published(&entries),
+        sections => scheme::sections(benchmark, &entries, &styles),
+        rows => table::rows(&entries, &styles),
+        findings => audit::findings(&benchmark.findings, None),
+        features => if benchmark.findings.is_empty() { Vec::new() } else {
+            audit::features(&benchmark.findings)
+        },
+        networks => benchmark.networks.iter().enumerate()
+            .map(|(number, (header, rows))| network_study(number, header, rows))
+            .collect::<Vec<Value>>(),
+        data => Value::from_safe_string(data(benchmark, &entries)),
+    };
+    environment()
+        .get_template(PAGE)
+        .and_then(|template| template.render(page))
+        // The template is part of the program, and a test renders it.
+        .expect("the page's template is sound")
+}
+
+const PAGE: &str = "benchmark.html";
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    for (name, source) in [
+        (PAGE, include_str!("../../../templates/benchmark.html")),
+        ("figure.html", include_str!("../../../templates/figure.html")),
+        ("report.css", include_str!("../../../templates/report.css")),
+        ("benchmark.css", include_str!("../../../templates/benchmark.css")),
+        ("page.js", include_str!("../../../templates/page.js")),
+        ("benchmark.js", include_str!("../../../templates/benchmark.js")),
+    ] {
+        environment.add_template(name, source).expect("the page's template parses");
+    }
+    environment
+}
+
+fn value(figure: &Figure) -> Value {
+    context! {
+        id => &figure.id,
+        title => &figure.title,
+        caption => &figure.caption,
+        kind => figure.kind,
+        class => &figure.filter[0],
+        bits => &figure.filter[1],
+        device => &figure.filter[2],
+        has_published => figure.has_published,
+        legend => figure.legend.iter()
+            .map(|(label, style)| context! {
+                label, number => style.number, glyph => table::glyph(*style),
+            })
+            .collect::<Vec<Value>>(),
+        panels => figure.panels.iter()
+            .map(|(heading, svg)| context! { heading, svg => Value::from_safe_string(svg.clone()) })
+            .collect::<Vec<Value>>(),
+    }
+}
+
+/// Published values that something of ours can be set beside, measured and modelled apart.
+fn published(entries: &[Entry]) -> Vec<Value> {
+    let lines = PRINTED.iter().filter_map(|printed| {
+        let modelled = printed.measure();
+        let (measured, modelled) = match modelled {
+            Measure::DeviceTime => {
+                (printed.ours(entries, Measure::Time), printed.ours(entries, modelled))
+            }
+            Measure::DeviceEnergy => (None, printed.ours(entries, modelled)),
+            other => (printed.ours(entries, other), None),
+        };
+        if measured.is_none() && modelled.is_none() {
+            return None;
+        }
+        let words = |value: Option<f64>| {
+            value.map_or("–".to_owned(), |value| printed.measure().words(value))
+        };
+        let (from, to) = printed.members;
+        Some(context! {
+            source => printed.source,
+            who => printed.scheme.map_or_else(|| format!("{} schemes", printed.class), str::to_owned),
+            role => printed.role,
+            operation => printed.operation.unwrap_or("all operations"),
+            members => if from == to { from.to_string() } else { format!("{from} to {to}") },
+            published => printed.amount(),
+            measured => words(measured),
+            modelled => words(modelled),
+            note => printed.note,
+        })
+    });
+    lines.collect()
+}
+
+/// The figures of a network study, as its own report has them.
+fn network_study(number: usize, header: &Header, rows: &[NetworkRow]) -> Value {
+    let report = Report {
+        header: header.clone(),
+        rows: rows.to_vec(),
+        published: Vec::new(),
+        verdicts: Vec::new(),
+        calibration: Vec::new(),
+        method: Vec::new(),
+        reproduce: String::new(),
+        replay: String::new(),
+    };
+    let schemes = network_scheme::of_rows(rows);
+    context! {
+        study => &header.study,
+        number,
+        figures => network::figures(&report, &schemes, &format!("network-{number}-")),
+    }
+}
+
+/// The rows that the page shows, without their samples, for whoever wants to go on with them.
+fn data(benchmark: &Benchmark, entries: &[Entry]) -> String {
+    let rows: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            let mut row = json!(entry.row);
+            if let Some(fields) = row.as_object_mut() {
+                fields.remove("samples_ns");
+                fields.insert("source".to_owned(), json!(entry.source));
+            }
+            row
+        })
+        .collect();
+    let data = json!({ "rows": rows, "findings": benchmark.findings });
+    network::in_script(&data)
+}

@@ -1,0 +1,130 @@
+//! Rows that make a line of a figure: the same in everything but the number of members.
+
+use super::super::scheme::Mark;
+use super::Entry;
+
+/// A line: rows by ascending members.
+#[derive(Clone, Debug)]
+pub(super) struct Series<'a> {
+    pub(super) label: String,
+    pub(super) style: Style,
+    pub(super) entries: Vec<&'a Entry>,
+}
+
+/// How a scheme is coloured and marked, the same in every figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Style {
+    /// Of the scheme in the report; the page's class is `k` and this.
+    pub(super) number: usize,
+    /// CSS class `s0` to `s6`.
+    pub(super) colour: usize,
+    pub(super) mark: Mark,
+}
+
+/// The schemes of the report, in the order of their first rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Styles(Vec<String>);
+
+impl Styles {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut schemes: Vec<String> = Vec::new();
+        for Entry { row, .. } in entries {
+            if !schemes.contains(&row.scheme) {
+                schemes.push(row.scheme.clone());
+            }
+        }
+        Self(schemes)
+    }
+
+    pub(super) fn schemes(&self) -> &[String] {
+        &self.0
+    }
+
+    /// 42 schemes look different; there are six marks and seven colours.
+    pub(super) fn of_scheme(&self, scheme: &str) -> Style {
+        let number = self.0.iter().position(|known| known == scheme).unwrap_or(self.0.len());
+        Style { number, colour: number % 7, mark: Mark::ALL[number % Mark::ALL.len()] }
+    }
+}
+
+/// The lines of these rows. What differs beside the scheme stands behind its name.
+pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Series<'a>> {
+    let variants: Vec<Vec<String>> = entries.iter().map(|entry| variant(entry)).collect();
+    let differs: Vec<bool> = (0..variants.first().map_or(0, Vec::len))
+        .map(|part| variants.iter().any(|variant| variant[part] != variants[0][part]))
+        .collect();
+    let mut lines: Vec<(&str, &Vec<String>, Series<'_>)> = Vec::new();
+    for (&entry, variant) in entries.iter().zip(&variants) {
+        let scheme = entry.row.scheme.as_str();
+        if let Some((.., series)) =
+            lines.iter_mut().find(|(other, theirs, _)| *other == scheme && *theirs == variant)
+        {
+            series.entries.push(entry);
+            continue;
+        }
+        let own: Vec<&str> = variant
+            .iter()
+            .zip(&differs)
+            .filter(|(_, differs)| **differs)
+            .map(|(part, _)| part.as_str())
+            .collect();
+        let label = match own.is_empty() {
+            true => scheme.to_owned(),
+            false => format!("{scheme} ({})", own.join(", ")),
+        };
+        let series = Series { label, style: styles.of_scheme(scheme), entries: vec![entry] };
+        lines.push((scheme, variant, series));
+    }
+    let mut series: Vec<_> = lines.into_iter().map(|(.., series)| series).collect();
+    for series in &mut series {
+        series.entries.sort_by_key(|entry| entry.row.members);
+    }
+    series
+}
+
+/// What may differ between rows of a scheme in one panel. The number of subgroups may follow from that
+/// of the members, so that it does not part lines.
+fn variant(entry: &Entry) -> Vec<String> {
+    let row = &entry.row;
+    let source = format!("file {}", entry.source + 1);
+    let device = row.device.clone().unwrap_or_default();
+    [&row.profile, &row.suite, &row.protection, &row.workload, &device, &source]
+        .map(Clone::clone)
+        .to_vec()
+}
+
+/// Leaves so many rows that a page can hold them: of each line the ends, and sizes between them in
+/// even ratios.
+pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
+    if entries.len() <= most {
+        return entries;
+    }
+    let key = |entry: &Entry| {
+        let row = &entry.row;
+        let what = (row.scheme.clone(), row.operation.clone(), row.role.clone());
+        (what, row.phase.clone(), row.message_bytes, variant(entry))
+    };
+    let mut groups = std::collections::BTreeMap::<_, Vec<usize>>::new();
+    for (place, entry) in entries.iter().enumerate() {
+        groups.entry(key(entry)).or_default().push(place);
+    }
+    let share = (most / groups.len().max(1)).max(3);
+    let mut kept = vec![false; entries.len()];
+    for mut places in groups.into_values() {
+        places.sort_by_key(|&place| entries[place].row.members);
+        for step in 0..share {
+            kept[places[nearest(&entries, &places, step as f64 / (share - 1) as f64)]] = true;
+        }
+    }
+    let mut kept = kept.into_iter();
+    entries.into_iter().filter(|_| kept.next() == Some(true)).collect()
+}
+
+/// The place nearest to a part of the way from the fewest to the most members, in ratios.
+fn nearest(entries: &[Entry], places: &[usize], part: f64) -> usize {
+    let size = |at: usize| f64::from(entries[places[at]].row.members).max(1.0).ln();
+    let (first, last) = (size(0), size(places.len() - 1));
+    let wanted = first + part * (last - first);
+    let distance = |at: &usize| (size(*at) - wanted).abs();
+    (0..places.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or_default()
+}

@@ -1,0 +1,338 @@
+//! The report of a benchmark over synthetic rows: what the file holds, and how a browser shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::{env, fs};
+
+use groupkey_lab::audit::{Finding, Found, Method};
+use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Traffic};
+use groupkey_lab::report::{Benchmark, render_benchmark};
+
+use crate::browser::Browser;
+use crate::{DESKTOP, PHONE, between, number, picture, pictures, synthetic};
+
+/// What nobody should call a scheme.
+const HOSTILE: &str = "</script><script>alert('x')</script>\"'&<b>";
+
+const SIZES: [u32; 6] = [2, 10, 100, 1_000, 10_000, 55_000];
+
+#[test]
+fn nothing_is_loaded_from_elsewhere() {
+    let page = render_benchmark(&benchmark());
+    for loader in
+        ["src=", "<link", "@import", "url(http", "fetch(", "XMLHttpRequest", "http://", "https://"]
+    {
+        assert!(!page.contains(loader), "the page contains {loader}");
+    }
+}
+
+#[test]
+fn every_scheme_has_its_section_and_what_it_did() {
+    let page = render_benchmark(&benchmark());
+    let section = |scheme: &str| {
+        let sections = page.split("<details class=\"scheme\"").skip(1);
+        let found = sections.into_iter().find(|text| text.contains(&format!("<small>{scheme},")));
+        found.unwrap_or_else(|| panic!("no section of {scheme}")).to_owned()
+    };
+    for (scheme, sequences, trees) in
+        [("skdc", 3, 0), ("lkh-group", 3, 2), ("igkmp", 3, 0), ("tgdh", 3, 2), ("d-oft", 3, 2)]
+    {
+        let text = section(scheme);
+        assert_eq!(text.matches("<svg class='drawing sequence'").count(), sequences, "{scheme}");
+        assert_eq!(text.matches("<svg class='drawing tree'").count(), trees, "{scheme}");
+        assert_eq!(text.contains("class='node new'"), trees > 0, "{scheme}");
+        assert!(text.contains("linear"), "{scheme}: no form of growth");
+    }
+}
+
+#[test]
+fn measured_and_modelled_are_never_in_one_chart() {
+    let page = render_benchmark(&benchmark());
+    let mut kinds = BTreeSet::new();
+    for figure in page.split("<figure id=\"figure-").skip(1) {
+        let figure = &figure[..figure.find("</figure>").expect("figures end")];
+        let is = |kind: &str| figure.contains(&format!("<span class=\"kind {kind}\">"));
+        assert!(!(is("measured") && is("modelled")));
+        kinds.extend(["measured", "modelled"].into_iter().filter(|kind| is(kind)));
+        for words in figure.split("<g class='mark'").skip(1) {
+            let words = between(words, "<title>", "</title>");
+            assert!(!(is("measured") && words.contains("modelled")), "{words}");
+            assert!(!(is("modelled") && words.contains("measured")), "{words}");
+        }
+    }
+    assert_eq!(kinds.len(), 2);
+}
+
+#[test]
+fn security_levels_are_never_in_one_chart() {
+    let mut benchmark = benchmark();
+    for entry in benchmark.entries.iter_mut().filter(|entry| entry.row.scheme == "skdc") {
+        entry.row.security_bits = 80;
+    }
+    let page = render_benchmark(&benchmark);
+    for figure in page.split("<figure id=\"figure-").skip(1) {
+        let figure = &figure[..figure.find("</figure>").expect("figures end")];
+        assert!(!(figure.contains("skdc, ") && figure.contains("lkh-group, ")));
+    }
+    assert!(page.contains("Centralized schemes, 80 bit"));
+}
+
+#[test]
+fn published_values_are_marked() {
+    let page = render_benchmark(&benchmark());
+    assert!(page.contains("class='mark published'"));
+    assert!(page.contains("Published (S001), tgdh: 3.96 s"));
+    assert!(page.contains("class='printed-line'"));
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let page = render_benchmark(&benchmark());
+    assert!(!page.contains("<script>alert") && !page.contains("&<b>"), "markup got through");
+    assert!(page.contains("&lt;script&gt;alert"));
+    let data = between(&page, "<script type=\"application/json\" id=\"data\">", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).expect("the data is JSON");
+    let schemes: BTreeSet<_> =
+        data["rows"].as_array().into_iter().flatten().map(|row| row["scheme"].as_str()).collect();
+    assert!(schemes.contains(&Some(HOSTILE)));
+}
+
+#[test]
+fn elements_close_and_ids_are_unique() {
+    let page = render_benchmark(&benchmark());
+    for element in ["div", "section", "table", "tbody", "tr", "svg", "g", "details", "figure", "ul"]
+    {
+        let opened = page.matches(&format!("<{element} ")).count()
+            + page.matches(&format!("<{element}>")).count();
+        assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+    }
+    let mut ids = BTreeSet::new();
+    let quoted = |quote: char| {
+        let start = format!(" id={quote}");
+        page.split(&start)
+            .skip(1)
+            .filter_map(move |rest| rest.split(quote).next())
+            .collect::<Vec<_>>()
+    };
+    for id in quoted('"').into_iter().chain(quoted('\'')) {
+        assert!(ids.insert(id), "{id} is there twice");
+    }
+    for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(ids.contains(target), "nothing is at #{target}");
+    }
+}
+
+#[test]
+fn a_report_of_nothing_and_of_zeros_still_renders() {
+    assert!(render_benchmark(&Benchmark::default()).contains("</html>"));
+    let mut benchmark = benchmark();
+    for entry in &mut benchmark.entries {
+        let row = &mut entry.row;
+        (row.mean_ns, row.ci95_ns, row.counted_ns, row.wire_bytes) = (0.0, 0.0, 0.0, 0);
+        (row.device_ns, row.device_joule, row.measured_over_counted) = (None, None, None);
+    }
+    let page = render_benchmark(&benchmark);
+    let shown = between(&page, "<body>", "<script");
+    for nonsense in ["NaN", ">inf", " inf"] {
+        assert!(!shown.contains(nonsense), "the page says {nonsense}");
+    }
+}
+
+#[test]
+fn many_rows_are_thinned_and_the_page_says_so() {
+    let mut many = Benchmark::default();
+    let sizes: Vec<u32> = (1..=300).map(|k| 2 + 100 * k).collect();
+    many.add(&header(), rows(&sizes));
+    let page = render_benchmark(&many);
+    assert!(page.contains("The page shows"));
+    let table = between(&page, "<table class=\"rows\">", "</table>");
+    let shown = table.matches("<tr>").count() - 1;
+    assert!((1_000..=3_000).contains(&shown), "{shown} rows");
+    assert!(table.contains(">30002<") && table.contains(">102<"), "the ends are kept");
+}
+
+#[test]
+fn a_browser_shows_it() {
+    let Some(browser) = Browser::find() else {
+        assert!(
+            env::var("GROUPKEY_REQUIRE_ALL").as_deref() != Ok("1"),
+            "no Chromium found, and GROUPKEY_REQUIRE_ALL=1 asks for one"
+        );
+        eprintln!(
+            "SKIPPED: no Chromium found; the benchmark's report was not looked at in a browser"
+        );
+        return;
+    };
+    let folder = pictures();
+    let page = folder.join("benchmark.html");
+    let benchmark = benchmark();
+    fs::write(&page, render_benchmark(&benchmark)).expect("target is writable");
+
+    for (name, size) in [("desktop", DESKTOP), ("phone", PHONE)] {
+        let dom = browser.dom(&page, "", size);
+        let html = dom.lines().find(|line| line.contains("<html")).expect("a document");
+        assert!(html.contains("data-ready=\"true\""), "{name}: the script did not finish: {html}");
+        assert!(!html.contains("data-error"), "{name}: {html}");
+        assert_eq!(number(html, "data-rows") as usize, benchmark.entries.len());
+        assert_eq!(number(html, "data-inner-width"), size.0, "the browser ignored --screen-info");
+        let width = number(html, "data-scroll-width");
+        assert!(width <= size.0, "{name}: the page is {width} pixels wide, the screen {}", size.0);
+    }
+
+    // The filters, by links to what is to be seen.
+    let count = |wanted: fn(&BenchRow) -> bool| {
+        benchmark.entries.iter().filter(|entry| wanted(&entry.row)).count() as u32
+    };
+    let shown = |fragment: &str, attribute: &str| {
+        let dom = browser.dom(&page, fragment, DESKTOP);
+        number(dom.lines().find(|line| line.contains("<html")).expect("a document"), attribute)
+    };
+    let chosen = shown("#chosen=skdc,tgdh&operation=add&sort=mean", "data-shown");
+    assert_eq!(
+        chosen,
+        count(|row| ["skdc", "tgdh"].contains(&&*row.scheme) && row.operation == "add")
+    );
+    assert_eq!(
+        shown("#class=hybrid&suite=standard&bits=128&device=esp32-micropython", "data-shown"),
+        count(|row| row.class == "hybrid")
+    );
+    assert_eq!(shown("#suite=published", "data-shown"), benchmark.entries.len() as u32);
+    let all = shown("", "data-figures");
+    assert!((1..all).contains(&shown("#class=hybrid", "data-figures")));
+
+    let light =
+        picture(&browser, &page, "#theme=light", DESKTOP, &folder.join("benchmark-light.png"));
+    let dark = picture(&browser, &page, "#theme=dark", DESKTOP, &folder.join("benchmark-dark.png"));
+    assert_ne!(light, dark, "light and dark look the same");
+    picture(&browser, &page, "#theme=light", PHONE, &folder.join("benchmark-phone.png"));
+    // All of it, to be looked at.
+    for (name, theme) in [("light", "#theme=light"), ("dark", "#theme=dark")] {
+        let long = folder.join(format!("benchmark-long-{name}.png"));
+        picture(&browser, &page, theme, (1280, 9000), &long);
+    }
+    picture(&browser, &page, "#theme=dark", (390, 9000), &folder.join("benchmark-long-phone.png"));
+}
+
+/// Rows of all classes, a network study, and findings.
+fn benchmark() -> Benchmark {
+    let mut benchmark = Benchmark::default();
+    benchmark.add(&header(), rows(&SIZES));
+    let network = synthetic::report();
+    benchmark.add_network(network.header, network.rows);
+    let finding = |scheme: &str, claim: &str, claimed, found| Finding {
+        scheme: scheme.to_owned(),
+        profile: "published".to_owned(),
+        provenance: "specified".to_owned(),
+        claim: claim.to_owned(),
+        claimed,
+        found,
+        method: Method::Closure,
+        reference: None,
+        history: if found == Found::Broken {
+            vec!["create 0 1 2".to_owned(), format!("remove {HOSTILE}")]
+        } else {
+            Vec::new()
+        },
+        derivation: Vec::new(),
+    };
+    benchmark.findings = vec![
+        finding("skdc", "forward-secrecy", Some(true), Found::Holds),
+        finding("sgcsh", "backward-secrecy", Some(true), Found::Broken),
+        finding("skdc", "collusion-resistance", None, Found::NotApplicable),
+    ];
+    benchmark
+}
+
+fn header() -> BenchHeader {
+    let machine = "Example processor at 3.2 GHz, 4 cores".to_owned();
+    let mut header =
+        BenchHeader::new(1, "0123456789ab".to_owned(), machine, "smart-city".to_owned());
+    header.assumptions = vec![format!("Nobody says {HOSTILE}.")];
+    header
+}
+
+fn rows(sizes: &[u32]) -> Vec<BenchRow> {
+    let mut rows = Vec::new();
+    let schemes: [(&str, &str, &[&str]); 6] = [
+        ("skdc", "centralized", &["controller", "member"]),
+        ("lkh-group", "centralized", &["controller", "member"]),
+        (HOSTILE, "centralized", &["controller", "member"]),
+        ("igkmp", "hybrid", &["controller", "subgroup-controller", "member"]),
+        ("tgdh", "distributed", &["sponsor", "member"]),
+        ("d-oft", "distributed", &["sponsor", "member"]),
+    ];
+    for (place, (scheme, class, roles)) in schemes.into_iter().enumerate() {
+        for operation in ["create", "add", "remove"] {
+            for &role in roles {
+                for &members in sizes {
+                    rows.push(row(place, scheme, class, operation, role, members));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn row(
+    place: usize,
+    scheme: &str,
+    class: &str,
+    operation: &str,
+    role: &str,
+    members: u32,
+) -> BenchRow {
+    let n = f64::from(members);
+    let weight = 1.0 + place as f64 / 3.0;
+    let acts = role != "member";
+    let cost = match (acts, operation, scheme) {
+        (true, "create", _) | (true, "remove", "skdc") => 900.0 * n,
+        (true, ..) => 2_000.0 * (1.0 + n.log2()),
+        (false, ..) => 1_500.0,
+    };
+    let mean = weight * cost * if operation == "add" { 1.3 } else { 1.0 };
+    let messages = if acts { u64::from(members).min(40) } else { 0 };
+    let traffic = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+    BenchRow {
+        scheme: scheme.to_owned(),
+        profile: "sound".to_owned(),
+        suite: "standard".to_owned(),
+        security_bits: 128,
+        class: class.to_owned(),
+        provenance: "specified".to_owned(),
+        protection: "mac".to_owned(),
+        workload: "smart-city".to_owned(),
+        operation: operation.to_owned(),
+        role: role.to_owned(),
+        phase: "operational".to_owned(),
+        members,
+        subgroups: if class == "hybrid" { members.min(55) } else { 0 },
+        message_bytes: None,
+        repetitions: 50,
+        seed: 7,
+        mean_ns: mean,
+        ci95_ns: 0.12 * mean,
+        sd_ns: 0.3 * mean,
+        p50_ns: 0.97 * mean,
+        p90_ns: 1.3 * mean,
+        p99_ns: 1.6 * mean,
+        counted_ns: 0.8 * mean,
+        measured_over_counted: Some(1.18),
+        primitives: BTreeMap::from([("wrap".to_owned(), Count { calls: n, amount: n })]),
+        permanent_bytes: if acts { 16 * u64::from(members) } else { 32 },
+        temporary_bytes: 16,
+        messages,
+        payload_bytes: traffic.payload_bytes,
+        wire_bytes: traffic.wire_bytes,
+        unicast: traffic,
+        multicast: Traffic::default(),
+        broadcast: Traffic::default(),
+        device: Some("esp32-micropython".to_owned()),
+        device_ns: Some(300.0 * mean),
+        device_joule: Some(Deviation { value: 6e-8 * mean, error: 6e-9 * mean }),
+        samples_ns: Vec::new(),
+        warnings: if members == 100 && place == 1 {
+            vec!["the machine was busy: close what else runs".to_owned()]
+        } else {
+            Vec::new()
+        },
+    }
+}
