@@ -50,7 +50,8 @@ fn a_time_has_changed_if_chance_does_not_explain_it() {
     for (factor, changed) in [(2.0, true), (1.001, false), (1.0, false)] {
         let mut after = before.clone();
         after.mean_ns *= factor;
-        let comparison = Comparison::of(std::slice::from_ref(&before), &[after]).expect("one row each");
+        let comparison =
+            Comparison::of(std::slice::from_ref(&before), &[after]).expect("one row each");
         let time = comparison.matched[0].time;
         assert_eq!(time.is_significant(5.0), changed, "{factor}: {time:?}");
         assert_eq!(time.intervals_overlap, !changed, "{factor}: {time:?}");
