@@ -44,6 +44,13 @@ pub enum Found {
     NotApplicable,
 }
 
+impl Finding {
+    /// Whether it is about an attack itself rather than about a claim of the scheme.
+    pub fn claim_is_attack(&self) -> bool {
+        self.attack.as_deref() == Some(&*self.claim)
+    }
+}
+
 impl Found {
     /// The name used in results.
     pub const fn name(self) -> &'static str {
