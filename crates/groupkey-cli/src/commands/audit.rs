@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     }
     if arguments.json {
         for finding in &audited.findings {
-            results::write_line(out, finding)?;
+            results::write_line(&mut &mut *out, finding)?;
         }
     } else {
         print(&audited, arguments, depth, out)?;
