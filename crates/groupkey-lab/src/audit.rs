@@ -1,8 +1,10 @@
 //! The audit: what a scheme claims, beside what attacking it found.
 //!
-//! A history of a group is run with every operation traced; from the trace follows what an adversary
-//! can derive, and a claim is broken where a group key that it must not have is among that. Nothing
-//! of it knows any scheme: what is known of the schemes comes out. `docs/audit.md` has the model.
+//! It goes two ways. A history of a group is run with every operation traced; from the trace follows
+//! what an adversary can derive, and a claim is broken where a group key that it must not have is among
+//! that: this knows no scheme, what is known of the schemes comes out. And attacks that were written down
+//! are tried, for what no derivation finds. A claim that either breaks is broken. `docs/audit.md` and
+//! `docs/attacks.md` have the model.
 
 pub mod attacks;
 mod claims;
@@ -14,19 +16,18 @@ mod history;
 mod knowledge;
 mod minimise;
 pub mod published_features;
+pub mod recorded;
 mod rules;
 mod search;
 mod subject;
+mod sweep;
+mod trial;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
-use std::{fmt, thread};
+use std::fmt;
+use std::sync::atomic::AtomicBool;
 
-use self::claims::Claims;
-use self::examination::{Examination, Verdict};
-use self::knowledge::Reader;
-use self::minimise::{Evidence, minimise};
-use self::rules::Rules;
+use self::attacks::ATTACKS;
+use self::sweep::Sweep;
 
 pub use self::claims::Claim;
 pub use self::finding::{Finding, Found, Method};
@@ -46,7 +47,7 @@ pub struct Options<'a> {
     pub threads: usize,
     /// When this becomes true the audit stops at the next opportunity.
     pub stop: &'a AtomicBool,
-    /// Is told whenever some histories are done.
+    /// Is told whenever some histories or an attack are done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
@@ -63,7 +64,7 @@ impl fmt::Debug for Options<'_> {
 /// What an audit found.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// By subject in the order in which they were given, then by claim.
+    /// By subject in the order in which they were given; for each its claims, then the attacks.
     pub findings: Vec<Finding>,
     /// Histories that were run, for each subject.
     pub histories: Vec<usize>,
@@ -77,176 +78,46 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
         .iter()
         .map(|subject| search::histories(subject, options.depth, options.seed))
         .collect();
-    let units: Vec<Unit> = (0..subjects.len())
-        .flat_map(|subject| {
-            let count = histories[subject].len();
-            (0..count).step_by(UNIT).map(move |from| Unit {
-                subject,
-                from,
-                to: count.min(from + UNIT),
-            })
+    let attacks = attacks::applying(subjects);
+    let total = histories.iter().map(Vec::len).sum::<usize>() + attacks.len();
+    let sweep = Sweep::new(options, total, subjects.len());
+    let scripted = attacks::try_all(subjects, &attacks, &sweep)?;
+    let mut audit = trial::try_all(subjects, &histories, &sweep)?;
+    combine(&mut audit.findings, &scripted);
+    audit.findings.extend(scripted);
+    // A stable sort: claims stay before attacks.
+    let place = |finding: &Finding| {
+        subjects.iter().position(|subject| {
+            subject.scheme().id == finding.scheme && subject.profile.name() == finding.profile
         })
-        .collect();
-    let total = histories.iter().map(Vec::len).sum();
-    let done = AtomicUsize::new(0);
-    let broken: Vec<AtomicU16> = units.iter().map(|_| AtomicU16::new(0)).collect();
-    let results = spread(options, units.len(), |number| {
-        let unit = &units[number];
-        // What a unit before this one of the same subject has broken is not looked for again.
-        let first = units.partition_point(|other| other.subject < unit.subject);
-        let settled = broken[first..number].iter().map(|broken| broken.load(Ordering::Relaxed));
-        let settled = Claims::from_bits(settled.fold(0, |all, broken| all | broken));
-        let result = unit.run(&subjects[unit.subject], &histories[unit.subject], settled, options);
-        broken[number].store(result.broken().bits(), Ordering::Relaxed);
-        let runs_done = unit.to - unit.from;
-        let runs_done = done.fetch_add(runs_done, Ordering::Relaxed) + runs_done;
-        let (plans_done, plans_total) = (unit.subject, subjects.len());
-        (options.on_progress)(Progress { runs_done, runs_total: total, plans_done, plans_total });
-        result
-    })?;
-    conclude(subjects, &histories, &units, &results, options)
-}
-
-/// Puts together what the units of each subject found, and makes the evidence as short as it can be.
-fn conclude(
-    subjects: &[Subject],
-    histories: &[Vec<History>],
-    units: &[Unit],
-    results: &[Outcome],
-    options: &Options<'_>,
-) -> Option<Audit> {
-    let mut audit = Audit::default();
-    let mut open = Vec::new();
-    for (number, subject) in subjects.iter().enumerate() {
-        let own = units.iter().zip(results).filter(|(unit, _)| unit.subject == number);
-        let mut tested = Claims::default();
-        let (mut ran, mut refused) = (0, 0);
-        let mut first: [Option<usize>; Claim::ALL.len()] = Default::default();
-        for (_, outcome) in own {
-            tested = tested.and(outcome.tested);
-            ran += outcome.ran;
-            refused += outcome.refused;
-            for &(claim, history) in &outcome.broken {
-                first[claim as usize].get_or_insert(history);
-            }
-        }
-        audit.histories.push(ran);
-        audit.refused.push(refused);
-        for claim in Claim::ALL {
-            let history = first[claim as usize];
-            let found = match (history, tested.has(claim)) {
-                (Some(_), _) => Found::Broken,
-                (None, true) => Found::Holds,
-                (None, false) => Found::NotApplicable,
-            };
-            if let Some(history) = history {
-                open.push((audit.findings.len(), number, claim, history));
-            }
-            audit.findings.push(subject.finding(claim, found));
-        }
-    }
-    let evidence = spread(options, open.len(), |place| {
-        let (_, subject, claim, history) = open[place];
-        minimise(&subjects[subject], &histories[subject][history], claim, options.seed)
-    })?;
-    for (&(finding, ..), Evidence { history, derivation }) in open.iter().zip(evidence) {
-        audit.findings[finding].history = history.described();
-        audit.findings[finding].derivation = derivation;
-    }
+    };
+    audit.findings.sort_by_cached_key(place);
     Some(audit)
 }
 
-/// Does so many things on several threads; `None` if it was stopped.
-fn spread<T: Send>(
-    options: &Options<'_>,
-    count: usize,
-    work: impl Fn(usize) -> T + Sync,
-) -> Option<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
-    thread::scope(|scope| {
-        for _ in 0..options.threads.clamp(1, count.max(1)) {
-            scope.spawn(|| {
-                while !options.stop.load(Ordering::Relaxed) {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    let result = work(number);
-                    // A thread that panicked ends the scope with its panic.
-                    if let Ok(mut results) = results.lock() {
-                        results[number] = Some(result);
-                    }
-                }
-            });
-        }
-    });
-    results.into_inner().ok()?.into_iter().collect()
-}
-
-/// Histories that one thread tries at a time.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    subject: usize,
-    from: usize,
-    to: usize,
-}
-
-/// What trying them brought.
-#[derive(Clone, Debug, Default)]
-struct Outcome {
-    ran: usize,
-    refused: usize,
-    tested: Claims,
-    /// The claims that are broken, each with the first history that breaks it.
-    broken: Vec<(Claim, usize)>,
-}
-
-const UNIT: usize = 32;
-
-impl Unit {
-    fn run(
-        &self,
-        subject: &Subject,
-        histories: &[History],
-        settled: Claims,
-        options: &Options<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        let mut wanted = Claims::ALL;
-        Claim::ALL.into_iter().filter(|&claim| settled.has(claim)).for_each(|c| wanted.remove(c));
-        for (number, history) in histories.iter().enumerate().take(self.to).skip(self.from) {
-            let Some(verdict) = verdict(subject, history, wanted, options.seed) else {
-                outcome.refused += 1;
-                continue;
-            };
-            outcome.ran += 1;
-            outcome.tested = outcome.tested.and(verdict.tested);
-            for found in verdict.breaks {
-                wanted.remove(found.claim);
-                outcome.broken.push((found.claim, number));
+/// What the attacks say about the claims that they are against: one that any of them breaks is
+/// broken, and of one that none breaks, but some were not tried, nothing is known.
+fn combine(claims: &mut [Finding], scripted: &[Finding]) {
+    for script in scripted {
+        let attack = ATTACKS.iter().find(|attack| attack.id == script.claim);
+        let Some(claim) = attack.and_then(|attack| attack.breaks) else { continue };
+        let about = |finding: &&mut Finding| {
+            finding.claim == claim.name()
+                && finding.scheme == script.scheme
+                && finding.profile == script.profile
+        };
+        let Some(finding) = claims.iter_mut().find(about) else { continue };
+        match (finding.found, script.found) {
+            (Found::Broken, _) | (_, Found::NotApplicable) => {}
+            (_, Found::Broken) => {
+                let claim = std::mem::take(&mut finding.claim);
+                *finding = Finding { claim, claimed: finding.claimed, ..script.clone() };
             }
+            (_, Found::LeftOut) => finding.found = Found::LeftOut,
+            (Found::NotApplicable, Found::Holds) => finding.found = Found::Holds,
+            (Found::Holds | Found::LeftOut, Found::Holds) => {}
         }
-        outcome
     }
-}
-
-impl Outcome {
-    fn broken(&self) -> Claims {
-        let mut broken = Claims::default();
-        self.broken.iter().for_each(|&(claim, _)| broken.insert(claim));
-        broken
-    }
-}
-
-/// What a run of this history says about these claims. `None` if the scheme refuses the history.
-fn verdict(subject: &Subject, history: &History, wanted: Claims, seed: u64) -> Option<Verdict> {
-    let mut run = history.run(subject, seed)?;
-    let trace = std::mem::take(run.rig.trace()?);
-    let reader = Reader::new(&trace);
-    let rules = Rules::of(&reader);
-    let verdict = Examination::new(subject.scheme(), &run, &reader, &rules).examine(wanted);
-    Some(verdict)
 }
 
 #[cfg(test)]
@@ -255,7 +126,41 @@ mod tests {
     use groupkey::{MemberId, Operation};
 
     use super::closure::Closure;
+    use super::knowledge::Reader;
+    use super::rules::Rules;
     use super::*;
+
+    /// A script that breaks a claim stands in for the search that finds nothing, and one that was not
+    /// tried for nothing known.
+    #[test]
+    fn a_claim_is_broken_where_a_script_breaks_it() {
+        let nishat = groupkey::catalogue::scheme("nishat").expect("it is in the catalogue");
+        let subject = Subject::new(nishat, Profile::Published);
+        let script = |id: &str, found| Finding {
+            found,
+            method: Method::Script,
+            attack: Some(id.to_owned()),
+            claim: id.to_owned(),
+            ..subject.finding(Claim::ForwardSecrecy, found)
+        };
+        let combined = |closure, scripts: &[Finding]| {
+            let mut claims = [subject.finding(Claim::ForwardSecrecy, closure)];
+            combine(&mut claims, scripts);
+            let [claim] = claims;
+            assert_eq!(claim.claim, Claim::ForwardSecrecy.name());
+            (claim.found, claim.attack)
+        };
+        let breaks = script("nishat-gcd", Found::Broken);
+        let fails = script("nishat-evicted", Found::Holds);
+        let untried = script("nishat-evicted", Found::LeftOut);
+        let unclaimed = script("stale-answer", Found::Broken);
+        let gcd = Some("nishat-gcd".to_owned());
+        let all = [untried.clone(), breaks, fails.clone()];
+        assert_eq!(combined(Found::Holds, &all), (Found::Broken, gcd));
+        assert_eq!(combined(Found::Broken, &all), (Found::Broken, None));
+        assert_eq!(combined(Found::Holds, &[untried, fails.clone()]), (Found::LeftOut, None));
+        assert_eq!(combined(Found::Holds, &[fails, unclaimed]), (Found::Holds, None));
+    }
 
     /// What a member has of its own, with the rules, gives it all keys that it may have: the rules redo
     /// what honest members compute, so that what is not found is not missing for want of a rule.

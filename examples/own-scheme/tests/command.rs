@@ -24,6 +24,20 @@ fn the_scheme_runs_in_a_network_beside_others() {
     assert_eq!(messages("skdc", "create"), 20.0);
 }
 
+/// All that it claims holds; attacks about which it says nothing are told beside that.
+#[test]
+fn the_scheme_is_audited() {
+    let arguments = ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--json"];
+    let findings: Vec<serde_json::Value> =
+        stdout(&arguments).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let claimed: Vec<_> = findings.iter().filter(|finding| finding["claimed"] == true).collect();
+    let forward = claimed.iter().find(|finding| finding["claim"] == "forward-secrecy");
+    assert_eq!(forward.unwrap()["found"], "holds");
+    assert!(claimed.iter().all(|finding| finding["found"] != "broken"), "{claimed:?}");
+    assert!(findings.iter().any(|finding| finding["claim"] == "replay"));
+    assert!(stdout(&["schemes", "list"]).contains("not audited"));
+}
+
 /// Every command in the README's blocks ends well.
 #[test]
 fn the_readme_is_true() {

@@ -1,10 +1,15 @@
 //! `groupkey audit`: what schemes claim, beside what attacking them finds.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
-use groupkey_lab::audit::{self, Audit, Claim, Depth, Finding, Found, Options, Subject};
+use groupkey::catalogue::{Class, Profile, Scheme};
+use groupkey_lab::audit::{
+    self, Audit, Claim, Depth, Finding, Found, Method, Options, Subject, recorded,
+};
+use groupkey_lab::{registry, results};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
@@ -20,12 +25,19 @@ Examples:
   groupkey audit --scheme oft
   groupkey audit --scheme lkh-group,skdc --profile sound --depth 4
   groupkey audit --class hybrid --quick --json
+  groupkey audit --out before.jsonl
+  groupkey audit --against before.jsonl
+
+Each claim is sought to be broken by all that follows from what an adversary knows, and by attacks
+that were written down; the attacks have rows of their own, too.
 
 What was found: broken, with the shortest history and how the adversary gets to the key; holds,
 where nothing was found in all that was tried, which is no proof; not-applicable, where no history
-of the scheme could break it. docs/audit.md says what adversary it is and what it cannot find.
+of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md says what
+adversary it is and what it cannot find, docs/attacks.md describes the attacks.
 
-The exit code is 1 if a claim of a sound profile is broken. What is broken as published is reported.")]
+The exit code is 1 if a claim of a sound profile is broken. What is broken as published, and attacks
+against which nobody claims anything, are reported.")]
 pub(crate) struct AuditArguments {
     /// Schemes, by their ids [default: all].
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = choice::scheme())]
@@ -49,7 +61,7 @@ pub(crate) struct AuditArguments {
     )]
     depth: Option<u8>,
 
-    /// A first look: shorter histories, smaller groups.
+    /// A first look: fewer histories, smaller groups, and no slow attacks on schemes with pairings.
     #[arg(long)]
     quick: bool,
 
@@ -57,9 +69,17 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
 
-    /// Print one JSON object for each claim (JSON Lines).
+    /// Print one JSON object for each claim and attack (JSON Lines).
     #[arg(long)]
     json: bool,
+
+    /// Write the findings to this file, too (JSON Lines).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Compare with the findings in this file; the exit code is 1 if they differ.
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
 
     /// Threads to run on; the findings do not depend on it [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -69,6 +89,10 @@ pub(crate) struct AuditArguments {
 /// Audits what the arguments say, and prints what was found.
 pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let subjects = subjects(arguments)?;
+    let known = arguments.against.as_deref().map(recorded::read).transpose();
+    let known = known.map_err(|error| {
+        Failure::input(error.to_string()).with_help("give a file that groupkey audit --out wrote")
+    })?;
     let depth = depth(arguments);
     let bar = ProgressBar::new();
     let options = Options {
@@ -81,30 +105,51 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     let audited = audit::audit(&subjects, &options);
     drop(bar);
     let audited = audited.ok_or_else(|| Failure::interrupted("nothing is printed"))?;
+    if let Some(path) = &arguments.out {
+        write(path, &audited.findings)?;
+    }
     if arguments.json {
         for finding in &audited.findings {
-            serde_json::to_writer(&mut *out, finding).map_err(io::Error::from)?;
-            writeln!(out)?;
+            results::write_line(&mut &mut *out, finding)?;
         }
     } else {
         print(&audited, arguments, depth, out)?;
     }
     let unsound: Vec<_> = audited.findings.iter().filter(|f| is_unsound(f)).collect();
-    match unsound.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::running(format!(
+    if let Some(first) = unsound.first() {
+        return Err(Failure::running(format!(
             "{} claims of sound profiles are broken, the first is {} of {}",
             unsound.len(),
             first.claim,
             first.scheme
-        ))),
+        )));
     }
+    known.map_or(Ok(()), |known| compare(&audited.findings, &known))
 }
 
-/// The schemes and profiles that are asked for, in the order of the catalogue.
+fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    let written = findings.iter().try_for_each(|finding| results::write_line(&mut lines, finding));
+    written
+        .and_then(|()| fs::write(path, lines))
+        .map_err(|error| Failure::running(format!("{} cannot be written: {error}", path.display())))
+}
+
+/// Fails where the findings are others than those of before.
+fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
+    let differences = recorded::differences(findings, known);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let (count, told) = (differences.len(), differences.join("\n  "));
+    Err(Failure::running(format!("{count} findings differ from those recorded:\n  {told}"))
+        .with_help("if that is as it should be, write the file anew: groupkey audit --out FILE"))
+}
+
+/// The schemes and profiles that are asked for, in the order of the registry.
 fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
     let AuditArguments { scheme: schemes, class: classes, profile: profiles, .. } = arguments;
-    let chosen = SCHEMES.iter().filter(|scheme| {
+    let chosen = registry::schemes().filter(|scheme| {
         (schemes.is_empty() || schemes.iter().any(|chosen| chosen.id == scheme.id))
             && (classes.is_empty() || classes.contains(&scheme.class))
     });
@@ -143,9 +188,21 @@ fn print(
     writeln!(
         out,
         "Histories: {ran}, of up to {} members at creation and {} events after it, and longer ones \
-         by chance; seed {}.\n",
+         by chance; seed {}.",
         depth.members, depth.events, arguments.seed
     )?;
+    let attacks = audited.findings.iter().filter(|finding| finding.claim_is_attack());
+    let (left_out, tried): (Vec<_>, Vec<_>) =
+        attacks.partition(|finding| finding.found == Found::LeftOut);
+    write!(out, "Scripted attacks: {}", tried.len())?;
+    if !left_out.is_empty() {
+        write!(
+            out,
+            "; {} slow ones were left out, without --quick they are tried",
+            left_out.len()
+        )?;
+    }
+    writeln!(out, ".\n")?;
     let mut table = Table::new([
         Column::text("scheme"),
         Column::text("profile"),
@@ -160,13 +217,21 @@ fn print(
             finding.profile.clone(),
             finding.claim.clone(),
             finding.claimed.map_or("-", |claimed| if claimed { "yes" } else { "no" }).to_owned(),
-            found(finding.found).to_owned(),
+            finding.found.name().to_owned(),
             finding.provenance.clone(),
         ]);
     }
     write!(out, "{table}")?;
     for finding in audited.findings.iter().filter(|finding| is_worth_telling(finding)) {
         let Finding { scheme, profile, claim, history, derivation, .. } = finding;
+        if finding.method == Method::Script && !finding.claim_is_attack() {
+            let attack = finding.attack.as_deref().unwrap_or_default();
+            writeln!(
+                out,
+                "\n{scheme}, {profile} profile: {claim} is broken by {attack}, see below"
+            )?;
+            continue;
+        }
         writeln!(out, "\n{scheme}, {profile} profile: {claim} is broken")?;
         history.iter().try_for_each(|event| writeln!(out, "  event {event}"))?;
         derivation.iter().try_for_each(|step| writeln!(out, "    {step}"))?;
@@ -178,12 +243,4 @@ fn print(
 fn is_worth_telling(finding: &Finding) -> bool {
     let trusted = [Claim::ControllerSecrecy, Claim::SubgroupSecrecy].map(Claim::name);
     finding.found == Found::Broken && !trusted.contains(&&*finding.claim)
-}
-
-const fn found(found: Found) -> &'static str {
-    match found {
-        Found::Broken => "broken",
-        Found::Holds => "holds",
-        Found::NotApplicable => "not-applicable",
-    }
 }

@@ -1,5 +1,6 @@
 //! `groupkey schemes`: the catalogue.
 
+mod audited;
 mod requirements;
 
 use std::io::Write;
@@ -80,7 +81,9 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("operations"),
         Column::number("members"),
         Column::text("claims"),
+        Column::text("audited"),
         Column::text("published"),
+        Column::text("audited"),
         Column::text("parameters"),
         Column::text("name"),
     ]);
@@ -91,8 +94,10 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
             scheme.provenance.name().to_owned(),
             operations(scheme).join(" "),
             format!("{}-{}", scheme.members.0, scheme.members.1),
-            letters(scheme.claims),
-            letters(scheme.published_claims),
+            audited::claimed(scheme, Profile::Sound),
+            audited::found(scheme, Profile::Sound),
+            audited::claimed(scheme, Profile::Published),
+            audited::found(scheme, Profile::Published),
             words(scheme.parameters),
             scheme.name.to_owned(),
         ]);
@@ -100,8 +105,9 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nClaims of the sound profile, and what is left of them in the published one; not audited yet.\n\
-         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys.\nWhat a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
+        "\nClaims of the sound profile and of the published one, each beside what the audit found of them.\n\
+         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys;\n\
+         - not claimed, or found to be broken; . could not be tried; ? not audited (groupkey audit).\nWhat a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
         SCHEMES[2].id, SCHEMES[0].id
     )?;
     Ok(())
@@ -109,7 +115,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
 
 fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
     let Scheme { id, name, class, provenance, source, law, recovery, .. } = scheme;
-    let Scheme { claims, published_claims, parameters, members, .. } = scheme;
+    let Scheme { parameters, members, .. } = scheme;
     let (least, most) = members;
     writeln!(out, "{id}: {name}")?;
     writeln!(out, "  class       {}", class.name())?;
@@ -119,10 +125,7 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "  members     {least} to {most}")?;
     writeln!(out, "  law         {}", law.meaning())?;
     writeln!(out, "  recovery    {}", recovery.meaning())?;
-    for ((claim, sound), (_, published)) in list(*claims).into_iter().zip(list(*published_claims)) {
-        let broken = if sound && !published { " (not in the published profile)" } else { "" };
-        writeln!(out, "  claims      {} {claim}{broken}", if sound { "yes" } else { "no " })?;
-    }
+    audited::describe(scheme, out)?;
     for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
         let values = format!("{low} to {high}; sound {sound}, published {published}");
         writeln!(out, "  parameter   {name} ({values}): {meaning}")?;
@@ -142,6 +145,7 @@ fn object(scheme: &Scheme) -> Value {
         "recovery": scheme.recovery.name(),
         "claims": claims(scheme.claims),
         "published_claims": claims(scheme.published_claims),
+        "audited": audited::object(scheme),
         "members": { "min": scheme.members.0, "max": scheme.members.1 },
         "parameters": scheme.parameters.iter().map(parameter).collect::<Value>(),
     })
@@ -171,26 +175,6 @@ fn parameter(parameter: &Parameter) -> Value {
 
 fn operations(scheme: &Scheme) -> Vec<&'static str> {
     scheme.operations.iter().map(|operation| operation.name()).collect()
-}
-
-fn list(claims: Claims) -> [(&'static str, bool); 4] {
-    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
-        claims;
-    [
-        ("forward secrecy", forward_secrecy),
-        ("backward secrecy", backward_secrecy),
-        ("collusion resistance", collusion_resistance),
-        ("independence of keys", key_independence),
-    ]
-}
-
-/// The first letter of each claim.
-fn letters(claims: Claims) -> String {
-    let letter = |(claim, claimed): (&str, bool)| match claimed {
-        true => claim[..1].to_uppercase(),
-        false => "-".to_owned(),
-    };
-    list(claims).map(letter).concat()
 }
 
 fn words(parameters: &[Parameter]) -> String {

@@ -19,6 +19,8 @@ fn json_holds_the_whole_catalogue() {
         assert_eq!(object["members"]["min"], scheme.members.0);
         assert_eq!(object["members"]["max"], scheme.members.1);
         assert_eq!(object["claims"]["forward_secrecy"], scheme.claims.forward_secrecy);
+        let audited = &object["audited"]["sound"];
+        assert!(audited["forward_secrecy"].is_string(), "{} was not audited", scheme.id);
         let operations = object["operations"].as_array().expect("an array");
         assert_eq!(operations.len(), scheme.operations.len());
         let parameters = object["parameters"].as_array().expect("an array");
@@ -44,7 +46,12 @@ fn the_table_has_a_line_for_each_scheme() {
 #[test]
 fn a_scheme_is_described_by_its_id() {
     let stdout = groupkey("schemes lkh-group").success();
-    for word in ["lkh-group: LKH", "specified", "yes forward secrecy", "parameter   degree"] {
+    for word in [
+        "lkh-group: LKH",
+        "specified",
+        "forward secrecy: sound yes (audited: holds)",
+        "parameter   degree",
+    ] {
         assert!(stdout.contains(word), "{word} is not in {stdout}");
     }
     assert!(!stdout.contains("skdc"), "{stdout}");

@@ -21,10 +21,11 @@ mod rollback;
 mod stage;
 mod tampering;
 
-use groupkey::catalogue::{Claims, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::rig::RigError;
 
-use super::{Finding, Found, Method};
+use super::sweep::Sweep;
+use super::{Claim, Finding, Found, Method, Subject};
 
 /// An attack, by the book.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,8 @@ pub struct Attack {
     pub shows: &'static str,
     /// Whether it can be tried on a scheme in a profile.
     pub applies_to: fn(&Scheme, Profile) -> bool,
-    claimed: fn(Claims) -> Option<bool>,
+    /// The claim that it breaks where it succeeds; of most attacks no scheme says anything.
+    pub breaks: Option<Claim>,
     run: fn(&Configuration, u64) -> Result<Outcome, RigError>,
 }
 
@@ -77,6 +79,44 @@ pub static ATTACKS: &[Attack] = &[
     key_share::ATTACK,
 ];
 
+/// All attacks that apply, each with the number of its subject, in their order.
+pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
+    let of = |(number, subject): (usize, &Subject)| {
+        let (scheme, profile) = (subject.scheme(), subject.profile);
+        let applies = move |attack: &&Attack| (attack.applies_to)(scheme, profile);
+        ATTACKS.iter().filter(applies).map(move |attack| (number, attack)).collect::<Vec<_>>()
+    };
+    subjects.iter().enumerate().flat_map(of).collect()
+}
+
+/// Tries these attacks on several threads, the slow ones first: nobody waits for them at the end.
+pub(super) fn try_all(
+    subjects: &[Subject],
+    attacks: &[(usize, &Attack)],
+    sweep: &Sweep<'_>,
+) -> Option<Vec<Finding>> {
+    let is_quick = |&place: &usize| {
+        let (subject, _) = attacks[place];
+        !subjects[subject].is_slow()
+    };
+    let mut order: Vec<usize> = (0..attacks.len()).collect();
+    order.sort_by_key(is_quick);
+    let tried = sweep.spread(order.len(), |turn| {
+        let (subject, attack) = attacks[order[turn]];
+        let audited = &subjects[subject];
+        let configuration = audited.scheme().configuration(audited.profile);
+        let finding = match attack.is_slow(audited) && !sweep.options.depth.slow_attacks {
+            true => attack.left_out(audited),
+            false => attack.run(&configuration, sweep.options.seed),
+        };
+        sweep.advance(1, subject);
+        finding
+    })?;
+    let mut findings: Vec<_> = order.into_iter().zip(tried).collect();
+    findings.sort_by_key(|&(place, _)| place);
+    Some(findings.into_iter().map(|(_, finding)| finding).collect())
+}
+
 /// Tries every attack that applies on a scheme. The same seed gives the same findings.
 pub fn run(configuration: &Configuration, seed: u64) -> Vec<Finding> {
     let (scheme, profile) = (configuration.scheme(), configuration.profile());
@@ -88,10 +128,6 @@ impl Attack {
     /// Tries it on a scheme. An attack that cannot even be begun is `not-applicable`.
     pub fn run(&self, configuration: &Configuration, seed: u64) -> Finding {
         let (scheme, profile) = (configuration.scheme(), configuration.profile());
-        let claims = match profile {
-            Profile::Published => scheme.published_claims,
-            Profile::Sound => scheme.claims,
-        };
         let applies = (self.applies_to)(scheme, profile);
         let outcome = applies.then(|| (self.run)(configuration, seed));
         let (found, history, derivation) = match outcome {
@@ -100,24 +136,35 @@ impl Attack {
             // A group that cannot do what the attack takes cannot be attacked with it.
             Some(Err(_)) | None => (Found::NotApplicable, Vec::new(), Vec::new()),
         };
+        Finding { found, history, derivation, ..self.finding(scheme, profile) }
+    }
+
+    /// That it was left out.
+    fn left_out(&self, subject: &Subject) -> Finding {
+        self.finding(subject.scheme(), subject.profile)
+    }
+
+    /// A finding about a scheme, without a result yet.
+    fn finding(&self, scheme: &Scheme, profile: Profile) -> Finding {
         Finding {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
             provenance: scheme.provenance.name().to_owned(),
             claim: self.id.to_owned(),
-            claimed: (self.claimed)(claims),
-            found,
+            claimed: self.breaks.and_then(|claim| claim.is_claimed(scheme, profile)),
+            found: Found::LeftOut,
             method: Method::Script,
+            attack: Some(self.id.to_owned()),
             reference: Some(self.reference.to_owned()),
-            history,
-            derivation,
+            history: Vec::new(),
+            derivation: Vec::new(),
         }
     }
-}
 
-/// Nobody says anything about it.
-const fn unclaimed(_: Claims) -> Option<bool> {
-    None
+    /// Whether it takes seconds on this subject: pairings, and nothing that anybody claims.
+    fn is_slow(&self, subject: &Subject) -> bool {
+        subject.is_slow() && self.breaks.is_none()
+    }
 }
 
 const OWN_ANALYSIS: &str = "own analysis";

@@ -18,8 +18,10 @@ pub struct Finding {
     pub claimed: Option<bool>,
     /// What came out.
     pub found: Found,
-    /// How it was sought.
+    /// How it was sought; where both ways were gone, the one that broke it.
     pub method: Method,
+    /// Id of the attack, where it was sought by one that was written down.
+    pub attack: Option<String>,
     /// Where the attack was published, or `own analysis`; absent for a search.
     pub reference: Option<String>,
     /// The shortest history that breaks it, one event each; empty where it holds.
@@ -36,8 +38,29 @@ pub enum Found {
     Broken,
     /// Nothing was found that breaks it, in what was searched.
     Holds,
+    /// Nothing is known: what takes long was left out, and might have broken it.
+    LeftOut,
     /// It makes no sense for this scheme.
     NotApplicable,
+}
+
+impl Finding {
+    /// Whether it is about an attack itself rather than about a claim of the scheme.
+    pub fn claim_is_attack(&self) -> bool {
+        self.attack.as_deref() == Some(&*self.claim)
+    }
+}
+
+impl Found {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Holds => "holds",
+            Self::LeftOut => "left-out",
+            Self::NotApplicable => "not-applicable",
+        }
+    }
 }
 
 /// How it was sought.

@@ -141,8 +141,9 @@ fn found(
                     && finding.profile == profile.name()
                     && feature.claims().contains(&finding.claim.as_str())
             };
+            let looked = |found| matches!(found, Found::Broken | Found::Holds);
             let found = findings.iter().filter(about).map(|finding| finding.found);
-            let found: Vec<_> = found.filter(|found| *found != Found::NotApplicable).collect();
+            let found: Vec<_> = found.filter(|found| looked(*found)).collect();
             (!found.is_empty()).then(|| !found.contains(&Found::Broken))
         }
     }

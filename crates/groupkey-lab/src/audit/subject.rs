@@ -67,6 +67,7 @@ impl Subject {
             claimed: claim.is_claimed(self.scheme, self.profile),
             found,
             method: Method::Closure,
+            attack: None,
             reference: None,
             history: Vec::new(),
             derivation: Vec::new(),

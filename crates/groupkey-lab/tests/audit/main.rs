@@ -153,5 +153,6 @@ fn the_findings_do_not_depend_on_the_number_of_threads() {
     let several = of(&subjects, depth, 3);
     assert_eq!(one.findings, several.findings);
     assert_eq!(one.histories, several.histories);
-    assert_eq!(one.findings.len(), subjects.len() * Claim::ALL.len());
+    let claims = one.findings.iter().filter(|finding| !finding.claim_is_attack());
+    assert_eq!(claims.count(), subjects.len() * Claim::ALL.len());
 }

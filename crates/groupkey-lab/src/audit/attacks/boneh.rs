@@ -4,14 +4,14 @@
 //! next hole has been public before, what lay at the last one is public afterwards, and a thin client's
 //! elements are all that decrypts.
 
-use groupkey::catalogue::{Claims, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::rig::boneh::Listener;
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError};
 use groupkey::{Key, Recipient, Suite};
 
 use super::stage::{self, Event};
-use super::{Attack, OWN_ANALYSIS, Outcome};
+use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
 
 /// Somebody who only listens, after a join.
 pub(super) const OUTSIDER: Attack = Attack {
@@ -20,7 +20,7 @@ pub(super) const OUTSIDER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "the element at the next hole was public before, so anybody pairs it with the header",
     applies_to,
-    claimed: |claims: Claims| Some(claims.forward_secrecy),
+    breaks: Some(Claim::ForwardSecrecy),
     run: listen_to_a_join,
 };
 
@@ -31,7 +31,7 @@ pub(super) const NEWCOMER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "the element at the last hole is a newcomer's to know, so it opens the last header",
     applies_to,
-    claimed: |claims: Claims| Some(claims.backward_secrecy),
+    breaks: Some(Claim::BackwardSecrecy),
     run: join_and_look_back,
 };
 
@@ -42,7 +42,7 @@ pub(super) const EAVESDROPPER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "all that a thin client decrypts with is sent to it in the open",
     applies_to: |scheme: &Scheme, _: Profile| scheme.id == "boneh-thin",
-    claimed: |claims: Claims| Some(claims.forward_secrecy),
+    breaks: Some(Claim::ForwardSecrecy),
     run: overhear_a_client,
 };
 

@@ -8,7 +8,7 @@ use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, RigError};
 
 use super::stage::{self, Event, byte_strings};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// The identity, with which every key is known.
 pub(super) const IDENTITY: Attack = Attack {
@@ -17,7 +17,7 @@ pub(super) const IDENTITY: Attack = Attack {
     reference: "RFC 7748 section 6.1 (all-zero shared secrets)",
     shows: "a party takes the identity, so that its key does not depend on its secret",
     applies_to,
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| feed(configuration, seed, Evil::Identity),
 };
 
@@ -28,7 +28,7 @@ pub(super) const SMALL_SUBGROUP: Attack = Attack {
     reference: "Lim and Lee, CRYPTO 1997; RFC 2785",
     shows: "a party takes an element of order 7 or 3, which confines its key or tells of its secret",
     applies_to,
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| feed(configuration, seed, Evil::SmallOrder),
 };
 

@@ -9,7 +9,7 @@ use groupkey::catalogue::Configuration;
 use groupkey::rig::{Fate, RigError};
 
 use super::stage::{self, Choice, Event, Notebook};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// A dishonest sponsor splits the group.
 pub(super) const ATTACK: Attack = Attack {
@@ -18,7 +18,7 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Katz and Shin, CCS 2005 (insider attacks on agreement); own analysis",
     shows: "one member leaves honest ones with different keys of one epoch, and none of them notices",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    claimed: unclaimed,
+    breaks: None,
     run,
 };
 

@@ -5,7 +5,7 @@ use groupkey::rig::{Guard, RigError};
 use groupkey::{Command, MemberId, Suite};
 
 use super::stage::{self, Event, Notebook};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// An evicted member joins under another's name.
 pub(super) const IMPOSTOR_MAC: Attack = Attack {
@@ -14,7 +14,7 @@ pub(super) const IMPOSTOR_MAC: Attack = Attack {
     reference: "S000 section 4 (one MAC key for all); own analysis",
     shows: "an evicted member takes the place of a newcomer, and has the group's key again",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| join_as_another(configuration, seed, Guard::Mac),
 };
 
@@ -33,7 +33,7 @@ pub(super) const FALSE_EPOCH_MAC: Attack = Attack {
     reference: "S000 section 4 (one MAC key for all); own analysis",
     shows: "an evicted member sends old messages as new ones, and members change their key for it",
     applies_to: has_controller,
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Mac),
 };
 

@@ -4,7 +4,7 @@ use groupkey::catalogue::{Configuration, Profile};
 use groupkey::rig::{Fate, RigError};
 
 use super::stage::{self, Choice, Event};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// The last one to contribute chooses bits of the key.
 pub(super) const ATTACK: Attack = Attack {
@@ -13,7 +13,7 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Mitchell, Ward and Wilson, Electronics Letters 34(10), 1998",
     shows: "a member chooses bits of the group key, at twice the work for each",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    claimed: unclaimed,
+    breaks: None,
     run,
 };
 

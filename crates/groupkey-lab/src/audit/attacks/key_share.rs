@@ -7,7 +7,7 @@ use groupkey::rig::{Fate, Guard, RigError};
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 
 use super::stage::{self, Notebook};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// A member speaks to one other under a name that is not its own.
 pub(super) const ATTACK: Attack = Attack {
@@ -16,7 +16,7 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Blake-Wilson and Menezes, PKC 1999; Choo, Boyd and Hitchcock, ASIACRYPT 2005",
     shows: "a member shares the group's key, and believes that somebody is in who is not",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    claimed: unclaimed,
+    breaks: None,
     run,
 };
 

@@ -4,14 +4,14 @@
 //! and what one member was enrolled with. Against the sound form, which has no primes, the same is
 //! tried with its lock for a number: there is nothing better to start from.
 
-use groupkey::catalogue::{Claims, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::crypto::pairing::{Check, G1};
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError, fractions};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
 
 use super::stage::{self, Event, byte_strings};
-use super::{Attack, OWN_ANALYSIS, Outcome};
+use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
 
 /// A removed member finds the next key.
 pub(super) const EVICTED: Attack = Attack {
@@ -20,7 +20,7 @@ pub(super) const EVICTED: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a removed member finds the next k as a convergent, and still decrypts",
     applies_to,
-    claimed: |claims: Claims| Some(claims.forward_secrecy),
+    breaks: Some(Claim::ForwardSecrecy),
     run: read_on,
 };
 
@@ -31,7 +31,7 @@ pub(super) const NEWCOMER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a newcomer finds the k before its time as a convergent, and decrypts what it protects",
     applies_to,
-    claimed: |claims: Claims| Some(claims.backward_secrecy),
+    breaks: Some(Claim::BackwardSecrecy),
     run: read_back,
 };
 
@@ -42,7 +42,7 @@ pub(super) const COMMON_DIVISOR: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member finds another's prime in three epochs, and has every k as long as that one stays",
     applies_to,
-    claimed: |claims: Claims| Some(claims.forward_secrecy),
+    breaks: Some(Claim::ForwardSecrecy),
     run: take_anothers_prime,
 };
 

@@ -9,7 +9,7 @@ use groupkey::catalogue::{Configuration, Law};
 use groupkey::rig::{Fate, Guard, RigError};
 
 use super::stage::{self, Notebook};
-use super::{Attack, Outcome, unclaimed};
+use super::{Attack, Outcome};
 
 /// Within the life of a group: right after, and epochs later.
 pub(super) const SAME_GROUP: Attack = Attack {
@@ -18,7 +18,7 @@ pub(super) const SAME_GROUP: Attack = Attack {
     reference: "Syverson, A taxonomy of replay attacks, CSFW 1994",
     shows: "a message that was sent before changes a key when it is sent again",
     applies_to: |scheme, _| scheme.law != Law::OneMessage,
-    claimed: unclaimed,
+    breaks: None,
     run: replay,
 };
 
@@ -29,7 +29,7 @@ pub(super) const OLD_GROUP: Attack = Attack {
     reference: "Katz and Yung, CRYPTO 2003; own analysis for the rest",
     shows: "messages of a group that is over bring its key back into one that was made anew",
     applies_to: |scheme, _| scheme.law == Law::OneKey,
-    claimed: unclaimed,
+    breaks: None,
     run: replay_into_new_group,
 };
 

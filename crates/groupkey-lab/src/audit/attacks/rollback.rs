@@ -8,7 +8,7 @@ use groupkey::rig::{Fate, Guard, Rig, RigError};
 use groupkey::{Operation, PartyId};
 
 use super::stage::{self, Event, Kept, Notebook};
-use super::{Attack, OWN_ANALYSIS, Outcome, unclaimed};
+use super::{Attack, OWN_ANALYSIS, Outcome};
 
 /// Into an epoch that the member has left.
 pub(super) const ROLLBACK: Attack = Attack {
@@ -17,7 +17,7 @@ pub(super) const ROLLBACK: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "old rekey messages or old answers take a member back to a key that it had left",
     applies_to,
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| roll_back(configuration, seed, false),
 };
 
@@ -28,7 +28,7 @@ pub(super) const STALE_ANSWER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "an answer from before an eviction brings a member to a key that the evicted one has",
     applies_to,
-    claimed: unclaimed,
+    breaks: None,
     run: |configuration, seed| roll_back(configuration, seed, true),
 };
 

@@ -5,7 +5,7 @@ use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, Rig, RigError};
 
 use super::stage::{self, Event, Kept, Notebook, byte_strings};
-use super::{Attack, OWN_ANALYSIS, Outcome, unclaimed};
+use super::{Attack, OWN_ANALYSIS, Outcome};
 
 /// Changed by an insider, for the MAC is in the way of everybody else.
 pub(super) const TAMPERED: Attack = Attack {
@@ -14,7 +14,7 @@ pub(super) const TAMPERED: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member takes a changed message, and a wrong key with it, without noticing",
     applies_to: |scheme, _| scheme.law == Law::OneKey,
-    claimed: unclaimed,
+    breaks: None,
     run: tamper,
 };
 
@@ -27,7 +27,7 @@ pub(super) const DROPPED: Attack = Attack {
     applies_to: |scheme: &Scheme, _: Profile| {
         scheme.law == Law::OneKey && stage::is_dynamic(scheme)
     },
-    claimed: unclaimed,
+    breaks: None,
     run: drop_one,
 };
 

@@ -58,6 +58,7 @@ fn the_denial_of_backward_secrecy_is_explained() {
         claimed: None,
         found,
         method: crate::audit::Method::Closure,
+        attack: None,
         reference: None,
         history: Vec::new(),
         derivation: Vec::new(),

@@ -1,0 +1,170 @@
+//! What the full audit found, kept with the program: shown wherever a claim is.
+//!
+//! The file beside this one is what `groupkey audit --out` writes. It is no test's truth: `--against`
+//! holds it against a fresh audit, and whoever changes a scheme or a claim has it written anew.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use groupkey::catalogue::{Profile, Scheme};
+
+use super::{Claim, Finding, Found};
+use crate::input::InputError;
+
+/// All findings of the full audit of the catalogue, with the default seed.
+pub fn findings() -> &'static [Finding] {
+    static FINDINGS: OnceLock<Vec<Finding>> = OnceLock::new();
+    FINDINGS.get_or_init(|| {
+        let (findings, mistakes) = parse(include_str!("recorded.jsonl"));
+        debug_assert!(mistakes.is_none(), "{mistakes:?}");
+        findings
+    })
+}
+
+/// What was found of a claim, of collusion resistance also with the controller of a subgroup. `None`
+/// where the scheme was not audited, as one that a program brings along.
+pub fn found(scheme: &Scheme, profile: Profile, claim: Claim) -> Option<Found> {
+    let parts = match claim {
+        Claim::CollusionResistance => {
+            &[claim, Claim::SubgroupAndEvicted, Claim::SubgroupAndNewcomer][..]
+        }
+        _ => &[claim],
+    };
+    let of = |finding: &&Finding| {
+        finding.scheme == scheme.id
+            && finding.profile == profile.name()
+            && parts.iter().any(|part| part.name() == finding.claim)
+    };
+    // The worst comes first.
+    findings().iter().filter(of).map(|finding| finding.found).min()
+}
+
+/// Reads findings from a file that `groupkey audit --out` wrote.
+pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
+    let (findings, mistake) = parse(&InputError::read(path)?);
+    match mistake {
+        None => Ok(findings),
+        Some((line, column, problem)) => Err(InputError {
+            path: path.to_owned(),
+            position: Some((line, column)),
+            problem: format!("not a finding of an audit: {problem}"),
+        }),
+    }
+}
+
+/// Where a fresh audit and recorded findings differ, in words, one difference each: in what is
+/// claimed, in what was found, and in what there is. Schemes and profiles that were not audited now are
+/// not compared, nor are attacks that were left out.
+pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
+    type Key<'a> = (&'a str, &'a str, &'a str);
+    fn key(finding: &Finding) -> Key<'_> {
+        (&finding.scheme, &finding.profile, &finding.claim)
+    }
+    let told = |finding: &Finding| {
+        let Finding { scheme, profile, claim, .. } = finding;
+        format!("{scheme}, {profile} profile, {claim}")
+    };
+    let known: BTreeMap<Key<'_>, &Finding> = recorded.iter().map(|f| (key(f), f)).collect();
+    let audited: BTreeMap<Key<'_>, &Finding> = fresh.iter().map(|f| (key(f), f)).collect();
+    let mut all = Vec::new();
+    for finding in fresh {
+        let Some(known) = known.get(&key(finding)) else {
+            all.push(format!("{}: {}, not recorded", told(finding), finding.found.name()));
+            continue;
+        };
+        if finding.claimed != known.claimed {
+            let said = |claimed| match claimed {
+                Some(true) => "claimed",
+                Some(false) => "not claimed",
+                None => "nothing said",
+            };
+            let (now, then) = (said(finding.claimed), said(known.claimed));
+            all.push(format!("{}: {now}, recorded as {then}", told(finding)));
+        }
+        let tried = finding.found != Found::LeftOut && known.found != Found::LeftOut;
+        if tried && finding.found != known.found {
+            let (now, then) = (finding.found.name(), known.found.name());
+            all.push(format!("{}: {now}, recorded as {then}", told(finding)));
+        }
+    }
+    let subjects: Vec<_> = fresh.iter().map(|f| (&f.scheme, &f.profile)).collect();
+    let gone = recorded.iter().filter(|finding| {
+        subjects.contains(&(&finding.scheme, &finding.profile))
+            && !audited.contains_key(&key(finding))
+    });
+    all.extend(gone.map(|finding| format!("{}: recorded, and not audited", told(finding))));
+    all
+}
+
+/// The findings of a text as far as it has them, and the first mistake: line, column and problem.
+fn parse(text: &str) -> (Vec<Finding>, Option<(usize, usize, String)>) {
+    let mut findings = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(finding) => findings.push(finding),
+            Err(error) => {
+                return (findings, Some((number + 1, error.column(), error.to_string())));
+            }
+        }
+    }
+    (findings, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::SCHEMES;
+
+    use super::*;
+
+    /// Every claim of every scheme, and all of it tried.
+    #[test]
+    fn the_whole_catalogue_is_recorded() {
+        for scheme in SCHEMES {
+            for profile in Profile::ALL {
+                for claim in Claim::ALL {
+                    let found = found(scheme, profile, claim);
+                    let (id, profile, claim) = (scheme.id, profile.name(), claim.name());
+                    assert!(found.is_some(), "{id}, {profile}, {claim} is not recorded");
+                }
+            }
+        }
+        for finding in findings() {
+            assert_ne!(finding.found, Found::LeftOut, "{finding:?}");
+            let explained = !finding.history.is_empty() && !finding.derivation.is_empty();
+            assert_eq!(explained, finding.found == Found::Broken, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_told() {
+        let recorded: Vec<_> = findings().iter().filter(|f| f.scheme == "oft").cloned().collect();
+        assert_eq!(differences(&recorded, findings()), [""; 0]);
+        let mut fresh = recorded.clone();
+        let claimed = fresh.iter_mut().find(|f| f.claimed == Some(true)).unwrap();
+        claimed.claimed = Some(false);
+        let held = fresh.iter_mut().find(|f| f.found == Found::Holds).unwrap();
+        held.found = Found::Broken;
+        fresh.pop();
+        fresh.push(Finding { claim: "new".into(), ..recorded[0].clone() });
+        let told = differences(&fresh, &recorded);
+        assert_eq!(told.len(), 4, "{told:?}");
+        for words in ["recorded as claimed", "recorded as holds", "not recorded", "not audited"] {
+            assert_eq!(told.iter().filter(|line| line.contains(words)).count(), 1, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_is_not_compared() {
+        let recorded = &findings()[..1];
+        let left_out = Finding { found: Found::LeftOut, ..recorded[0].clone() };
+        assert!(differences(&[left_out], recorded).is_empty());
+    }
+
+    #[test]
+    fn a_line_that_is_no_finding_is_named() {
+        let (findings, mistake) = parse("{\"scheme\":1}\n");
+        assert!(findings.is_empty());
+        assert_eq!(mistake.map(|(line, ..)| line), Some(1));
+    }
+}

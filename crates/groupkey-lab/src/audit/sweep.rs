@@ -1,0 +1,62 @@
+//! An audit under way: the threads that it is done on, and how far it is.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::Options;
+use crate::campaign::Progress;
+
+/// An audit under way.
+pub(super) struct Sweep<'a> {
+    pub(super) options: &'a Options<'a>,
+    done: AtomicUsize,
+    total: usize,
+    subjects: usize,
+}
+
+impl<'a> Sweep<'a> {
+    /// Nothing is done yet of so many histories and attacks, on so many subjects.
+    pub(super) const fn new(options: &'a Options<'a>, total: usize, subjects: usize) -> Self {
+        Self { options, done: AtomicUsize::new(0), total, subjects }
+    }
+
+    /// Does so many things on several threads; `None` if it was stopped.
+    pub(super) fn spread<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> T + Sync,
+    ) -> Option<Vec<T>> {
+        let next = AtomicUsize::new(0);
+        let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+        thread::scope(|scope| {
+            for _ in 0..self.options.threads.clamp(1, count.max(1)) {
+                scope.spawn(|| {
+                    while !self.options.stop.load(Ordering::Relaxed) {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            return;
+                        }
+                        let result = work(number);
+                        // A thread that panicked ends the scope with its panic.
+                        if let Ok(mut results) = results.lock() {
+                            results[number] = Some(result);
+                        }
+                    }
+                });
+            }
+        });
+        results.into_inner().ok()?.into_iter().collect()
+    }
+
+    /// Tells that so many more are done, of the subject with this number.
+    pub(super) fn advance(&self, count: usize, subject: usize) {
+        let runs_done = self.done.fetch_add(count, Ordering::Relaxed) + count;
+        (self.options.on_progress)(Progress {
+            runs_done,
+            runs_total: self.total,
+            plans_done: subject,
+            plans_total: self.subjects,
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! All histories of all subjects, tried on several threads, and what they say of each claim.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use super::claims::{Claim, Claims};
+use super::examination::{Examination, Verdict};
+use super::finding::Found;
+use super::history::History;
+use super::knowledge::Reader;
+use super::minimise::{Evidence, minimise};
+use super::rules::Rules;
+use super::subject::Subject;
+use super::sweep::Sweep;
+use super::{Audit, Options};
+
+/// Tries these histories of each subject. `None` if it was stopped.
+pub(super) fn try_all(
+    subjects: &[Subject],
+    histories: &[Vec<History>],
+    sweep: &Sweep<'_>,
+) -> Option<Audit> {
+    let units: Vec<Unit> = (0..subjects.len())
+        .flat_map(|subject| {
+            let count = histories[subject].len();
+            (0..count).step_by(UNIT).map(move |from| Unit {
+                subject,
+                from,
+                to: count.min(from + UNIT),
+            })
+        })
+        .collect();
+    let broken: Vec<AtomicU16> = units.iter().map(|_| AtomicU16::new(0)).collect();
+    let results = sweep.spread(units.len(), |number| {
+        let unit = &units[number];
+        // What a unit before this one of the same subject has broken is not looked for again.
+        let first = units.partition_point(|other| other.subject < unit.subject);
+        let settled = broken[first..number].iter().map(|broken| broken.load(Ordering::Relaxed));
+        let settled = Claims::from_bits(settled.fold(0, |all, broken| all | broken));
+        let (subject, histories) = (&subjects[unit.subject], &histories[unit.subject]);
+        let result = unit.run(subject, histories, settled, sweep.options);
+        broken[number].store(result.broken().bits(), Ordering::Relaxed);
+        sweep.advance(unit.to - unit.from, unit.subject);
+        result
+    })?;
+    conclude(subjects, histories, &units, &results, sweep)
+}
+
+/// Puts together what the units of each subject found, and makes the evidence as short as it can be.
+fn conclude(
+    subjects: &[Subject],
+    histories: &[Vec<History>],
+    units: &[Unit],
+    results: &[Outcome],
+    sweep: &Sweep<'_>,
+) -> Option<Audit> {
+    let mut audit = Audit::default();
+    let mut open = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        let own = units.iter().zip(results).filter(|(unit, _)| unit.subject == number);
+        let mut tested = Claims::default();
+        let (mut ran, mut refused) = (0, 0);
+        let mut first: [Option<usize>; Claim::ALL.len()] = Default::default();
+        for (_, outcome) in own {
+            tested = tested.and(outcome.tested);
+            ran += outcome.ran;
+            refused += outcome.refused;
+            for &(claim, history) in &outcome.broken {
+                first[claim as usize].get_or_insert(history);
+            }
+        }
+        audit.histories.push(ran);
+        audit.refused.push(refused);
+        for claim in Claim::ALL {
+            let history = first[claim as usize];
+            let found = match (history, tested.has(claim)) {
+                (Some(_), _) => Found::Broken,
+                (None, true) => Found::Holds,
+                (None, false) => Found::NotApplicable,
+            };
+            if let Some(history) = history {
+                open.push((audit.findings.len(), number, claim, history));
+            }
+            audit.findings.push(subject.finding(claim, found));
+        }
+    }
+    let evidence = sweep.spread(open.len(), |place| {
+        let (_, subject, claim, history) = open[place];
+        minimise(&subjects[subject], &histories[subject][history], claim, sweep.options.seed)
+    })?;
+    for (&(finding, ..), Evidence { history, derivation }) in open.iter().zip(evidence) {
+        audit.findings[finding].history = history.described();
+        audit.findings[finding].derivation = derivation;
+    }
+    Some(audit)
+}
+
+/// Histories that one thread tries at a time.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    subject: usize,
+    from: usize,
+    to: usize,
+}
+
+/// What trying them brought.
+#[derive(Clone, Debug, Default)]
+struct Outcome {
+    ran: usize,
+    refused: usize,
+    tested: Claims,
+    /// The claims that are broken, each with the first history that breaks it.
+    broken: Vec<(Claim, usize)>,
+}
+
+const UNIT: usize = 32;
+
+impl Unit {
+    fn run(
+        &self,
+        subject: &Subject,
+        histories: &[History],
+        settled: Claims,
+        options: &Options<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut wanted = Claims::ALL;
+        Claim::ALL.into_iter().filter(|&claim| settled.has(claim)).for_each(|c| wanted.remove(c));
+        for (number, history) in histories.iter().enumerate().take(self.to).skip(self.from) {
+            let Some(verdict) = verdict(subject, history, wanted, options.seed) else {
+                outcome.refused += 1;
+                continue;
+            };
+            outcome.ran += 1;
+            outcome.tested = outcome.tested.and(verdict.tested);
+            for found in verdict.breaks {
+                wanted.remove(found.claim);
+                outcome.broken.push((found.claim, number));
+            }
+        }
+        outcome
+    }
+}
+
+impl Outcome {
+    fn broken(&self) -> Claims {
+        let mut broken = Claims::default();
+        self.broken.iter().for_each(|&(claim, _)| broken.insert(claim));
+        broken
+    }
+}
+
+/// What a run of this history says about these claims. `None` if the scheme refuses the history.
+fn verdict(subject: &Subject, history: &History, wanted: Claims, seed: u64) -> Option<Verdict> {
+    let mut run = history.run(subject, seed)?;
+    let trace = std::mem::take(run.rig.trace()?);
+    let reader = Reader::new(&trace);
+    let rules = Rules::of(&reader);
+    let verdict = Examination::new(subject.scheme(), &run, &reader, &rules).examine(wanted);
+    Some(verdict)
+}
