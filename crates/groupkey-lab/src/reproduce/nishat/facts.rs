@@ -86,7 +86,6 @@ fn counted<T>(rig: &Rig, what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T) -
     let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
     let mut cx = Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut meter);
     let done = what(&mut cx, rig.party(id));
-    drop(cx);
     (done, meter)
 }
 
