@@ -68,8 +68,14 @@ pub(crate) enum Command {
     /// Schemes with a controller and schemes without stand in tables of their own, because they are
     /// for different needs. Counts and bytes are the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
+    /// Set two results files side by side: what changed, and what chance may have done.
+    Compare(CompareArguments),
+    /// See a live group: a broker, a service and members in this process.
+    Demo(DemoArguments),
     /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
     Device(DeviceArguments),
+    /// Be a member of a live group over an MQTT broker.
+    Member(MemberArguments),
     /// Check whether a broker keeps the MQTT rules that group keys depend on.
     ///
     /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections in the
@@ -77,12 +83,6 @@ pub(crate) enum Command {
     /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
     /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
     MqttProbe(MqttProbeArguments),
-    /// See a live group: a broker, a service and members in this process.
-    Demo(DemoArguments),
-    /// Be a member of a live group over an MQTT broker.
-    Member(MemberArguments),
-    /// Set two results files side by side: what changed, and what chance may have done.
-    Compare(CompareArguments),
     /// Run schemes in a simulated network: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
+    /// Serve a live group over an MQTT broker: who may join, and the group's key.
+    Serve(ServeArguments),
     /// Make a trace of members that join and leave, by chance.
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
@@ -105,8 +107,6 @@ pub(crate) enum Command {
     /// says for each combination how far the simulated time is from the measured one.
     #[cfg(target_os = "linux")]
     Validate(ValidateArguments),
-    /// Serve a live group over an MQTT broker: who may join, and the group's key.
-    Serve(ServeArguments),
 }
 
 #[cfg(test)]

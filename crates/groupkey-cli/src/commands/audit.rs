@@ -156,7 +156,10 @@ fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
     let subjects: Vec<_> = chosen
         .flat_map(|scheme| {
             let wanted = |profile: &Profile| profiles.is_empty() || profiles.contains(profile);
-            Profile::ALL.into_iter().filter(wanted).map(|profile| Subject::new(scheme, profile))
+            Profile::ALL
+                .into_iter()
+                .filter(wanted)
+                .map(move |profile| Subject::new(scheme, profile))
         })
         .collect();
     if subjects.is_empty() {

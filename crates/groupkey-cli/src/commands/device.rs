@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
@@ -57,8 +58,8 @@ enum Action {
     /// Print a profile as TOML, every figure with its source.
     Show {
         /// A built-in profile, or a file: what ends in .toml or contains a slash.
-        #[arg(value_name = "NAME|FILE", value_parser = choice::device())]
-        device: Device,
+        #[arg(value_name = "NAME|FILE", value_parser = choice::device().map(Box::new))]
+        device: Box<Device>,
     },
 }
 

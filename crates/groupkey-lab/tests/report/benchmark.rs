@@ -226,6 +226,7 @@ fn benchmark() -> Benchmark {
         claimed,
         found,
         method: Method::Closure,
+        attack: None,
         reference: None,
         history: if found == Found::Broken {
             vec!["create 0 1 2".to_owned(), format!("remove {HOSTILE}")]

@@ -14,6 +14,7 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
             let (class, word) = match finding.found {
                 Found::Broken => ("refuted", "Broken"),
                 Found::Holds => ("confirmed", "Holds"),
+                Found::LeftOut => ("open", "Left out"),
                 Found::NotApplicable => ("open", "Not applicable"),
             };
             // What is claimed and does not hold is what to look at.

@@ -132,7 +132,7 @@ fn published(entries: &[Entry]) -> Vec<Value> {
             return None;
         }
         let words = |value: Option<f64>| {
-            value.map_or("–".to_owned(), |value| printed.measure().words(value))
+            value.map_or_else(|| "–".to_owned(), |value| printed.measure().words(value))
         };
         let (from, to) = printed.members;
         Some(context! {

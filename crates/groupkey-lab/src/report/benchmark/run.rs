@@ -36,6 +36,9 @@ pub(super) struct Tree {
     pub(super) changed: Vec<bool>,
 }
 
+/// Changes who is in a group.
+type Change = fn(&mut Rig) -> Result<Report, RigError>;
+
 /// Members of the group whose messages are drawn.
 const FEW: u32 = 4;
 
@@ -85,7 +88,7 @@ pub(super) fn trees(scheme: &'static Scheme, profile: Profile) -> Vec<Tree> {
     if before.is_empty() {
         return trees;
     }
-    let changes: [(String, fn(&mut Rig) -> Result<Report, RigError>); 2] = [
+    let changes: [(String, Change); 2] = [
         (format!("After member {SOME} has joined"), |rig| rig.add(SOME)),
         ("After member 2 has left".to_owned(), |rig| rig.remove(2)),
     ];
