@@ -69,6 +69,11 @@
 //! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
 //! one that hands on other keys than it got is noticed by those that it betrays.
 //!
+//! **Not for groups that part or merge.** The sponsor of a merger or a partition draws keys of nodes that it
+//! is not below. When it is evicted later, those are not made anew, and the next group key is sent under one
+//! of them (`groupkey audit --scheme d-lkh` prints how). So neither forward secrecy nor resistance to
+//! collusion is claimed, in either profile.
+//!
 //! Deviations: in a creation leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
 //! ours, and so is who does what in a partition and a new period. Three must join anew: who was asleep when it
@@ -96,10 +101,16 @@ use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 
+/// The sponsor of a merger or a partition draws keys of nodes that it is not below, and knows them when
+/// it is evicted: found by the audit.
+const CLAIMS: Claims =
+    Claims { forward_secrecy: false, collusion_resistance: false, ..Claims::ALL };
+
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
-    published_claims: Claims { key_independence: false, ..Claims::ALL },
+    claims: CLAIMS,
+    published_claims: Claims { key_independence: false, ..CLAIMS },
     growth: &[
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
