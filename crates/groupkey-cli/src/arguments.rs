@@ -41,7 +41,6 @@ Examples:
   groupkey reproduce network-impact             a published study, with a report to look at
   groupkey reproduce all --quick                all five, for a first look
   groupkey demo                                 a live group over MQTT, in one process
-  groupkey compare before.jsonl after.jsonl     what changed between two runs
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
