@@ -14,9 +14,13 @@ mod reading;
 mod scheme;
 mod spread;
 mod tables;
+mod template;
 mod text;
+mod verdicts;
 
-pub use self::benchmark::{Benchmark, Entry, Source, render_benchmark};
+pub use self::benchmark::{Benchmark, Entry, Reproduction, Source, render_benchmark};
+pub(crate) use self::template::fill;
+pub(crate) use self::verdicts::verdicts;
 use serde::{Deserialize, Serialize};
 
 use crate::results::{Header, NetworkRow};
@@ -105,6 +109,17 @@ pub enum Outcome {
     NotDecidable,
     /// It does not hold.
     Refuted,
+}
+
+impl Outcome {
+    /// In words, as within a sentence.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::NotDecidable => "not decidable",
+            Self::Refuted => "refuted",
+        }
+    }
 }
 
 /// A parameter that was set, and on what grounds.

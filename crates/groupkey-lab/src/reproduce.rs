@@ -14,5 +14,5 @@ mod page;
 mod study;
 mod tgdh;
 
-pub use self::page::{Overview, StudyReport, overview, render};
+pub use self::page::{Overview, overview};
 pub use self::study::{Beside, Examination, Extent, Study, studies};

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, Prices};
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::report::Outcome;
-use groupkey_lab::reproduce::{
-    Examination, Extent, Overview, Study, StudyReport, overview, render, studies,
-};
+use groupkey_lab::report::{Outcome, render_benchmark};
+use groupkey_lab::reproduce::{Examination, Extent, Overview, Study, overview, studies};
 
 const HASTE: Effort = Effort { batches: 1, batch: Duration::from_micros(20) };
 
@@ -105,8 +103,8 @@ fn the_benchmark_runs_and_its_page_shows_every_finding() {
 
     let header = BenchHeader::new(1, "c".to_owned(), "m".to_owned(), study.id.to_owned());
     let verdicts = examination.verdicts.clone();
-    let reproduce = "groupkey reproduce benchmark".to_owned();
-    let page = render(&StudyReport { study, header, rows, examination, reproduce });
+    let command = "groupkey reproduce benchmark".to_owned();
+    let page = render_benchmark(&study.page(&header, &rows, &examination, command));
     let entry = Overview {
         id: study.id.to_owned(),
         title: study.title.to_owned(),

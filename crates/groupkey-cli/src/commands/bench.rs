@@ -18,6 +18,7 @@ use groupkey_lab::bench::{
 };
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::device::measure::Effort;
+use groupkey_lab::report::Benchmark;
 
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
@@ -179,7 +180,9 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     if let Some(folder) = &folder {
         // What first occurred at a large size has its price by now.
         header.prices = prices.by_name();
-        folder.finish(&header, &rows)?;
+        let mut page = Benchmark::default();
+        page.add(&header, rows.iter().cloned());
+        folder.finish(&header, &rows, &page)?;
     }
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
     if !output.json {

@@ -1,11 +1,11 @@
 //! `groupkey report`: one page of results that are there already.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use groupkey_lab::audit::Finding;
+use groupkey_lab::audit::recorded;
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
 use crate::failure::Failure;
@@ -26,7 +26,8 @@ pub(crate) struct ReportArguments {
     #[arg(value_name = "RESULTS.jsonl", required = true)]
     results: Vec<PathBuf>,
 
-    /// What `groupkey audit --json` printed: the page sets it beside what schemes claim.
+    /// What `groupkey audit --json` printed, to be set beside what schemes claim in place of what is
+    /// recorded of the catalogue.
     #[arg(long, value_name = "FINDINGS.jsonl")]
     audit: Option<PathBuf>,
 
@@ -45,7 +46,10 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
         })?;
     }
     if let Some(path) = &arguments.audit {
-        benchmark.findings = findings(path)?;
+        let findings = recorded::read(path).map_err(|error| {
+            Failure::input(error.to_string()).with_help("groupkey audit --json prints such a file")
+        })?;
+        benchmark.findings = Some(findings);
     }
     let page = render_benchmark(&benchmark);
     fs::write(&arguments.out, page).map_err(|error| {
@@ -54,26 +58,4 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
     })?;
     writeln!(out, "report:  {}", arguments.out.display())?;
     Ok(())
-}
-
-/// Reads findings, one a line.
-fn findings(path: &Path) -> Result<Vec<Finding>, Failure> {
-    let unreadable = |line: Option<usize>, problem: String| {
-        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-        Failure::input(format!("{}{line}: {problem}", path.display()))
-            .with_help("groupkey audit --json prints such a file")
-    };
-    let file = File::open(path).map_err(|error| unreadable(None, error.to_string()))?;
-    let mut findings = Vec::new();
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|error| unreadable(Some(number + 1), error.to_string()))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let finding = serde_json::from_str(&line).map_err(|error| {
-            unreadable(Some(number + 1), format!("not a finding of an audit: {error}"))
-        })?;
-        findings.push(finding);
-    }
-    Ok(findings)
 }

@@ -66,13 +66,14 @@ fn named(id: &str) -> &'static reproduce::Study {
 fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::Result<()> {
     for Verdict { id, claim, outcome, evidence } in verdicts {
         writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
-        let evidence = format!("{}. {evidence}", outcome_words(*outcome));
+        let evidence = format!("{}. {evidence}", sentence(*outcome));
         writeln!(out, "{}\n", Paragraph { indent: 3, text: &evidence })?;
     }
     Ok(())
 }
 
-const fn outcome_words(outcome: Outcome) -> &'static str {
+/// Whether a finding held, as the beginning of a sentence.
+const fn sentence(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Confirmed => "Confirmed",
         Outcome::NotDecidable => "Not decidable",

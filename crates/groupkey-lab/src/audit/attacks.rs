@@ -12,6 +12,7 @@
 mod boneh;
 mod elements;
 mod equivocation;
+mod healing;
 mod impersonation;
 mod key_control;
 mod key_share;
@@ -66,6 +67,7 @@ pub static ATTACKS: &[Attack] = &[
     impersonation::IMPOSTOR_MAC,
     impersonation::IMPOSTOR_SIGNATURE,
     key_control::ATTACK,
+    healing::ATTACK,
     nishat::EVICTED,
     nishat::COMMON_DIVISOR,
     nishat::NEWCOMER,

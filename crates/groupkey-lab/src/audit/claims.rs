@@ -1,6 +1,6 @@
 //! What is claimed.
 
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Profile, Recovery, Scheme};
 
 /// A claim that is audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +24,8 @@ pub enum Claim {
     SubgroupAndEvicted,
     /// A subgroup controller and a newcomer get no earlier key together that neither gets alone.
     SubgroupAndNewcomer,
+    /// Who misses periods has their keys with the next message, within the bounds that the scheme states.
+    SelfHealing,
     /// A subgroup controller learns no group key at all: it need not be trusted.
     SubgroupSecrecy,
     /// The controller learns no group key at all: it need not be trusted.
@@ -32,7 +34,7 @@ pub enum Claim {
 
 impl Claim {
     /// All claims, in the order in which tables show them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ForwardSecrecy,
         Self::BackwardSecrecy,
         Self::CollusionResistance,
@@ -41,6 +43,7 @@ impl Claim {
         Self::SubgroupForwardSecrecy,
         Self::SubgroupAndEvicted,
         Self::SubgroupAndNewcomer,
+        Self::SelfHealing,
         Self::SubgroupSecrecy,
         Self::ControllerSecrecy,
     ];
@@ -56,6 +59,7 @@ impl Claim {
             Self::SubgroupForwardSecrecy => "subgroup-controller-forward-secrecy",
             Self::SubgroupAndEvicted => "subgroup-controller-with-evicted",
             Self::SubgroupAndNewcomer => "subgroup-controller-with-newcomer",
+            Self::SelfHealing => "self-healing",
             Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
             Self::ControllerSecrecy => "secrecy-from-controller",
         }
@@ -78,6 +82,7 @@ impl Claim {
             Self::SubgroupAndNewcomer => {
                 "a subgroup controller and a newcomer gain no earlier key together"
             }
+            Self::SelfHealing => "who misses periods has their keys with the next message",
             Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
             Self::ControllerSecrecy => "the controller need not be trusted with the key",
         }
@@ -96,6 +101,10 @@ impl Claim {
                 Some(claims.collusion_resistance)
             }
             Self::KeyIndependence => Some(claims.key_independence),
+            Self::SelfHealing => match scheme.recovery {
+                Recovery::SelfHealing => Some(true),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -12,6 +12,7 @@ mod lines;
 mod measure;
 mod page;
 mod published;
+mod reproduction;
 mod run;
 mod scheme;
 mod series;
@@ -19,21 +20,40 @@ mod table;
 
 use std::path::Path;
 
-use crate::audit::Finding;
+use super::Verdict;
+use crate::audit::{Finding, recorded};
 use crate::bench::{BenchHeader, BenchRow};
+use crate::reproduce::Beside;
 use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
 
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Benchmark {
+    /// The published study that the rows reproduce, if they do.
+    pub reproduction: Option<Reproduction>,
     /// Where the rows come from, in the order in which they were read.
     pub sources: Vec<Source>,
     /// Rows of benchmarks.
     pub entries: Vec<Entry>,
     /// Rows of network studies, each file with its header.
     pub networks: Vec<(Header, Vec<NetworkRow>)>,
-    /// What an audit found; empty if none is at hand.
-    pub findings: Vec<Finding>,
+    /// What an audit found; `None` for what is recorded of the schemes that have rows.
+    pub findings: Option<Vec<Finding>>,
+}
+
+/// A published study that was run again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reproduction {
+    /// What it is about, in a line.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// Every value that it prints, and ours.
+    pub published: Vec<Beside>,
+    /// Its findings, decided.
+    pub verdicts: Vec<Verdict>,
+    /// The command that makes these results again.
+    pub command: String,
 }
 
 /// A results file.
@@ -101,6 +121,17 @@ impl Benchmark {
             self.add(&header, rows);
         }
         Ok(())
+    }
+
+    /// What the page shows of an audit.
+    fn audited(&self) -> Vec<Finding> {
+        let has_rows = |finding: &&Finding| {
+            self.entries.iter().any(|entry| entry.row.scheme == finding.scheme)
+        };
+        match &self.findings {
+            Some(findings) => findings.clone(),
+            None => recorded::findings().iter().filter(has_rows).cloned().collect(),
+        }
     }
 }
 

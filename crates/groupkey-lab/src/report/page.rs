@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 use serde_json::json;
 
 use super::figures::{self, Figure};
 use super::overview::{factors, glyph};
 use super::scheme::{self, Scheme};
 use super::text::fixed;
-use super::{Report, tables};
+use super::{Report, fill, tables, verdicts};
 use crate::results::NetworkRow;
 
 /// The whole page.
@@ -20,7 +20,7 @@ pub(super) fn render(report: &Report) -> String {
         header => header(report),
         figures => figures.iter().map(figure).collect::<Vec<Value>>(),
         factors => factors(&report.rows, &schemes),
-        verdicts => tables::verdicts(&report.verdicts),
+        verdicts => verdicts(&report.verdicts),
         published => tables::published(&report.published, &schemes),
         rows => tables::rows(report, &schemes),
         method => &report.method,
@@ -32,27 +32,7 @@ pub(super) fn render(report: &Report) -> String {
         replay => &report.replay,
         data => Value::from_safe_string(data(report, &schemes)),
     };
-    environment()
-        .get_template(PAGE)
-        .and_then(|template| template.render(page))
-        // The template is part of the program, and a test renders it.
-        .expect("the page's template is sound")
-}
-
-const PAGE: &str = "network-impact.html";
-
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    for (name, source) in [
-        (PAGE, include_str!("../../templates/network-impact.html")),
-        ("report.css", include_str!("../../templates/report.css")),
-        ("figure.html", include_str!("../../templates/figure.html")),
-        ("page.js", include_str!("../../templates/page.js")),
-        ("report.js", include_str!("../../templates/report.js")),
-    ] {
-        environment.add_template(name, source).expect("the page's template parses");
-    }
-    environment
+    fill("network-impact.html", page)
 }
 
 fn header(report: &Report) -> Value {

@@ -1,27 +1,12 @@
-//! The tables: findings, published values beside ours, and every row.
+//! The tables: published values beside ours, and every row.
 
 use minijinja::{Value, context};
 
 use super::overview::glyph;
 use super::scheme::Scheme;
 use super::text::{capitalised, digits, factor, fixed, operation, short};
-use super::{Outcome, PublishedValue, Quantity, Report, Verdict};
+use super::{PublishedValue, Quantity, Report};
 use crate::results::NetworkRow;
-
-/// The findings, and how many of each outcome.
-pub(super) fn verdicts(verdicts: &[Verdict]) -> Value {
-    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
-    let lines = verdicts.iter().map(|v| {
-        let (class, word) = outcome_words(v.outcome);
-        context! { id => &v.id, claim => &v.claim, evidence => &v.evidence, class, word }
-    });
-    context! {
-        confirmed => count(Outcome::Confirmed),
-        refuted => count(Outcome::Refuted),
-        open => count(Outcome::NotDecidable),
-        lines => lines.collect::<Vec<Value>>(),
-    }
-}
 
 /// Published values, ours, and the ratio.
 pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Value> {
@@ -31,7 +16,7 @@ pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Va
             let scheme = schemes.iter().find(|s| s.id == p.scheme);
             let ratio = (p.ours / p.published).abs();
             context! {
-                                scheme => scheme.map_or(p.scheme.as_str(), |s| s.label.as_str()),
+                scheme => scheme.map_or(p.scheme.as_str(), |s| s.label.as_str()),
                 operation => capitalised(operation(&p.operation)),
                 quantity => quantity_words(p.quantity),
                 members => p.members,
@@ -109,14 +94,6 @@ fn quantity_words(quantity: Quantity) -> &'static str {
         Quantity::Total => "total time",
         Quantity::Transmission => "transmission",
         Quantity::TransmissionShare => "share of transmission",
-    }
-}
-
-fn outcome_words(outcome: Outcome) -> (&'static str, &'static str) {
-    match outcome {
-        Outcome::Confirmed => ("confirmed", "Confirmed"),
-        Outcome::NotDecidable => ("open", "Not decidable"),
-        Outcome::Refuted => ("refuted", "Refuted"),
     }
 }
 

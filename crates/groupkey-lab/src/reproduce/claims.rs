@@ -162,7 +162,7 @@ impl<'r> Claim<'r> {
                 Yardstick::Seen => "Seen in runs".to_owned(),
             };
             let told = if several {
-                format!("{label}: {}. ", outcome_words(decided.outcome))
+                format!("{label}: {}. ", decided.outcome.name())
             } else {
                 format!("{label}. ")
             };
@@ -250,14 +250,6 @@ impl Ruling {
                 self.parts.push(part);
             }
         }
-    }
-}
-
-pub(super) const fn outcome_words(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Confirmed => "confirmed",
-        Outcome::NotDecidable => "not decidable",
-        Outcome::Refuted => "refuted",
     }
 }
 

@@ -235,11 +235,11 @@ fn benchmark() -> Benchmark {
         },
         derivation: Vec::new(),
     };
-    benchmark.findings = vec![
+    benchmark.findings = Some(vec![
         finding("skdc", "forward-secrecy", Some(true), Found::Holds),
         finding("sgcsh", "backward-secrecy", Some(true), Found::Broken),
         finding("skdc", "collusion-resistance", None, Found::NotApplicable),
-    ];
+    ]);
     benchmark
 }
 

@@ -79,20 +79,18 @@ impl BenchFolder {
         self.0.grow(&jsonl(header, rows))
     }
 
-    /// Writes a page beside the results.
-    pub(crate) fn write_page(&self, name: &str, page: &str) -> Result<PathBuf, Failure> {
-        self.0.write_whole(name, page.as_bytes())
-    }
-
-    /// Writes everything once more, as it is at the end.
-    pub(crate) fn finish(&self, header: &BenchHeader, rows: &[BenchRow]) -> Result<(), Failure> {
+    /// Writes everything once more, as it is at the end, and its page. Returns where that is.
+    pub(crate) fn finish(
+        &self,
+        header: &BenchHeader,
+        rows: &[BenchRow],
+        page: &Benchmark,
+    ) -> Result<PathBuf, Failure> {
         let mut summary = Vec::new();
         bench::write_csv(&mut summary, rows).expect("writing to memory");
         self.0.write_whole("summary.csv", &summary)?;
         self.0.write_whole(RESULTS, &jsonl(header, rows))?;
-        let mut report = Benchmark::default();
-        report.add(header, rows.iter().cloned());
-        self.0.write_whole("report.html", render_benchmark(&report).as_bytes()).map(drop)
+        self.0.write_whole("report.html", render_benchmark(page).as_bytes())
     }
 }
 

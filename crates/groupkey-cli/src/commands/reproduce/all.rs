@@ -173,8 +173,8 @@ fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> 
         Table::new([Column::text("study"), Column::text("finding"), Column::text("outcome")]);
     for study in done {
         for verdict in &study.verdicts {
-            let outcome = super::outcome_words(verdict.outcome).to_lowercase();
-            findings.row([study.id.clone(), verdict.id.clone(), outcome]);
+            let outcome = verdict.outcome.name();
+            findings.row([study.id.clone(), verdict.id.clone(), outcome.to_owned()]);
         }
     }
     writeln!(out, "{findings}\nWhy, with the figures: {}", page.display())

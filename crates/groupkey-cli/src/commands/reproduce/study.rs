@@ -11,7 +11,7 @@ use groupkey_lab::bench::{
 };
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::Verdict;
-use groupkey_lab::reproduce::{self, Beside, Examination, Extent, Study, StudyReport};
+use groupkey_lab::reproduce::{Beside, Examination, Extent, Study};
 use serde::Serialize;
 
 use super::{print_verdicts, quoted};
@@ -128,21 +128,19 @@ pub(super) fn reproduce(
 
     // What first occurred at a large size has its price by now.
     header.prices = prices.by_name();
-    folder.finish(&header, &rows)?;
     let examination = study.examine(&rows);
-    let report =
-        StudyReport { study, header, rows, examination, reproduce: arguments.command(study) };
-    let page = folder.write_page("report.html", &reproduce::render(&report))?;
-    let Examination { published, verdicts } = report.examination;
+    let page = study.page(&header, &rows, &examination, arguments.command(study));
+    let report = folder.finish(&header, &rows, &page)?;
+    let Examination { published, verdicts } = examination;
     Ok(Reproduction {
         study: study.id,
         published,
         verdicts,
-        rows: report.rows.len(),
+        rows: rows.len(),
         seconds: started.elapsed().as_secs_f64(),
         results: path.join(RESULTS),
         summary: path.join("summary.csv"),
-        report: page,
+        report,
     })
 }
 

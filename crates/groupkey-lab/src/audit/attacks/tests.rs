@@ -7,7 +7,7 @@ use groupkey::catalogue::{Profile, SCHEMES};
 use super::*;
 
 /// Every attack on every scheme to which it can apply: it breaks those of the table and no others.
-/// Nobody claims anything but what the attacks on Nishat and Boneh+ break.
+/// Nobody claims anything but healing, and what the attacks on Nishat and Boneh+ break.
 #[test]
 fn attacks_break_what_they_are_known_to_break() {
     let differences: Vec<String> = std::thread::scope(|scope| {
@@ -159,6 +159,7 @@ const FUTILE: &[(&str, &str)] = &[
         "false-epoch-signature",
         "a signature is over the epoch, and an evicted member has no other's key",
     ),
+    ("lost-periods", "SGCSH heals as far as it says"),
     ("identity-element", "the identity is refused wherever an element is read"),
     ("impostor-signature", "a newcomer's name stands over its own signature only"),
     ("replay", "every message says to which epoch it leads"),

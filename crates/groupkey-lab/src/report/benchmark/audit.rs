@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use crate::audit::published_features::compare;
+use crate::audit::published_features::{Comparison, compare};
 use crate::audit::{Finding, Found, Method};
 
 /// The findings about one scheme, or about all.
@@ -42,12 +42,16 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
         .collect()
 }
 
-/// The feature tables that studies print, beside the findings. Where nothing was looked for there is
-/// no line.
+/// The feature tables that studies print, beside the findings, of the schemes that these are about.
+/// Where nothing was looked for there is no line.
 pub(super) fn features(findings: &[Finding]) -> Vec<Value> {
     let yes_or_no = |has| if has { "yes" } else { "no" };
+    let audited = |comparison: &&Comparison| {
+        findings.iter().any(|finding| finding.scheme == comparison.scheme)
+    };
     compare(findings)
         .iter()
+        .filter(audited)
         .filter_map(|comparison| {
             let found = comparison.found?;
             // Serialized in kebab-case, which reads well once the hyphens are gone.

@@ -1,15 +1,16 @@
 //! Puts the parts into the page's template.
 
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 use serde_json::json;
 
 use super::super::text::fixed;
-use super::super::{Report, page as network, scheme as network_scheme};
+use super::super::{Report, fill, page as network, scheme as network_scheme};
 use super::figures::{self, Figure};
 use super::measure::Measure;
 use super::published::PRINTED;
 use super::series::{Styles, thinned};
-use super::{Benchmark, Entry, audit, scheme, table};
+use super::{Benchmark, Entry, audit, reproduction, scheme, table};
+use crate::audit::Finding;
 use crate::results::{Header, NetworkRow};
 
 /// Rows that a page shows at most; a browser must hold them all.
@@ -50,7 +51,9 @@ pub(super) fn render(benchmark: &Benchmark) -> String {
         entries.iter().filter_map(|entry| entry.row.device.clone()).collect();
     devices.sort_unstable();
     devices.dedup();
+    let findings = benchmark.audited();
     let page = context! {
+        study => benchmark.reproduction.as_ref().map(reproduction::part),
         sources,
         schemes => styles.schemes().iter()
             .map(|id| context! { id, glyph => table::glyph(styles.of_scheme(id)) })
@@ -61,39 +64,16 @@ pub(super) fn render(benchmark: &Benchmark) -> String {
         devices,
         parts,
         published => published(&entries),
-        sections => scheme::sections(benchmark, &entries, &styles),
+        sections => scheme::sections(benchmark, &entries, &findings, &styles),
         rows => table::rows(&entries, &styles),
-        findings => audit::findings(&benchmark.findings, None),
-        features => if benchmark.findings.is_empty() { Vec::new() } else {
-            audit::features(&benchmark.findings)
-        },
+        findings => audit::findings(&findings, None),
+        features => audit::features(&findings),
         networks => benchmark.networks.iter().enumerate()
             .map(|(number, (header, rows))| network_study(number, header, rows))
             .collect::<Vec<Value>>(),
-        data => Value::from_safe_string(data(benchmark, &entries)),
+        data => Value::from_safe_string(data(&entries, &findings)),
     };
-    environment()
-        .get_template(PAGE)
-        .and_then(|template| template.render(page))
-        // The template is part of the program, and a test renders it.
-        .expect("the page's template is sound")
-}
-
-const PAGE: &str = "benchmark.html";
-
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    for (name, source) in [
-        (PAGE, include_str!("../../../templates/benchmark.html")),
-        ("figure.html", include_str!("../../../templates/figure.html")),
-        ("report.css", include_str!("../../../templates/report.css")),
-        ("benchmark.css", include_str!("../../../templates/benchmark.css")),
-        ("page.js", include_str!("../../../templates/page.js")),
-        ("benchmark.js", include_str!("../../../templates/benchmark.js")),
-    ] {
-        environment.add_template(name, source).expect("the page's template parses");
-    }
-    environment
+    fill("benchmark.html", page)
 }
 
 fn value(figure: &Figure) -> Value {
@@ -144,7 +124,7 @@ fn published(entries: &[Entry]) -> Vec<Value> {
             published => printed.amount(),
             measured => words(measured),
             modelled => words(modelled),
-            note => printed.note,
+            note => printed.note.as_str(),
         })
     });
     lines.collect()
@@ -171,7 +151,7 @@ fn network_study(number: usize, header: &Header, rows: &[NetworkRow]) -> Value {
 }
 
 /// The rows that the page shows, without their samples, for whoever wants to go on with them.
-fn data(benchmark: &Benchmark, entries: &[Entry]) -> String {
+fn data(entries: &[Entry], findings: &[Finding]) -> String {
     let rows: Vec<_> = entries
         .iter()
         .map(|entry| {
@@ -183,6 +163,6 @@ fn data(benchmark: &Benchmark, entries: &[Entry]) -> String {
             row
         })
         .collect();
-    let data = json!({ "rows": rows, "findings": benchmark.findings });
+    let data = json!({ "rows": rows, "findings": findings });
     network::in_script(&data)
 }

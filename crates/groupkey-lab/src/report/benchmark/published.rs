@@ -3,11 +3,14 @@
 //!
 //! All times are those of the study's own device, which every mark says.
 
+use std::sync::LazyLock;
+
 use super::Entry;
 use super::measure::Measure;
+use crate::published::ComputationStudy;
 
 /// A value that a study prints.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PrintedValue {
     pub(super) source: &'static str,
     /// A scheme's id, or nothing where it holds for a whole class.
@@ -22,7 +25,7 @@ pub(super) struct PrintedValue {
     pub(super) value: f64,
     /// Whether it is an upper bound.
     pub(super) bound: bool,
-    pub(super) note: &'static str,
+    pub(super) note: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,102 +85,84 @@ impl PrintedValue {
     }
 }
 
-/// All that are printed.
-pub(super) const PRINTED: [PrintedValue; 11] = [
-    tgdh(2, 3.96e9),
-    tgdh(3, 8.14e9),
-    tgdh(4, 11.81e9),
-    tgdh(5, 12.71e9),
-    PrintedValue {
-        source: "S002",
-        scheme: None,
-        class: "centralized",
-        role: "member",
-        operation: None,
-        quantity: PrintedQuantity::TimeNs,
-        members: (2, 55_000),
-        value: 47e6,
-        bound: true,
-        note: "all schemes and operations, on an ESP32 with MicroPython",
-    },
-    PrintedValue {
-        source: "S002",
-        scheme: None,
-        class: "distributed",
-        role: "member",
-        operation: None,
-        quantity: PrintedQuantity::TimeNs,
-        members: (2, 30),
-        value: 0.3e9,
-        bound: true,
-        note: "all schemes and operations, on an ESP32 with MicroPython",
-    },
-    PrintedValue {
-        source: "S002",
-        scheme: Some("lnt"),
-        class: "hybrid",
-        role: "member",
-        operation: None,
-        quantity: PrintedQuantity::PermanentBytes,
-        members: (2, 55_000),
-        value: 30.0,
-        bound: false,
-        note: "printed as 0.03 KB, whatever the group's size",
-    },
-    PrintedValue {
-        source: "S002",
-        scheme: None,
-        class: "hybrid",
-        role: "member",
-        operation: None,
-        quantity: PrintedQuantity::PermanentBytes,
-        members: (2, 55_000),
-        value: 16.0,
-        bound: false,
-        note: "about that for all hybrid schemes but LNT, whatever the group's size",
-    },
-    nishat("encrypt", (50, 50), 0.569e9, "± 0.058 s; on an ESP32 with the PBC library"),
-    nishat("decrypt", (50, 50), 1.389e9, "± 0.004 s; on an ESP32 with the PBC library"),
-    nishat(
-        "add",
-        (50, 550),
-        0.669e9,
-        "an update of the group, ± 0.039 s; on an ESP32 with the PBC library",
-    ),
-];
+/// All that are printed, in the order of the studies.
+pub(super) static PRINTED: LazyLock<Vec<PrintedValue>> = LazyLock::new(printed);
 
-const fn tgdh(members: u32, ns: f64) -> PrintedValue {
-    PrintedValue {
-        source: "S001",
+fn printed() -> Vec<PrintedValue> {
+    let bench = ComputationStudy::benchmark();
+    let tgdh = ComputationStudy::tgdh();
+    let nishat = ComputationStudy::nishat();
+    let joined = |members: u32| {
+        PrintedValue {
         scheme: Some("tgdh"),
-        class: "distributed",
         role: "sponsor",
         operation: Some("add"),
-        quantity: PrintedQuantity::TimeNs,
         members: (members, members),
-        value: ns,
-        bound: false,
+        value: 1e9 * tgdh.number(&format!("join_total_s.m{members}")),
         note: "on an ESP8266: the sponsor's and the members' time and the broadcast together, more than \
-               the sponsor's alone",
+               the sponsor's alone"
+            .to_owned(),
+        ..PrintedValue::time("S001", "distributed")
     }
-}
-
-const fn nishat(
-    operation: &'static str,
-    members: (u32, u32),
-    ns: f64,
-    note: &'static str,
-) -> PrintedValue {
-    PrintedValue {
-        source: "S004",
-        scheme: Some("nishat"),
-        class: "centralized",
-        role: "member",
-        operation: Some(operation),
-        quantity: PrintedQuantity::TimeNs,
+    };
+    let below = |class, members, ns| PrintedValue {
         members,
         value: ns,
-        bound: false,
-        note,
+        bound: true,
+        note: "all schemes and operations, on an ESP32 with MicroPython".to_owned(),
+        ..PrintedValue::time("S002", class)
+    };
+    // These two stand in a sentence.
+    let stored = |scheme, bytes, note: &str| PrintedValue {
+        scheme,
+        quantity: PrintedQuantity::PermanentBytes,
+        members: (2, 55_000),
+        value: bytes,
+        note: note.to_owned(),
+        ..PrintedValue::time("S002", "hybrid")
+    };
+    let second = |name: &str, operation, members, what: &str| {
+        let of = |part| nishat.number(&format!("seconds.{name}.{part}"));
+        PrintedValue {
+            scheme: Some("nishat"),
+            operation: Some(operation),
+            members,
+            value: 1e9 * of("mean"),
+            note: format!("{what}± {} s; on an ESP32 with the PBC library", of("error")),
+            ..PrintedValue::time("S004", "centralized")
+        }
+    };
+    let below_ms = 1e6 * bench.number("findings.centralized_member_time_below_ms");
+    let below_s = 1e9 * bench.number("findings.distributed_member_time_below_s");
+    vec![
+        joined(2),
+        joined(3),
+        joined(4),
+        joined(5),
+        below("centralized", (2, 55_000), below_ms),
+        below("distributed", (2, 30), below_s),
+        stored(Some("lnt"), 30.0, "printed as 0.03 KB, whatever the group's size"),
+        stored(None, 16.0, "about that for all hybrid schemes but LNT, whatever the group's size"),
+        second("encrypt", "encrypt", (50, 50), ""),
+        second("decrypt", "decrypt", (50, 50), ""),
+        second("group_update", "add", (50, 550), "an update of the group, "),
+    ]
+}
+
+impl PrintedValue {
+    /// A member's time in a class of schemes, without a value yet.
+    fn time(source: &'static str, class: &'static str) -> Self {
+        Self {
+            source,
+            scheme: None,
+            class,
+            role: "member",
+            operation: None,
+            quantity: PrintedQuantity::TimeNs,
+            members: (0, 0),
+            value: 0.0,
+            bound: false,
+            note: String::new(),
+        }
     }
 }

@@ -10,20 +10,32 @@ use super::figures::role_words;
 use super::measure::time;
 use super::series::Styles;
 use super::{Benchmark, Entry, audit, drawing, run, table};
+use crate::audit::Finding;
 use crate::bench::BenchRow;
 use crate::bench::growth::{Fit, Point};
 use crate::registry;
 
 /// One section for each scheme of the rows.
-pub(super) fn sections(benchmark: &Benchmark, entries: &[Entry], styles: &Styles) -> Vec<Value> {
+pub(super) fn sections(
+    benchmark: &Benchmark,
+    entries: &[Entry],
+    findings: &[Finding],
+    styles: &Styles,
+) -> Vec<Value> {
     let section = |(number, id): (usize, &String)| {
         let own: Vec<&Entry> = entries.iter().filter(|entry| entry.row.scheme == *id).collect();
-        section(benchmark, number, &own, styles)
+        section(benchmark, number, &own, findings, styles)
     };
     styles.schemes().iter().enumerate().filter_map(section).collect()
 }
 
-fn section(benchmark: &Benchmark, number: usize, own: &[&Entry], styles: &Styles) -> Option<Value> {
+fn section(
+    benchmark: &Benchmark,
+    number: usize,
+    own: &[&Entry],
+    findings: &[Finding],
+    styles: &Styles,
+) -> Option<Value> {
     let first = &own.first()?.row;
     let known = registry::scheme(&first.scheme);
     let profile = match first.profile.as_str() {
@@ -71,7 +83,7 @@ fn section(benchmark: &Benchmark, number: usize, own: &[&Entry], styles: &Styles
         suite => &first.suite,
         bits => first.security_bits,
         claims,
-        findings => audit::findings(&benchmark.findings, Some(&first.scheme)),
+        findings => audit::findings(findings, Some(&first.scheme)),
         growth => growth(benchmark, &first.scheme),
         costs => costs(own),
         sequences,

@@ -1,0 +1,108 @@
+//! Periods that a member misses: does it have their keys with the next message, as it was promised?
+
+use groupkey::catalogue::{Configuration, Recovery};
+use groupkey::rig::{Fate, Guard, Rig, RigError};
+use groupkey::{Epoch, PartyId};
+
+use super::stage::{self, Event};
+use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
+
+/// Lost by the network, one after the other.
+pub(super) const ATTACK: Attack = Attack {
+    id: "lost-periods",
+    name: "Periods that are lost",
+    reference: OWN_ANALYSIS,
+    shows: "a member lacks keys of periods that it missed, after the message that should heal it",
+    applies_to: |scheme, _| scheme.recovery == Recovery::SelfHealing,
+    breaks: Some(Claim::SelfHealing),
+    run: lose,
+};
+
+/// The member that hears nothing for a while.
+const VICTIM: u32 = 2;
+
+/// So many changes in a row are healed by a message, if nobody was evicted in them.
+const HEALED: u32 = 8;
+
+fn lose(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let joins = (10..10 + HEALED).map(Event::Add).collect::<Vec<_>>();
+    let periods = vec![Event::Rekey; HEALED as usize];
+    for missed in 1..=HEALED as usize {
+        for lost in [&joins[..missed], &periods[..missed]] {
+            let mut group = Group::that_lost(configuration, seed, lost)?;
+            group.play(Event::Rekey)?;
+            if !group.is_healed() {
+                return Ok(group.broken("the next message"));
+            }
+        }
+    }
+    // Beyond that a request does it.
+    let evictions = [Event::Rekey, Event::Remove(1), Event::Add(10), Event::Remove(3)];
+    let mut group = Group::that_lost(configuration, seed, &evictions)?;
+    group.rig.sleep(VICTIM);
+    group.rig.catch_up(VICTIM)?;
+    Ok(if group.is_healed() { Outcome::Holds } else { group.broken("the answer to one request") })
+}
+
+/// A group, what happened to it, and the last epoch.
+struct Group {
+    rig: Rig,
+    history: Vec<String>,
+    epoch: u64,
+}
+
+impl Group {
+    /// One in which the victim missed these events.
+    fn that_lost(
+        configuration: &Configuration,
+        seed: u64,
+        lost: &[Event],
+    ) -> Result<Self, RigError> {
+        let suite = stage::suite(configuration.profile());
+        let rig = stage::rig(configuration, Guard::Mac, suite, seed);
+        let mut group = Self { rig, history: Vec::new(), epoch: 0 };
+        group.play(Event::Create(5))?;
+        let victim = stage::party(VICTIM);
+        group.rig.intercept(move |transit| match transit.to == victim {
+            true => Fate::Lost,
+            false => Fate::Arrives,
+        });
+        group.history.push(format!("{victim} hears nothing from now on"));
+        for &event in lost {
+            group.play(event)?;
+        }
+        group.rig.let_pass();
+        group.history.push(format!("{victim} hears again"));
+        Ok(group)
+    }
+
+    /// Lets something happen, with which the victim need not come along.
+    fn play(&mut self, event: Event) -> Result<(), RigError> {
+        let played = stage::play(&mut self.rig, event);
+        self.epoch += 1;
+        self.history.push(event.to_string());
+        match stage::held(&self.rig, PartyId::Controller) {
+            Some((epoch, _)) if epoch == self.epoch => Ok(()),
+            _ => played.map(drop),
+        }
+    }
+
+    /// Whether the victim has the keys of all epochs.
+    fn is_healed(&mut self) -> bool {
+        let rig = &mut self.rig;
+        (1..=self.epoch).all(|epoch| {
+            let mut key_at = |party| rig.past_key_of(party, Epoch(epoch));
+            let wanted = key_at(PartyId::Controller);
+            wanted.is_some() && key_at(stage::party(VICTIM)) == wanted
+        })
+    }
+
+    fn broken(self, healer: &str) -> Outcome {
+        let victim = stage::party(VICTIM);
+        let steps = vec![
+            format!("{victim} takes {healer}"),
+            "it lacks the key of a period that it missed, or the present one".to_owned(),
+        ];
+        Outcome::Broken { history: self.history, steps }
+    }
+}

@@ -1,0 +1,29 @@
+//! Findings of studies, and what became of them.
+
+use minijinja::{Value, context};
+
+use super::text::capitalised;
+use super::{Outcome, Verdict};
+
+/// The findings, and how many of each outcome.
+pub(crate) fn verdicts(verdicts: &[Verdict]) -> Value {
+    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
+    let lines = verdicts.iter().map(|v| {
+        let word = capitalised(v.outcome.name());
+        context! { id => &v.id, claim => &v.claim, evidence => &v.evidence, class => class(v.outcome), word }
+    });
+    context! {
+        confirmed => count(Outcome::Confirmed),
+        refuted => count(Outcome::Refuted),
+        open => count(Outcome::NotDecidable),
+        lines => lines.collect::<Vec<Value>>(),
+    }
+}
+
+const fn class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Confirmed => "confirmed",
+        Outcome::NotDecidable => "open",
+        Outcome::Refuted => "refuted",
+    }
+}
