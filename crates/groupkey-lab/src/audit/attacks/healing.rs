@@ -15,7 +15,7 @@ pub(super) const ATTACK: Attack = Attack {
     shows: "a member lacks keys of periods that it missed, after the message that should heal it",
     applies_to: |scheme, _| scheme.recovery == Recovery::SelfHealing,
     breaks: Some(Claim::SelfHealing),
-    run: lose,
+    run: |configuration, seed| lose(configuration, seed, HEALED),
 };
 
 /// The member that hears nothing for a while.
@@ -24,10 +24,10 @@ const VICTIM: u32 = 2;
 /// So many changes in a row are healed by a message, if nobody was evicted in them.
 const HEALED: u32 = 8;
 
-fn lose(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let joins = (10..10 + HEALED).map(Event::Add).collect::<Vec<_>>();
-    let periods = vec![Event::Rekey; HEALED as usize];
-    for missed in 1..=HEALED as usize {
+fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<Outcome, RigError> {
+    let joins = (10..10 + most).map(Event::Add).collect::<Vec<_>>();
+    let periods = vec![Event::Rekey; most as usize];
+    for missed in 1..=most as usize {
         for lost in [&joins[..missed], &periods[..missed]] {
             let mut group = Group::that_lost(configuration, seed, lost)?;
             group.play(Event::Rekey)?;
@@ -104,5 +104,22 @@ impl Group {
             "it lacks the key of a period that it missed, or the present one".to_owned(),
         ];
         Outcome::Broken { history: self.history, steps }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::{Profile, scheme};
+
+    use super::*;
+
+    /// The attack would tell.
+    #[test]
+    fn one_join_more_than_the_bound_is_not_healed() {
+        let sgcsh = scheme("sgcsh").expect("it is in the catalogue");
+        for profile in Profile::ALL {
+            let outcome = lose(&sgcsh.configuration(profile), 1, HEALED + 1);
+            assert!(matches!(outcome, Ok(Outcome::Broken { .. })), "{outcome:?}");
+        }
     }
 }
