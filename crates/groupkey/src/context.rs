@@ -13,6 +13,7 @@ use core::fmt;
 use rand_core::CryptoRng;
 use subtle::ConstantTimeEq;
 
+use crate::catching_up::Nonce;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::crypto::meter::{Primitive, Probe};
 use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
@@ -51,6 +52,8 @@ pub struct Context<'a> {
     peer_keys: Option<&'a dyn PeerKeys>,
     rng: &'a mut dyn CryptoRng,
     now: u64,
+    /// Of the request that this step takes, answers or makes.
+    nonce: Option<Nonce>,
     outbox: &'a mut Outbox,
     probe: &'a mut dyn Probe,
     #[cfg(feature = "rig")]
@@ -75,6 +78,7 @@ impl<'a> Context<'a> {
             peer_keys: None,
             rng,
             now,
+            nonce: None,
             outbox,
             probe,
             #[cfg(feature = "rig")]
@@ -140,6 +144,10 @@ impl<'a> Context<'a> {
 
     fn run(&mut self, party: &mut dyn Party, input: Input<'_>) -> Result<(), Error> {
         let mark = self.outbox.mark();
+        self.nonce = match &input {
+            Input::Command(_) => None,
+            Input::Message(message) => message.header().nonce,
+        };
         let result = party.step(self, input);
         if result.is_err() {
             self.outbox.roll_back(&mark);
@@ -172,7 +180,9 @@ impl<'a> Context<'a> {
         self.outbox.push_event(event);
     }
 
-    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it.
+    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. One of
+    /// [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it makes
+    /// ([`Asked::anew`](crate::catching_up::Asked::anew)); one that answers nothing is nobody's.
     pub fn draft(
         &mut self,
         to: Recipient,
@@ -202,8 +212,9 @@ impl<'a> Context<'a> {
         operation: Operation,
         kind: u8,
     ) -> Draft<'_, 'a> {
-        let header =
-            Header { group: self.setting.group, epoch, operation, kind, sender: self.me, to };
+        let (group, sender) = (self.setting.group, self.me);
+        let nonce = (operation == Operation::CatchUp).then(|| self.nonce.unwrap_or_default());
+        let header = Header { group, epoch, operation, kind, sender, to, nonce };
         let start = self.outbox.buffer().len();
         Writer::new(self.outbox.buffer()).header(&header);
         let body_start = self.outbox.buffer().len();
@@ -237,6 +248,26 @@ impl<'a> Context<'a> {
         self.rng.fill_bytes(key.as_bytes_mut());
         self.trace(Rule::Random, &[], &[&key]);
         key
+    }
+
+    /// The nonce of a new request, which what this step sends from now on has.
+    pub(crate) fn draw_nonce(&mut self) -> Nonce {
+        self.probe.record(Primitive::Random, Nonce::BYTES);
+        let mut nonce = Nonce::default();
+        self.rng.fill_bytes(&mut nonce.0);
+        self.nonce = Some(nonce);
+        nonce
+    }
+
+    /// The nonce of the request that this step takes, answers or makes.
+    pub(crate) const fn nonce(&self) -> Option<Nonce> {
+        self.nonce
+    }
+
+    /// What is sent from now on is or answers this request: for who forges.
+    #[cfg(feature = "rig")]
+    pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
+        self.nonce = nonce;
     }
 
     /// A key derived from another (HKDF or its Ascon counterpart); `label` says what for.

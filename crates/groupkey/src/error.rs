@@ -53,6 +53,8 @@ pub enum Misbehaviour {
     WrongKey,
     /// It came before, or one that was sent after it did.
     Replayed,
+    /// It answers another request to catch up than the last one: one that is over, or somebody else's.
+    StaleAnswer,
     /// The message does not carry what this member needs.
     NothingForUs,
     /// A group element that is not canonical, not in the group, or the identity.
@@ -178,6 +180,7 @@ impl fmt::Display for Misbehaviour {
             }
             Self::WrongChannel => write!(f, "it came over a channel that it must not come over"),
             Self::Replayed => write!(f, "it came before, or too late"),
+            Self::StaleAnswer => write!(f, "it does not answer the last request to catch up"),
             Self::WrongKey => write!(f, "a wrapped key does not open"),
             Self::NothingForUs => write!(f, "it carries no key for this member"),
             Self::InvalidElement => write!(f, "a group element is not valid"),

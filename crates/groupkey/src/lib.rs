@@ -31,6 +31,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+pub mod catching_up;
 pub mod context;
 pub mod credentials;
 pub mod crypto;

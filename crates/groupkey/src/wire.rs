@@ -4,6 +4,9 @@
 //! [version, group, epoch, operation, kind, sender, to]  body items ...  tag (bstr, if protected)
 //! ```
 //!
+//! Where somebody catches up, the header has a nonce for its last item ([`crate::catching_up`]).
+//!
+//!
 //! `docs/wire.cddl` describes it in CDDL (RFC 8610). Only the shortest encoding of a number is
 //! accepted and no byte may be left over, so that one message has one encoding.
 
@@ -12,6 +15,7 @@ use alloc::vec::Vec;
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
+use crate::catching_up::Nonce;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Recipient, SubsetId};
@@ -35,6 +39,8 @@ pub struct Header {
     pub sender: PartyId,
     /// To whom it is addressed.
     pub to: Recipient,
+    /// Which request to catch up it is or answers; with [`Operation::CatchUp`], and only with it.
+    pub nonce: Option<Nonce>,
 }
 
 /// A message whose encoding, group, addressee and protection were checked.
@@ -168,6 +174,10 @@ impl<'a> Reader<'a> {
         Ok(SubgroupId(subgroup))
     }
 
+    fn nonce(&mut self) -> Result<Nonce, Error> {
+        self.bytes()?.try_into().map(Nonce).map_err(|_| Misbehaviour::Malformed.into())
+    }
+
     fn rest(&self) -> &'a [u8] {
         &self.decoder.input()[self.decoder.position()..]
     }
@@ -223,7 +233,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn header(&mut self, header: &Header) {
-        self.array(7);
+        self.array(if header.nonce.is_some() { 8 } else { 7 });
         self.number(u64::from(VERSION));
         self.number(header.group.0);
         self.number(header.epoch.0);
@@ -239,6 +249,9 @@ impl<'a> Writer<'a> {
                 self.array(1);
                 self.number(u64::from(subset));
             }
+        }
+        if let Some(Nonce(nonce)) = &header.nonce {
+            self.bytes(nonce);
         }
     }
 
@@ -273,7 +286,8 @@ impl<'a> Writer<'a> {
 /// Splits a header from what follows it.
 pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let mut reader = Reader::new(bytes);
-    if reader.array()? != 7 || reader.number()? != u64::from(VERSION) {
+    let items = reader.array()?;
+    if !matches!(items, 7 | 8) || reader.number()? != u64::from(VERSION) {
         return Err(Misbehaviour::Malformed.into());
     }
     let group = GroupId(reader.number()?);
@@ -282,10 +296,14 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let kind = u8::try_from(reader.number()?);
     let sender = reader.party()?;
     let to = reader.recipient()?;
+    let nonce = if items == 8 { Some(reader.nonce()?) } else { None };
     let (Some(operation), Ok(kind)) = (operation, kind) else {
         return Err(Misbehaviour::Malformed.into());
     };
-    Ok((Header { group, epoch, operation, kind, sender, to }, reader.rest()))
+    if nonce.is_some() != (operation == Operation::CatchUp) {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    Ok((Header { group, epoch, operation, kind, sender, to, nonce }, reader.rest()))
 }
 
 /// Bytes that CBOR takes for a number, or for the head of a string or array of that length.
@@ -326,14 +344,12 @@ mod tests {
             any::<u32>().prop_map(|id| Recipient::SubgroupController(SubgroupId(id))),
             any::<u32>().prop_map(|id| Recipient::Subset(SubsetId(id))),
         ];
-        (any::<u64>(), any::<u64>(), 0..9u8, any::<u8>(), party, to).prop_map(
-            |(group, epoch, operation, kind, sender, to)| Header {
-                group: GroupId(group),
-                epoch: Epoch(epoch),
-                operation: Operation::from_code(operation).unwrap(),
-                kind,
-                sender,
-                to,
+        (any::<u64>(), any::<u64>(), 0..9u8, any::<u8>(), party, to, any::<[u8; 8]>()).prop_map(
+            |(group, epoch, operation, kind, sender, to, nonce)| {
+                let operation = Operation::from_code(operation).unwrap();
+                let nonce = (operation == Operation::CatchUp).then_some(Nonce(nonce));
+                let (group, epoch) = (GroupId(group), Epoch(epoch));
+                Header { group, epoch, operation, kind, sender, to, nonce }
             },
         )
     }
@@ -365,6 +381,32 @@ mod tests {
         }
         assert_eq!(Reader::new(&[0x58, 0x01, 0xff]).bytes(), Err(Misbehaviour::Malformed.into()));
         assert_eq!(Reader::new(&[0x98, 0x01, 0x00]).array(), Err(Misbehaviour::Malformed.into()));
+    }
+
+    #[test]
+    fn a_nonce_stands_where_somebody_catches_up_and_nowhere_else() {
+        let header = |operation, nonce| Header {
+            group: GroupId(1),
+            epoch: Epoch(2),
+            operation,
+            kind: 3,
+            sender: PartyId::Controller,
+            to: Recipient::Group,
+            nonce,
+        };
+        for (operation, nonce) in
+            [(Operation::CatchUp, None), (Operation::Add, Some(Nonce([7; 8])))]
+        {
+            let mut bytes = Vec::new();
+            Writer::new(&mut bytes).header(&header(operation, nonce));
+            assert_eq!(parse_header(&bytes), Err(Misbehaviour::Malformed.into()));
+        }
+        let mut bytes = Vec::new();
+        Writer::new(&mut bytes).header(&header(Operation::CatchUp, Some(Nonce([7; 8]))));
+        // One byte less, and the head of the string says so.
+        let (last, head) = (bytes.len() - 1, bytes.len() - 9);
+        bytes[head] -= 1;
+        assert_eq!(parse_header(&bytes[..last]), Err(Misbehaviour::Malformed.into()));
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! SeGCom changes keys at IGKMP's cost, and lets a node in again along the tree, with a nonce.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::party::Command;
-use groupkey::rig::{Guard, Report, Rig, Sent, Settings};
+use groupkey::rig::{Fate, Guard, Report, Rig, Sent, Settings};
+use groupkey::wire::Header;
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
 
 #[test]
@@ -64,7 +68,20 @@ fn an_answer_to_an_earlier_request_is_refused() {
     let to_it = |sent: &&Sent| sent.to == Recipient::Member(MemberId(2));
     let kept = report.messages.iter().find(to_it).expect("an answer came").bytes.clone();
     rig.command_to(MemberId(2).into(), Command::CatchUp).unwrap();
-    assert_eq!(rig.inject(MemberId(2).into(), &kept), Err(Misbehaviour::Replayed.into()));
+    assert_eq!(rig.inject(MemberId(2).into(), &kept), Err(Misbehaviour::StaleAnswer.into()));
+    // Where nothing protects the header either, the nonce under the individual key tells.
+    let requests = Rc::new(Cell::new(None));
+    let seen = requests.clone();
+    rig.intercept(move |transit| {
+        seen.set(seen.take().or(transit.header.nonce));
+        Fate::Lost
+    });
+    rig.settle().unwrap();
+    let mut forger = rig.forger();
+    let (header, body) = forger.read(&kept).map(|(header, body)| (header, body.to_vec())).unwrap();
+    let asked = Header { nonce: requests.take(), ..header };
+    let forged = forger.forge(header.sender, &asked, &body);
+    assert_eq!(rig.inject(MemberId(2).into(), &forged), Err(Misbehaviour::Replayed.into()));
 }
 
 fn rig(id: &str, profile: Profile, subgroups: u32) -> Rig {

@@ -145,12 +145,12 @@ impl Forger {
         self.credentials.issue(speaker);
         let setting = Setting { group: header.group, suite: self.suite };
         let protection = self.credentials.protection(speaker);
-        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(0), Outbox::new());
-        let Header { epoch, operation, kind, sender, to, .. } = *header;
-        Context::new(setting, sender, protection, &mut rng, 0, &mut outbox, &mut ())
-            .draft(to, epoch, operation, kind)
-            .packed_bytes(body)
-            .send();
+        let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::seed_from_u64(0), Outbox::new(), ());
+        let Header { epoch, operation, kind, sender, to, nonce, .. } = *header;
+        let mut cx =
+            Context::new(setting, sender, protection, &mut rng, 0, &mut outbox, &mut probe);
+        cx.set_nonce(nonce);
+        cx.draft(to, epoch, operation, kind).packed_bytes(body).send();
         outbox.messages().flat_map(|message| message.bytes.to_vec()).collect()
     }
 

@@ -239,12 +239,17 @@ impl Replay<'_> {
 impl Forgery {
     fn make(&self, genuine: &[u8], offered_to: PartyId) -> Vec<u8> {
         let mut decoder = Decoder::new(genuine);
-        decoder.array().expect("a header is an array");
+        let items = decoder.array().expect("a header is an array");
         let mut numbers = [Int::from(0u8); 6];
         numbers.iter_mut().for_each(|number| *number = decoder.int().expect("a number"));
         let to = decoder.position();
         decoder.skip().expect("a recipient");
-        let (to, body) = (&genuine[to..decoder.position()], &genuine[decoder.position()..]);
+        let to = &genuine[to..decoder.position()];
+        let mut nonce = [0; 8].as_slice();
+        if items == Some(8) {
+            nonce = decoder.bytes().expect("a nonce");
+        }
+        let body = &genuine[decoder.position()..];
         let changes = [
             self.epoch.map(Int::from),
             self.operation.map(Int::from),
@@ -256,12 +261,17 @@ impl Forgery {
         }
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
-        let _ = encoder.array(7);
+        // Who catches up has a nonce in the header, and nobody else.
+        let catches_up = numbers[3] == Int::from(Operation::CatchUp as u8);
+        let _ = encoder.array(if catches_up { 8 } else { 7 });
         numbers.iter().for_each(|&number| drop(encoder.int(number)));
         if self.readdress {
             let _ = encoder.i64(wire_number(offered_to));
         } else {
             bytes.extend_from_slice(to);
+        }
+        if catches_up {
+            let _ = Encoder::new(&mut bytes).bytes(nonce);
         }
         self.body.write(body, &mut bytes);
         bytes

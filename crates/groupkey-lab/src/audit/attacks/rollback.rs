@@ -21,7 +21,8 @@ pub(super) const ROLLBACK: Attack = Attack {
     run: |configuration, seed| roll_back(configuration, seed, false),
 };
 
-/// Into an epoch that is new to the member and over for the group.
+/// Into an epoch that is new to the member and over for the group. It succeeded against every scheme
+/// that answers requests but one, until requests had a nonce.
 pub(super) const STALE_ANSWER: Attack = Attack {
     id: "stale-answer",
     name: "Stale answer to who catches up",

@@ -8,10 +8,11 @@
 use alloc::vec::Vec;
 use core::mem::discriminant;
 
-use crate::context::Context;
+use crate::catching_up::Asked;
+use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::outbox::Event;
+use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::centralized::enrolment::{ENROLMENT, Enrolment, Roster};
 use crate::secret::Key;
@@ -139,6 +140,7 @@ pub(crate) struct Membership {
     enrolment: Option<Enrolment>,
     epoch: Epoch,
     group_key: Option<Key>,
+    asked: Asked,
 }
 
 /// What a member is to do with a message from its controller.
@@ -285,7 +287,13 @@ impl ServedGroup {
 
 impl Default for Membership {
     fn default() -> Self {
-        Self { server: PartyId::Controller, enrolment: None, epoch: Epoch(0), group_key: None }
+        Self {
+            server: PartyId::Controller,
+            enrolment: None,
+            epoch: Epoch(0),
+            group_key: None,
+            asked: Asked::default(),
+        }
     }
 }
 
@@ -297,7 +305,7 @@ impl Membership {
 
     /// What a command makes a member do: ask for what it missed, and nothing else.
     pub(crate) fn command(
-        &self,
+        &mut self,
         cx: &mut Context<'_>,
         command: Command<'_>,
         request: u8,
@@ -308,8 +316,26 @@ impl Membership {
             Command::Rekey if self.server != PartyId::Controller => return Ok(()),
             _ => return Err(Misuse::WrongRole.into()),
         }
-        cx.draft(self.server.into(), self.epoch, Operation::CatchUp, request).send();
+        self.ask(cx, self.server.into(), request).send();
         Ok(())
+    }
+
+    /// Begins a request for what was missed.
+    pub(crate) fn ask<'d, 'a>(
+        &mut self,
+        cx: &'d mut Context<'a>,
+        to: Recipient,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
+        self.asked.anew(cx);
+        cx.draft(to, self.epoch, Operation::CatchUp, kind)
+    }
+
+    /// Refuses a message unless it leads to a later epoch and, if it is an answer, answers the request
+    /// under way.
+    pub(crate) fn must_lead_on(&self, message: &Message<'_>) -> Result<(), Error> {
+        message.is_later_than(self.epoch)?;
+        self.asked.admits(message)
     }
 
     /// Takes the individual key, if this is the message that brings it.
@@ -358,6 +384,11 @@ impl Membership {
             | Operation::Partition
             | Operation::Send => Err(Misbehaviour::UnexpectedMessage.into()),
             Operation::CatchUp => {
+                self.must_lead_on(message)?;
+                Ok(Admission::StartsAnew)
+            }
+            // A subgroup's controller that was away makes its subgroup anew.
+            Operation::Create if self.server != PartyId::Controller => {
                 message.is_later_than(self.epoch)?;
                 Ok(Admission::StartsAnew)
             }
@@ -427,13 +458,15 @@ impl Membership {
     pub(crate) fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, group_key: Key) {
         self.epoch = epoch;
         self.group_key = Some(group_key);
+        self.asked.settle(cx);
         cx.event(Event::Rekeyed(epoch));
     }
 
     /// Enters an epoch whose key is not for this party.
-    pub(crate) fn enter_without_key(&mut self, epoch: Epoch) {
+    pub(crate) fn enter_without_key(&mut self, cx: &Context<'_>, epoch: Epoch) {
         self.epoch = epoch;
         self.group_key = None;
+        self.asked.settle(cx);
     }
 
     /// Bytes of the individual key and of the group key.

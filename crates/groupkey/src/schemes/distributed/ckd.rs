@@ -49,6 +49,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use self::bonds::{Bonds, Other, Own, Session};
+use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -87,7 +88,7 @@ pub struct Member {
     run: Run,
     group_key: Option<Key>,
     bonds: Option<Bonds>,
-    asked: bool,
+    asked: Asked,
     temporary: usize,
 }
 
@@ -122,7 +123,7 @@ impl Member {
             run: Run::None,
             group_key: None,
             bonds: None,
-            asked: false,
+            asked: Asked::default(),
             temporary: 0,
         }
     }
@@ -221,7 +222,7 @@ impl Member {
         self.group_key = Some(group_key);
         self.bonds = Some(bonds);
         self.run = Run::None;
-        self.asked = false;
+        self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }
 

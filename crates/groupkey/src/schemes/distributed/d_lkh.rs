@@ -88,6 +88,7 @@ use alloc::vec::Vec;
 
 use self::change::Change;
 use self::creation::Creation;
+use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
@@ -137,7 +138,7 @@ pub struct Member {
     run: Run,
     /// A confirmation that came before it was known of which tree: of whom, for which epoch.
     early: Option<(MemberId, Epoch, Key)>,
-    asked: bool,
+    asked: Asked,
     temporary: usize,
 }
 
@@ -183,7 +184,7 @@ impl Member {
             share: None,
             run: Run::None,
             early: None,
-            asked: false,
+            asked: Asked::default(),
             temporary: 0,
         }
     }
@@ -315,7 +316,7 @@ impl Member {
         self.share = Some(Share { tree, keys });
         self.run = Run::None;
         self.early = None;
-        self.asked = false;
+        self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }
 
@@ -328,8 +329,8 @@ impl Member {
         if self.share.is_none() {
             return Err(Misuse::NotCreated.into());
         }
+        self.asked.anew(cx);
         cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
-        self.asked = true;
         Ok(())
     }
 
@@ -350,9 +351,7 @@ impl Member {
     }
 
     fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if !self.asked {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.asked.admits(message)?;
         let mut body = message.body();
         let (me, current) = (self.view.me(), self.view.epoch());
         let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;

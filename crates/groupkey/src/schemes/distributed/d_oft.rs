@@ -68,6 +68,7 @@ use alloc::vec::Vec;
 use self::change::{Change, Lead};
 use self::creation::Creation;
 use self::secrets::Secrets;
+use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
@@ -108,7 +109,7 @@ pub struct Member {
     pairs: Pairs,
     share: Option<Share>,
     run: Run,
-    asked: bool,
+    asked: Asked,
     temporary: usize,
 }
 
@@ -153,7 +154,7 @@ impl Member {
             pairs: Pairs::new("groupkey d-oft pair"),
             share: None,
             run: Run::None,
-            asked: false,
+            asked: Asked::default(),
             temporary: 0,
         }
     }
@@ -201,7 +202,7 @@ impl Member {
         self.temporary = self.temporary.max(secrets.stored_bytes());
         self.share = Some(Share { tree, secrets, group_key });
         self.run = Run::None;
-        self.asked = false;
+        self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }
 
@@ -210,8 +211,8 @@ impl Member {
         if self.share.is_none() {
             return Err(Misuse::NotCreated.into());
         }
+        self.asked.anew(cx);
         cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
-        self.asked = true;
         Ok(())
     }
 
@@ -233,9 +234,8 @@ impl Member {
     }
 
     fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let Some(share) = self.share.as_ref().filter(|_| self.asked) else {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        };
+        self.asked.admits(message)?;
+        let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let mut body = message.body();
         let (me, current) = (self.view.me(), self.view.epoch());
         let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;

@@ -65,6 +65,7 @@ pub(crate) use self::change::{Change, Pace, Stage};
 pub(crate) use self::climb::Ladder;
 pub(crate) use self::key_tree::{KeyTree, Shape};
 use self::merging::Merger;
+use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -118,7 +119,7 @@ pub(crate) struct Peer {
     merger: Option<Merger>,
     /// Of one that has told its blinded key but is in no group yet.
     joining: Option<Ladder>,
-    asked: bool,
+    asked: Asked,
     /// Whether the present tree came whole, so that what led to it may still come.
     came_whole: bool,
     temporary: usize,
@@ -145,7 +146,7 @@ impl Peer {
             change: None,
             merger: None,
             joining: None,
-            asked: false,
+            asked: Asked::default(),
             came_whole: false,
             temporary: 0,
         }
@@ -337,7 +338,7 @@ impl Peer {
         self.change = None;
         self.merger = None;
         self.joining = None;
-        self.asked = false;
+        self.asked.forget();
         cx.event(Event::Rekeyed(epoch));
     }
 

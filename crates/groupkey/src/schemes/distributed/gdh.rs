@@ -35,6 +35,7 @@ use alloc::vec::Vec;
 use zeroize::Zeroize;
 
 pub(crate) use self::roster::{Change, MEMBERS, Merger, Roster, View, require_sender};
+use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -100,7 +101,7 @@ pub(crate) struct Peer {
     share: Option<Share>,
     /// The own secret once the operation under way is complete, where it differs from now.
     fresh: Option<Exponent>,
-    asked: bool,
+    asked: Asked,
     temporary: usize,
 }
 
@@ -129,7 +130,7 @@ impl Peer {
             check: configuration.check(),
             share: None,
             fresh: None,
-            asked: false,
+            asked: Asked::default(),
             temporary: 0,
         }
     }
@@ -262,7 +263,7 @@ impl Peer {
         let group_key = group_key(cx, shared, epoch, &roster);
         self.share = Some(Share { partial_keys, secret, group_key });
         self.fresh = None;
-        self.asked = false;
+        self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }
 
@@ -271,8 +272,8 @@ impl Peer {
         if self.share.is_none() && !self.view.is_creating() {
             return Err(not_created());
         }
+        self.asked.anew(cx);
         cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
-        self.asked = true;
         Ok(())
     }
 
@@ -299,9 +300,7 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        if !self.asked {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.asked.admits(message)?;
         message.is_later_than(self.view.epoch())?;
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;

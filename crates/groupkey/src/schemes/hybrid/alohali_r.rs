@@ -218,7 +218,7 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         group_key: Key,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
         self.subgroup.membership.enter(cx, epoch, group_key.clone());
         match &self.area_key {
             Some(area_key) if change != LocalChange::Resumed => cx

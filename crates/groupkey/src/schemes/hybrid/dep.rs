@@ -425,8 +425,8 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         News { layer, pieces }: News,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
-        self.subgroup.membership.enter_without_key(epoch);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
+        self.subgroup.membership.enter_without_key(cx, epoch);
         self.layer = layer;
         if change != LocalChange::Nobody {
             self.outer_key = cx.random_key();

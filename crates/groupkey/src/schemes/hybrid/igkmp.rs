@@ -130,7 +130,7 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         group_key: Key,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
         self.area.enter(cx, epoch, operation, change, &group_key);
     }
 

@@ -292,7 +292,7 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         top_key: Key,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
         let old = self.subgroup.membership.group_key().map(|(_, key)| key.clone());
         if old.is_none() {
             cx.event(Event::Subscribed(SubsetId(self.subgroup.id.0)));

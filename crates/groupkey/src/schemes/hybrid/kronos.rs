@@ -326,7 +326,7 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         chain: Chain,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
         if operation == Operation::Rekey {
             let ticked = self.clock == Clock::Waiting;
             self.clock = if ticked { Clock::InStep } else { Clock::Behind };

@@ -188,7 +188,7 @@ impl SubgroupServer for SubgroupController {
         change: LocalChange,
         group_key: Key,
     ) {
-        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
         self.subgroup.membership.enter(cx, epoch, group_key);
         if self.profile == Profile::Published {
             cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(1) + 2);

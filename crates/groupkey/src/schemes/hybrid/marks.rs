@@ -493,7 +493,7 @@ impl Member {
             (Operation::CatchUp, SEEDS) => {}
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
-        message.is_later_than(self.membership.epoch())?;
+        self.membership.must_lead_on(message)?;
         let period = self.session.period(header.epoch)?;
         let mut body = message.body();
         let span = Span::read(&mut body, self.session)?;
@@ -522,7 +522,7 @@ impl Member {
     fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
         match self.timeline.enter(cx, self.session.profile, period) {
             Some(key) => self.membership.enter(cx, epoch_of(period), key),
-            None => self.membership.enter_without_key(epoch_of(period)),
+            None => self.membership.enter_without_key(cx, epoch_of(period)),
         }
     }
 }

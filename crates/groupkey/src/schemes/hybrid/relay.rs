@@ -218,7 +218,7 @@ impl Link {
         let own = letter.envelopes().find(|envelope| cx.me() == envelope.member.into());
         match (own, letter.token) {
             (Some(envelope), _) => {
-                message.is_later_than(self.membership.epoch())?;
+                self.membership.must_lead_on(message)?;
                 self.open(cx, header.epoch, envelope)?;
             }
             (None, None) => return Err(Misbehaviour::NothingForUs.into()),

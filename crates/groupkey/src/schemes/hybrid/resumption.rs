@@ -10,8 +10,9 @@
 //!
 //! The last message is that of a change, operation `CatchUp`, and names all present members. Nobody
 //! but their subgroup's controller serves them, so that they missed what it missed. What it then
-//! sends them is what a creation of the subgroup takes: a subgroup's own keys are drawn anew, because
-//! some who had the old ones may be gone. Members whom it has not enrolled it enrols first.
+//! sends them is what a creation of the subgroup takes, and is one, whatever the epoch: a subgroup's
+//! own keys are drawn anew, because some who had the old ones may be gone. Members whom it has not
+//! enrolled it enrols first. They have not asked, so nothing but the next message tells them how old it is.
 //!
 //! Enrolments of a subgroup are numbered, so that it shows which were missed, and so that a member
 //! that left and came back meanwhile is not taken for the one that left.
@@ -34,13 +35,12 @@ use crate::wire::Message;
 const REQUEST: u8 = 6;
 
 /// A subgroup's controller asks.
-pub(crate) fn ask(cx: &mut Context<'_>, subgroup: &Subgroup) {
+pub(crate) fn ask(cx: &mut Context<'_>, subgroup: &mut Subgroup) {
     let known = match subgroup.membership.enrolment() {
         Ok(_) => 1 + u64::from(subgroup.enrolments()),
         Err(_) => 0,
     };
-    let epoch = subgroup.membership.epoch();
-    cx.draft(Recipient::Controller, epoch, Operation::CatchUp, REQUEST).number(known).send();
+    subgroup.membership.ask(cx, Recipient::Controller, REQUEST).number(known).send();
 }
 
 /// Whether this is such a request.

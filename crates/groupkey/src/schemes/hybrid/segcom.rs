@@ -23,8 +23,8 @@
 //! without CK).
 //!
 //! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
-//! command at the controller, as in all schemes here; the nonces serve those who come back. A cluster head
-//! that comes back itself asks without one, and what it then sends its members answers nobody's.
+//! command at the controller, as in all schemes here; the nonces serve those who come back. They prove
+//! freshness by the individual key, beside that of the header, which all who catch up have here.
 
 use alloc::boxed::Box;
 
@@ -234,11 +234,9 @@ impl Member {
     /// Asks for what it missed. A later request replaces an earlier one.
     fn ask(&mut self, cx: &mut Context<'_>) {
         let nonce = cx.random_key();
-        let Self { igkmp, .. } = &*self;
-        let server = igkmp.membership.server();
-        cx.draft(server.into(), igkmp.membership.epoch(), Operation::CatchUp, REQUEST)
-            .bytes(nonce.as_bytes())
-            .send();
+        let membership = &mut self.igkmp.membership;
+        let server = membership.server().into();
+        membership.ask(cx, server, REQUEST).bytes(nonce.as_bytes()).send();
         self.nonce = Some(nonce);
     }
 

@@ -102,6 +102,17 @@ pub(crate) enum LocalChange {
     Resumed,
 }
 
+impl LocalChange {
+    /// What this is to the members, given what it is to the group. Who serves a subgroup and was away
+    /// makes it anew: none of its members has asked for that.
+    pub(crate) fn operation(self, message: &Message<'_>) -> Operation {
+        match self {
+            Self::Resumed => Operation::Create,
+            _ => message.header().operation,
+        }
+    }
+}
+
 /// Names members to enrol; the controller's message over the confidential channel.
 pub(crate) const MEMBERS: u8 = 1;
 
@@ -113,7 +124,7 @@ pub(crate) fn step<S: SubgroupServer>(
 ) -> Result<(), Error> {
     match input {
         Input::Command(Command::CatchUp) => {
-            resumption::ask(cx, server.subgroup());
+            resumption::ask(cx, server.subgroup_mut());
             Ok(())
         }
         Input::Command(Command::Rekey) => server.period(cx),

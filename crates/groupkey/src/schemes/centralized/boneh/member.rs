@@ -95,11 +95,11 @@ impl FatMember {
         let mut body = message.body();
         let received = match (header.kind, header.operation) {
             (PUBLIC_KEY, Operation::Create | Operation::Add | Operation::CatchUp) => {
-                message.is_later_than(self.membership.epoch())?;
+                self.membership.must_lead_on(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
             (PUBLIC_KEY, Operation::Remove) if self.profile == Profile::Published => {
-                message.is_later_than(self.membership.epoch())?;
+                self.membership.must_lead_on(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
             (REKEY, Operation::Add | Operation::Remove | Operation::CatchUp)
@@ -115,7 +115,7 @@ impl FatMember {
                     // It tells the others.
                     _ => return Ok(()),
                 }
-                message.is_later_than(self.membership.epoch())?;
+                self.membership.must_lead_on(message)?;
                 None
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -182,7 +182,7 @@ impl ThinMember {
                 Operation::Create | Operation::Add | Operation::Remove | Operation::CatchUp,
             ) => {
                 // Whatever was missed, this is enough.
-                message.is_later_than(self.membership.epoch())?;
+                self.membership.must_lead_on(message)?;
                 let share = cx.g1(elements, self.check)?;
                 (None, cx.g1_product(&own.key, [&share]))
             }

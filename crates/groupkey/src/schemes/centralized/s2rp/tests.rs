@@ -394,6 +394,11 @@ fn an_answer_must_follow_from_what_its_receiver_holds() {
         group.evict(3);
         group.evict(2);
         group.members.insert(0, sleeper);
+        let (member, mut outbox) = (MemberId(0), Outbox::new());
+        group.as_party(member.into(), &mut outbox, |group, cx| {
+            cx.command(group.members.get_mut(&0).unwrap(), Command::CatchUp).unwrap();
+        });
+        let request = outbox.messages().next().unwrap().bytes.to_vec();
         let genuine = group.controller.lkh.tree.root(&group.controller.lkh.group.roster);
         for change in [true, false] {
             let mut outbox = Outbox::new();
@@ -401,7 +406,7 @@ fn an_answer_must_follow_from_what_its_receiver_holds() {
                 let forged = Key::from_bytes([7; 16]);
                 let tree = &mut group.controller.lkh.tree;
                 let kept = change.then(|| tree.set_key(genuine, forged));
-                group.controller.send_keys(cx, 0, Operation::CatchUp);
+                cx.deliver(&mut group.controller, Channel::Open, &request).unwrap();
                 if let Some(kept) = kept {
                     group.controller.lkh.tree.set_key(genuine, kept);
                 }

@@ -105,8 +105,8 @@ impl Member {
             return Err(Misuse::WrongRole.into());
         }
         let to = Recipient::Member(controller);
+        self.asked.anew(cx);
         cx.draft(to, self.view.epoch(), Operation::CatchUp, REQUEST).send();
-        self.asked = true;
         Ok(())
     }
 
@@ -116,9 +116,7 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let controller = self.view.roster().first().ok_or(Misbehaviour::UnexpectedMessage)?;
-        if !self.asked {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.asked.admits(message)?;
         message.is_later_than(self.view.epoch())?;
         require_sender(message, controller)?;
         let mut body = message.body();

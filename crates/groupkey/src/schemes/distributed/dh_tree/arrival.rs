@@ -42,8 +42,8 @@ impl Peer {
         if self.share.is_none() && self.joining.is_none() && !told {
             return Err(not_created());
         }
+        self.asked.anew(cx);
         cx.draft(Recipient::Group, self.epoch, Operation::CatchUp, REQUEST).send();
-        self.asked = true;
         Ok(())
     }
 
@@ -68,9 +68,7 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        if !self.asked {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
+        self.asked.admits(message)?;
         message.is_later_than(self.epoch)?;
         let (tree, confirmation) = self.read_tree(cx, message)?;
         if !tree.has(self.me) {

@@ -12,6 +12,7 @@ use rand_core::SeedableRng;
 
 use super::climb::{group_key, secret_above};
 use super::*;
+use crate::catching_up::Nonce;
 use crate::context::Setting;
 use crate::crypto::Suite;
 use crate::crypto::group::Exponent;
@@ -153,6 +154,7 @@ impl Table {
                 kind: REQUEST,
                 sender,
                 to: Recipient::Group,
+                nonce: Some(Nonce::default()),
             };
             self.step(answering, Err(&rebuilt(&request, &[]))).unwrap();
             if let Some(answer) = self.under_way.pop_front() {
@@ -346,8 +348,12 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         table.refuse(seat, &forged, &[], "another epoch");
     }
     for operation in OPERATIONS.iter().copied().filter(|&other| other != genuine.operation) {
-        let forged = rebuilt(&Header { operation, ..genuine }, body);
+        let forged = rebuilt(&Header { operation, nonce: None, ..genuine }, body);
         table.refuse(seat, &forged, &[], "another operation");
+    }
+    if genuine.nonce.is_some() {
+        let forged = rebuilt(&Header { nonce: Some(Nonce([7; 8])), ..genuine }, body);
+        table.refuse(seat, &forged, &[Misbehaviour::StaleAnswer], "another nonce");
     }
     for body in [&body[..body.len() - 1], &[body, &[0]].concat(), &[]] {
         let forged = rebuilt(&genuine, body);

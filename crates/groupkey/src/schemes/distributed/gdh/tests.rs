@@ -11,6 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::*;
+use crate::catching_up::Nonce;
 use crate::context::Setting;
 use crate::crypto::Suite;
 use crate::identity::GroupId;
@@ -275,6 +276,10 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             };
             table.refuse(seat, &forged, &[rule], "another operation");
         }
+    }
+    if answer {
+        let forged = rebuilt(&Header { nonce: Some(Nonce([7; 8])), ..genuine }, body);
+        table.refuse(seat, &forged, &[Misbehaviour::StaleAnswer], "another nonce");
     }
     // 4. It is of another kind. (The collector of GDH.3 expects two kinds that look alike.)
     for kind in (0..8).chain([255]).filter(|&kind| kind != genuine.kind) {

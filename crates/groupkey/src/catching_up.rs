@@ -1,0 +1,56 @@
+//! How an answer is known to be fresh: who asks for what it missed draws a nonce, and takes no answer
+//! but one to that.
+//!
+//! The header of every message of [`Operation::CatchUp`](crate::Operation::CatchUp) has a nonce, and
+//! no other message has one. A request brings its own. Whatever a party sends of this operation while
+//! it takes such a message repeats the nonce: the answer, and what is handed up to somebody who can
+//! answer, or handed on afterwards. So an answer is younger than the request, and cannot have been
+//! made before an eviction that preceded it. A request has one answer, to one asker: nobody else can
+//! take it, and nothing of this operation goes to several.
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::wire::Message;
+
+/// Tells one request from all others. It is no secret, but drawn at random: who could guess it could
+/// have a member's request answered ahead of time, if there is a MAC key that all share. Eight bytes,
+/// because each guess takes an answer of an honest party, and 2^64 of them are out of reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nonce(pub [u8; Self::BYTES]);
+
+/// The request of one who missed something, until it is answered.
+#[derive(Debug, Default)]
+pub struct Asked(Option<Nonce>);
+
+impl Nonce {
+    /// The length of every nonce.
+    pub const BYTES: usize = 8;
+}
+
+impl Asked {
+    /// Begins a request: what this step sends of the operation has a new nonce. An answer to an earlier
+    /// request is none any longer.
+    pub fn anew(&mut self, cx: &mut Context<'_>) {
+        self.0 = Some(cx.draw_nonce());
+    }
+
+    /// Refuses an answer to anything but the request under way. Messages of other operations pass.
+    pub fn admits(&self, message: &Message<'_>) -> Result<(), Error> {
+        match (message.header().nonce, self.0) {
+            (None, _) => Ok(()),
+            (_, None) => Err(Misbehaviour::UnexpectedMessage.into()),
+            (answered, asked) if answered == asked => Ok(()),
+            _ => Err(Misbehaviour::StaleAnswer.into()),
+        }
+    }
+
+    /// Ends the request, if the message of this step is the answer: it is taken once.
+    pub fn settle(&mut self, cx: &Context<'_>) {
+        self.0.take_if(|asked| cx.nonce() == Some(*asked));
+    }
+
+    /// Ends the request, whatever came of it.
+    pub const fn forget(&mut self) {
+        self.0 = None;
+    }
+}
