@@ -1,5 +1,5 @@
-//! A change of the tree: the sponsor draws the keys of all nodes that are others than before and
-//! sends them to the halves that stayed as they were, each through its leader.
+//! A change above one place of the tree, below which the sponsor is: it draws the keys of all nodes
+//! above that, and sends them to the halves beside the way, each through its leader.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{self, Roster, require_sender};
+use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::Key;
@@ -29,13 +29,13 @@ pub(super) struct Change {
 }
 
 /// A member's place in a change.
-pub(super) struct Place {
+struct Place {
     /// How many nodes above its leaf are in its half.
     inside: usize,
     /// How many of the keys that it has stay.
     kept: usize,
     /// How many come anew.
-    pub(super) renewed: usize,
+    renewed: usize,
 }
 
 impl Change {
@@ -47,23 +47,8 @@ impl Change {
         &mut self.outcome
     }
 
-    /// Who sends the keys.
-    pub(super) const fn from(&self) -> MemberId {
-        self.from
-    }
-
-    /// The half of the tree that this member is in.
-    pub(super) const fn half(&self) -> usize {
-        self.half
-    }
-
-    /// Whether this member leads its half.
-    pub(super) const fn is_by_hand(&self) -> bool {
-        self.by_hand
-    }
-
     /// What `me` waits for when everything above the halves is made anew.
-    pub(super) fn seen_by(
+    fn seen_by(
         me: MemberId,
         confirming: Confirming,
         altered: Altered,
@@ -78,12 +63,12 @@ impl Change {
         Ok(Self { outcome, half, from, by_hand })
     }
 
-    pub(super) fn place_of(&self, me: MemberId) -> Place {
+    fn place_of(&self, me: MemberId) -> Place {
         Place::of(&self.outcome.tree, self.half, &self.outcome.tree.path(me))
     }
 
     /// Puts the keys that came on top of those that stay, if they are confirmed or not yet to be.
-    pub(super) fn complete(
+    fn complete(
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
@@ -94,13 +79,6 @@ impl Change {
         let keys = place.with(share, new);
         self.outcome.must_fit(cx, message.header().epoch, &keys)?;
         Ok(keys)
-    }
-
-    /// These keys are there.
-    pub(super) fn having(mut self, keys: Vec<Key>, confirmation: Option<Key>) -> Self {
-        self.outcome.keys = Some(keys);
-        self.outcome.confirmation = confirmation;
-        self
     }
 }
 
@@ -113,7 +91,7 @@ impl Place {
     }
 
     /// The key of the own half, if there are others in it.
-    pub(super) fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
+    fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
         self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
     }
 
@@ -148,19 +126,6 @@ impl Member {
         self.alter(cx, change, Altered::above(tree, base), sponsor, None)
     }
 
-    /// Takes the command `Partition`: the first member that is left acts.
-    pub(super) fn partition(
-        &mut self,
-        cx: &mut Context<'_>,
-        apart: &[MemberId],
-    ) -> Result<(), Error> {
-        let change = self.view.partition(apart)?;
-        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
-        let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
-        let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, altered, sponsor, None)
-    }
-
     /// Takes the command `Rekey`: the member whose turn it is makes all keys above itself anew.
     pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let change = self.view.refreshment()?;
@@ -172,7 +137,7 @@ impl Member {
     }
 
     /// The sponsor acts, all others wait.
-    fn alter(
+    pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
         change: gdh::Change,
@@ -194,7 +159,7 @@ impl Member {
     }
 
     /// As the sponsor, makes the keys above the halves anew and sends them to everybody concerned.
-    pub(super) fn lead(
+    fn lead(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
@@ -231,11 +196,11 @@ impl Member {
             let welcome = newcomer == Some(other);
             let kind = if welcome { WELCOME } else { KEYS };
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, kind);
-            if welcome || operation == Operation::Merge {
+            if welcome {
                 tree.write(&mut draft);
-            }
-            if let (true, Some(session)) = (welcome, self.confirming.session.key()) {
-                draft.bytes(session.as_bytes());
+                if let Some(session) = self.confirming.session.key() {
+                    draft.bytes(session.as_bytes());
+                }
             }
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
@@ -335,15 +300,14 @@ impl Member {
         let pair = self.pairs.with(cx, sponsor)?;
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        let confirmation =
-            self.early_confirmation(cx, &confirming, epoch, &tree, sponsor, &keys)?;
         self.pairs.keep(pair);
         self.view.welcome(epoch, tree.roster());
         let half = lowest.child;
-        let awaited = Outcome::awaited(confirming, tree, sponsor);
-        let change = Change { outcome: awaited, half, from: sponsor, by_hand: true };
-        self.run = Run::Change(change.having(keys, confirmation));
+        let mut outcome = Outcome::awaited(confirming, tree, sponsor);
+        outcome.keys = Some(keys);
+        self.run = Run::Change(Change { outcome, half, from: sponsor, by_hand: true });
         self.settle_if_complete(cx, epoch);
+        self.take_early(cx);
         Ok(())
     }
 
