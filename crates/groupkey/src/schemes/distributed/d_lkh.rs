@@ -11,17 +11,20 @@
 //! the leftmost leaf below it. Two members exchange keys over the confidential channel of their
 //! pair; the members below a node are sent keys wrapped under the node's key.
 //!
-//! **Merging:** a node's left half's leader draws its key, sends it to the right half's, and each
-//! sends it to its own half. So it goes at every node in a creation, in a partition at those below
-//! which somebody is gone, and where **two parts** come together at those that are not as they were.
-//! In one tree then, the guests', the smaller part's, is beside the shallowest node of the hosts', of
-//! several the rightmost, where that does not become higher, or beside its root; each part's leader
-//! tells its tree. **A change** is quicker: one sponsor draws the keys of all nodes that are others
-//! than before, and sends each half beside them, through its leader, the keys above it. In a join the
-//! sponsor is the neighbour of who joins, and all nodes above the two are others; in a leave it is
-//! the leader of the half beside who leaves, with the nodes above that half; in a new period members
-//! take turns, with the nodes above themselves. **Nobody draws the key of a node that it is not
-//! below:** when it is evicted, the keys above it are made anew, and no others.
+//! **Merging:** the leader of a node's left half draws the node's key, sends it to the right half's,
+//! and each sends it to its own half. That is done in a creation at every node, in a partition at
+//! those below which somebody is gone, and in a merger at those that are others than before. Then
+//! **two parts** are in one tree: the guests', the smaller part's, is beside the shallowest node of
+//! the hosts', of several the rightmost, where that does not become higher, or beside its root. Each
+//! part's leader tells its tree first.
+//!
+//! **A change** above one place is quicker: the sponsor draws the keys of all nodes above it, and
+//! sends each half beside the way, through its leader, the keys above that half. In a join the
+//! sponsor is the neighbour of who joins; in a leave it is the leader of the half beside who leaves,
+//! with the nodes above that half; in a new period members take turns.
+//!
+//! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
+//! are made anew, and no others.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
@@ -34,14 +37,14 @@
 //! | catch up | 1 | 1 request | h |
 //!
 //! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the published
-//! profile: 1 unicast and 2 multicasts, the paper's
-//! primitive on the roots. But what goes to a part then goes under its group key, and whoever gets
-//! hold of that has the next one. So in `sound` the roots are made anew, too, and s = 4.
+//! profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But what goes to a part
+//! then goes under its group key, and whoever gets hold of that has the next one. So in `sound` the
+//! roots are made anew, too, and s = 4.
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more beside,
-//! a nonce from everybody. Where who leaves, or is gone,
-//! was one half of the whole group, the other half's key, which is the root's then, is new: 1
-//! multicast. A member unwraps once in a change, once a new level in a merging. Each unicast takes 1
+//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more
+//! beside, a nonce from everybody; in a join 1 more, a nonce from the newcomer. Where who leaves, or
+//! is gone, was one half of the whole group, the other half's key, which is the root's then, is new:
+//! 1 multicast. A member unwraps once in a change, once a level in a merging. Each unicast takes 1
 //! exponentiation at both ends if the two never met, and a derivation at both. Keys held: one for
 //! each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group key, and one
 //! for each member met.
@@ -51,7 +54,7 @@
 //! SPREAD,  leader to all:                       width of its half, {keys}_half
 //! WELCOME, sponsor to newcomer:                 [id, ..], depths, [session,] salt, {keys}_pair
 //! CONFIRM, sponsor to all, sound:               confirmation, 16 bytes
-//! NONCE,   member to all, creation, sound:      16 bytes
+//! NONCE,   member or newcomer to all, sound:    16 bytes
 //! BRANCH,  each part's leader to all, merger:   [id, ..], depths
 //! REQUEST, member to all
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
@@ -59,21 +62,23 @@
 //!
 //! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
 //! node that sender and width name lets it pass: a subset's topic would have to be there before
-//! the message that makes the subset. The confirmation is derived from the group key for group,
-//! epoch, members, tree and session; the sponsor of a creation is the first member. The session, sound
-//! profile only, is a digest of group, epoch, members and nonces of the creation. Pairs' keys last
-//! longer than groups, so without it all that was signed in a group would do in the next one of its
-//! name; an answer, which nothing confirms, is wrapped for it. What is drawn for one
-//! change fits no other: a pair's message is wrapped under a key of its own, a half's with the
-//! confirmation of this epoch.
+//! the message that makes the subset. What comes in a merger before the other part's tree is kept.
+//! The confirmation is derived from the group key for group, epoch, members, tree and session; the
+//! sponsor of a merging is the tree's first member. The session, sound profile only, is a digest of
+//! group, epoch, members and nonces of the creation. Pairs' keys last longer than groups, so without
+//! it all that was signed in a group would do in the next one of its name. An answer, which nothing
+//! confirms, is wrapped for it; a welcome for the newcomer's nonce, which is not in the session. What
+//! is drawn for one change fits no other: a pair's message is wrapped under a key of its own, a
+//! half's with the confirmation of this epoch.
 //!
 //! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
 //! one that hands on other keys than it got is noticed by those that it betrays.
 //!
 //! Deviations: in a merging leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
-//! ours, and so is what is merged in a partition and a merger, and the new period. Three must join anew: who was asleep when it
-//! had to hand keys on, a sponsor that was asleep, and who was evicted in its sleep.
+//! ours, and so are what is merged in a partition and a merger, and the new period. Three must join
+//! anew: who was asleep when it had to lead or hand keys on, a sponsor that was asleep, and who was
+//! evicted in its sleep.
 
 mod change;
 mod creation;
@@ -84,7 +89,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::change::Change;
+use self::change::{Change, Welcome};
 use self::merging::Merging;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -154,9 +159,12 @@ struct Share {
 #[derive(Debug)]
 enum Run {
     Change(Change),
+    /// The own join, with the nonce that the welcome is for, in the sound profile.
+    Joining(Key),
     /// A merger, of which the tree is not known yet.
     Merger(Merger),
     Merging(Merging),
+    Welcome(Welcome),
     None,
 }
 
@@ -195,6 +203,7 @@ impl Member {
                 _ => self.receive_keys(cx, message),
             },
             (Create, NONCE) if self.sound => self.receive_nonce(cx, message),
+            (Add, NONCE) if self.sound => self.receive_newcomers_nonce(cx, message),
             (Add, WELCOME) => self.receive_welcome(cx, message),
             (Create | Add | Remove | Rekey | Merge | Partition, CONFIRM) => {
                 self.receive_confirmation(cx, message)
@@ -215,7 +224,7 @@ impl Member {
         let tree = match (&self.run, &self.share) {
             (Run::Change(change), _) => change.tree(),
             (Run::Merging(merging), _) => merging.tree(),
-            (Run::Merger(_) | Run::None, Some(share)) => &share.tree,
+            (_, Some(share)) => &share.tree,
             // A newcomer that was not told yet who is there: it is in no half.
             (_, None) if self.view.is_joining() => return Ok(()),
             (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -228,7 +237,7 @@ impl Member {
         match &self.run {
             Run::Change(_) => self.take_spread_keys(cx, message, sender, node, wrapped),
             Run::Merging(_) => self.take_merged_key(cx, message, node, wrapped),
-            Run::Merger(_) | Run::None => Err(Misbehaviour::UnexpectedMessage.into()),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 
@@ -360,7 +369,7 @@ impl Run {
         match self {
             Self::Change(change) => Some(change.outcome_mut()),
             Self::Merging(merging) => Some(merging.outcome_mut()),
-            Self::Merger(_) | Self::None => None,
+            Self::Joining(_) | Self::Merger(_) | Self::Welcome(_) | Self::None => None,
         }
     }
 }
@@ -405,6 +414,13 @@ impl Party for Member {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }
     }
+}
+
+fn read_nonce(message: &Message<'_>) -> Result<Key, Error> {
+    let mut body = message.body();
+    let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    body.finish()?;
+    Ok(Key::from_bytes(nonce))
 }
 
 /// Sends keys to the members below a node that this one leads, under that node's key.

@@ -4,7 +4,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread};
+use super::{KEYS, Member, NONCE, Outcome, Run, Share, WELCOME, read_nonce, spread};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
@@ -26,6 +26,13 @@ pub(super) struct Change {
     from: MemberId,
     /// Whether they come over the channel of the pair, for this member to hand on.
     by_hand: bool,
+}
+
+/// A join that its sponsor waits to lead, until it has the newcomer's nonce.
+#[derive(Debug)]
+pub(super) struct Welcome {
+    newcomer: MemberId,
+    altered: Altered,
 }
 
 /// A member's place in a change.
@@ -102,10 +109,17 @@ impl Place {
 }
 
 impl Member {
-    /// Takes the command `Add`: the newcomer's neighbour acts, all others wait.
+    /// Takes the command `Add`: the newcomer's neighbour acts, in the sound profile once it has the
+    /// newcomer's nonce; all others wait.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
         let Some(share) = &self.share else {
+            if self.sound {
+                let nonce = cx.random_key();
+                let mut draft = cx.draft(Recipient::Group, change.epoch(), Operation::Add, NONCE);
+                draft.bytes(nonce.as_bytes()).send();
+                self.run = Run::Joining(nonce);
+            }
             self.view.begin(change);
             return Ok(());
         };
@@ -113,7 +127,27 @@ impl Member {
         let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
         // Both leaves are under a new node, so all that stays of this place is the sponsor's leaf.
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, Some(member))
+        let altered = Altered::above(tree, base);
+        if self.sound && sponsor == self.view.me() {
+            self.run = Run::Welcome(Welcome { newcomer: member, altered });
+            self.view.begin(change);
+            return Ok(());
+        }
+        self.alter(cx, change, altered, sponsor)
+    }
+
+    /// Everybody hears a newcomer's nonce; the sponsor of its join takes it. For which epoch it says
+    /// that it is means nothing: a newcomer need not know the group's.
+    pub(super) fn receive_newcomers_nonce(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let nonce = read_nonce(message)?;
+        let Run::Welcome(Welcome { newcomer, altered }) = &self.run else { return Ok(()) };
+        require_sender(message, *newcomer)?;
+        let epoch = self.view.epoch().next();
+        self.lead(cx, epoch, Operation::Add, altered.clone(), Some(&nonce))
     }
 
     /// Takes the command `Remove`: the leader of the half beside the old leaf acts.
@@ -123,7 +157,7 @@ impl Member {
         let mut tree = share.tree.clone();
         let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
         let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
+        self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
     /// Takes the command `Rekey`: the member whose turn it is makes all keys above itself anew.
@@ -133,7 +167,7 @@ impl Member {
         let roster = tree.roster();
         let sponsor = roster.at((self.view.epoch().0 % roster.len() as u64) as usize);
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
+        self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
     /// The sponsor acts, all others wait.
@@ -143,10 +177,9 @@ impl Member {
         change: gdh::Change,
         altered: Altered,
         sponsor: MemberId,
-        newcomer: Option<MemberId>,
     ) -> Result<(), Error> {
         if sponsor == self.view.me() {
-            return self.lead(cx, change.epoch(), change.operation(), altered, newcomer);
+            return self.lead(cx, change.epoch(), change.operation(), altered, None);
         }
         self.run = Run::Change(Change::seen_by(
             self.view.me(),
@@ -165,7 +198,7 @@ impl Member {
         epoch: Epoch,
         operation: Operation,
         altered: Altered,
-        newcomer: Option<MemberId>,
+        nonce: Option<&Key>,
     ) -> Result<(), Error> {
         let Altered { tree, halves } = altered;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
@@ -191,9 +224,12 @@ impl Member {
                 own = Some(place.with(share, &keys));
                 continue;
             }
-            let pair = self.pairs.with(cx, other)?;
+            let mut pair = self.pairs.with(cx, other)?;
+            let welcome = self.view.roster().place(other).is_none();
+            if welcome {
+                pair = pair.within(nonce);
+            }
             let key = pair.message_key(cx, epoch);
-            let welcome = newcomer == Some(other);
             let kind = if welcome { WELCOME } else { KEYS };
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, kind);
             if welcome {
@@ -297,7 +333,8 @@ impl Member {
         let sponsor = sponsor.ok_or(Misbehaviour::InvalidRoster)?;
         require_sender(message, sponsor)?;
         let epoch = message.header().epoch;
-        let pair = self.pairs.with(cx, sponsor)?;
+        let nonce = if let Run::Joining(nonce) = &self.run { Some(nonce) } else { None };
+        let pair = self.pairs.with(cx, sponsor)?.within(nonce);
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
         self.pairs.keep(pair);

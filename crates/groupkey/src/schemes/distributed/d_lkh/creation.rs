@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Member, NONCE, Run};
+use super::{Member, NONCE, Run, read_nonce};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
@@ -42,15 +42,13 @@ impl Member {
     ) -> Result<(), Error> {
         let roster = self.view.expect(message)?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
-        let mut body = message.body();
-        let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        body.finish()?;
+        let nonce = read_nonce(message)?;
         let Run::Merging(merging) = &mut self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         let (outcome, nonces) = merging.session_mut();
         let slot = nonces.get_mut(place).filter(|slot| slot.is_none());
-        *slot.ok_or(Misbehaviour::UnexpectedMessage)? = Some(Key::from_bytes(nonce));
+        *slot.ok_or(Misbehaviour::UnexpectedMessage)? = Some(nonce);
         if nonces.iter().any(Option::is_none) {
             return Ok(());
         }

@@ -25,7 +25,7 @@ impl Member {
         let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
         if altered.is_one_half() {
             let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
-            return self.alter(cx, change, altered, sponsor, None);
+            return self.alter(cx, change, altered, sponsor);
         }
         self.begin_merging(cx, change, altered, Vec::new())
     }
