@@ -283,22 +283,6 @@ impl Member {
         }
     }
 
-    /// Keeps what a member of either part says of the merged tree until that is known.
-    fn keep_early(&mut self, cx: &Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
-        let sender = message.from_member()?;
-        roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        let kept = (*message.header(), message.content().to_vec());
-        // Keys come one by one, beside a salt or a width, and there are no more nodes than this.
-        let is_long = kept.1.len() > 20 + cx.wrapped_length(1);
-        let is_full = self.early.len() == 2 * roster.len();
-        if is_long || is_full || self.early.contains(&kept) {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        self.early.push(kept);
-        Ok(())
-    }
-
     /// Takes what was kept. What is not right is as if it had been refused when it came.
     fn take_early(&mut self, cx: &mut Context<'_>) {
         for (header, body) in core::mem::take(&mut self.early) {

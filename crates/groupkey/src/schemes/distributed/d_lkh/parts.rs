@@ -79,4 +79,24 @@ impl Member {
         self.take_early(cx);
         Ok(())
     }
+
+    /// Keeps what a member of either part says of the merged tree until that is known.
+    pub(super) fn keep_early(
+        &mut self,
+        cx: &Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let roster = self.view.expect(message)?;
+        let sender = message.from_member()?;
+        roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
+        let kept = (*message.header(), message.content().to_vec());
+        // Keys come one by one, beside a salt or a width, and for no more nodes than there are.
+        let is_long = kept.1.len() > 20 + cx.wrapped_length(1);
+        let is_full = self.early.len() == 2 * roster.len();
+        if is_long || is_full || self.early.contains(&kept) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.early.push(kept);
+        Ok(())
+    }
 }
