@@ -91,7 +91,7 @@ impl Change {
 
 impl Place {
     fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
-        let inside = path.iter().filter(|level| tree.is_within(level.node, half)).count();
+        let inside = tree.levels_within(path, half);
         // Where the half is the whole tree, it is its root that is made anew.
         let renewed = (path.len() - inside).max(1);
         Self { inside, kept: path.len() - renewed, renewed }

@@ -88,7 +88,7 @@ impl Member {
         let tree = altered.tree;
         let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
         let path = tree.path(me);
-        let inside = path.iter().filter(|level| tree.is_within(level.node, half)).count();
+        let inside = tree.levels_within(&path, half);
         let before = self.share.as_ref().and_then(|share| share.keys.get(..inside));
         let (mut keys, mut met) = (before.unwrap_or_default().to_vec(), Vec::new());
         for level in &path[inside..] {
