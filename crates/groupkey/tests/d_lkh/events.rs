@@ -1,6 +1,7 @@
 //! Parts of a group that lose sight of each other and come together again, and new periods.
 
 use groupkey::catalogue::Profile;
+use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::Protection;
 use groupkey::rig::{Guard, Report, Rig, Settings};
@@ -27,10 +28,12 @@ fn parting_costs_what_the_header_says() {
             rig.change_sides();
             let mut expected = (0, 0, 0);
             for leavers in [&apart, &rest] {
-                let (_, halves) = tree.without(leavers);
-                expected.0 += halves.len() as u64 - 1;
-                expected.1 += halves.iter().filter(|&&width| width > 1).count() as u64;
+                let (part, halves) = tree.without(leavers);
+                let (unicasts, multicasts) = merging(&halves);
+                expected.0 += unicasts;
+                expected.1 += multicasts;
                 expected.2 += sound(profile);
+                assert_wrapped(&report, &part.unwrap());
             }
             assert_eq!(messages(&report), expected, "{n} members, every {step}th");
             rig.merge().unwrap();
@@ -65,12 +68,13 @@ fn merging_costs_what_the_header_says() {
                 let report = rig.merge().unwrap();
                 assert_ne!(*rig.agreed_key().unwrap(), before);
                 let (tree, halves) = parts[0].merged(&parts[1], profile == Profile::Sound);
-                let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
-                // One more of all: the guests' leader tells its tree.
-                let branch = report.messages.iter().filter(|sent| sent.bytes[KIND] == BRANCH);
-                assert_eq!(branch.count(), 1);
-                let expected = (halves.len() as u64 - 1, wide + 1, sound(profile));
+                let (unicasts, multicasts) = merging(&halves);
+                // Each part's leader tells its tree.
+                let branches = report.messages.iter().filter(|sent| sent.bytes[KIND] == BRANCH);
+                assert_eq!(branches.count(), 2);
+                let expected = (unicasts, multicasts + 2, sound(profile));
                 assert_eq!(messages(&report), expected, "{n} members, {apart} apart");
+                assert_wrapped(&report, &tree);
                 for member in tree.leaves() {
                     let held = rig.party(MemberId(member).into()).footprint().permanent;
                     assert!(
@@ -84,6 +88,21 @@ fn merging_costs_what_the_header_says() {
                 rig.agreed_key().unwrap();
             }
         }
+    }
+}
+
+/// Unicasts, and multicasts to halves, new ones included, of two or more.
+fn merging(halves: &[usize]) -> (u64, u64) {
+    let s = halves.len() as u64;
+    let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
+    (s - 1, wide + s.saturating_sub(2))
+}
+
+fn assert_wrapped(report: &Report, tree: &Tree) {
+    for member in tree.leaves() {
+        let Some(meter) = report.meters.get(&MemberId(member).into()) else { continue };
+        let (wrapped, led) = (meter.tally(Primitive::Wrap).amount, tree.levels_led_by(member));
+        assert!(wrapped <= 2 * led + 1, "{member} leads {led} and wraps {wrapped}");
     }
 }
 
@@ -127,6 +146,44 @@ fn what_former_group_keys_are_worth() {
         let opened = leaked.iter().any(|leaked| opens(&report, epoch, leaked, key));
         assert_eq!(opened, profile == Profile::Published);
     }
+}
+
+/// Nobody draws keys of nodes that it is not below: when it goes, they would stay, and be of use.
+#[test]
+fn who_is_evicted_has_nothing_that_opens_what_comes() {
+    for profile in Profile::ALL {
+        for (n, apart) in [(4, &[0, 1][..]), (6, &[0, 2, 4]), (8, &[1, 4]), (9, &[3, 4, 5, 8])] {
+            for leaver in 0..n {
+                for is_merged in [false, true] {
+                    let mut rig = rig(profile, Suite::Standard).traced();
+                    rig.create(n).unwrap();
+                    rig.partition(apart).unwrap();
+                    if is_merged {
+                        rig.merge().unwrap();
+                    } else if apart.contains(&leaver) {
+                        rig.change_sides();
+                    }
+                    if rig.members().count() == 2 {
+                        continue;
+                    }
+                    let had = keys_had_by(&mut rig, leaver);
+                    let report = rig.remove(leaver).unwrap();
+                    let heir = rig.members().next().unwrap();
+                    let (epoch, key) = rig.key_of(MemberId(heir).into()).unwrap();
+                    let opened = had.iter().any(|had| opens(&report, epoch, had, key));
+                    assert!(!opened, "{leaver} of {n}, {apart:?} apart, merged: {is_merged}");
+                }
+            }
+        }
+    }
+}
+
+/// All that went through a member's hands and is as long as a key.
+fn keys_had_by(rig: &mut Rig, member: u32) -> Vec<Key> {
+    let trace = rig.trace().unwrap();
+    let own = trace.acts().iter().filter(|act| act.party == MemberId(member).into());
+    let values = own.flat_map(|act| trace.outputs(act)).map(|&id| &trace.values()[id as usize]);
+    values.filter_map(|value| Some(Key::from_bytes(value[..].try_into().ok()?))).collect()
 }
 
 /// Whether a key opens some `SPREAD` to this group key.
@@ -221,7 +278,7 @@ fn refused(rig: &mut Rig, member: u32, command: Command<'_>, misuse: Misuse) {
     assert_eq!(given, Err(misuse.into()), "{command:?}");
 }
 
-/// What the guests' leader says is believed only if it is about the guests, and only once.
+/// What a leader says is believed only if it is about its part, and what comes before it is kept.
 #[test]
 fn a_branch_of_others_is_refused() {
     let mut table = crate::Table::new(Profile::Sound);
@@ -234,32 +291,43 @@ fn a_branch_of_others_is_refused() {
     let merge = |members| Command::Merge { members, epoch: Epoch(9) };
     (0..5).for_each(|id| table.command(id, merge(&guests)));
     (5..8).for_each(|id| table.command(id, merge(&hosts)));
-    let [branch] = &table.wire[..] else { panic!("one tree is told") };
-    let branch = branch.clone();
-    let body = branch.len() - 8;
-    assert_eq!(branch[body..], [0x83, 5, 6, 7, 0x43, 1, 2, 2], "ids and depths");
+    let [of_hosts, of_guests] = &table.wire[..] else { panic!("each leader tells its tree") };
+    let (of_hosts, of_guests) = (of_hosts.clone(), of_guests.clone());
+    let body = of_guests.len() - 8;
+    assert_eq!(of_guests[body..], [0x83, 5, 6, 7, 0x43, 1, 2, 2], "ids and depths");
     for (place, changed, refusal) in [
-        (body + 1, 4, Misbehaviour::InvalidRoster),
-        (body + 2, 5, Misbehaviour::InvalidRoster),
+        (body + 1, 4, Misbehaviour::UnexpectedSender),
+        (body + 2, 4, Misbehaviour::InvalidRoster),
+        (body + 3, 5, Misbehaviour::InvalidRoster),
         (body + 5, 2, Misbehaviour::InvalidRoster),
         (6, 7, Misbehaviour::UnexpectedSender),
     ] {
-        let mut message = branch.clone();
+        let mut message = of_guests.clone();
         message[place] = changed;
         assert_eq!(table.deliver(0, &message), Err(refusal.into()), "byte {place}");
     }
-    assert_eq!(table.deliver(1, &branch), Ok(()), "1 does not lead: nothing is taken");
-    table.deliver(0, &branch).unwrap();
-    let keys = table.keys_to(5);
-    let mut message = keys.clone();
-    let told = message.windows(3).position(|window| window == [5, 6, 7]).unwrap();
-    message[told..told + 2].copy_from_slice(&[6, 5]);
-    let refused = table.deliver(5, &message);
-    assert_eq!(refused, Err(Misbehaviour::InvalidRoster.into()), "6 and 5 changed places");
-    table.deliver(5, &keys).unwrap();
-    assert_eq!(table.deliver(5, &keys), Err(Misbehaviour::UnexpectedMessage.into()));
-    table.wire.retain(|message| *message != branch && *message != keys);
-    table.settle(0..8);
+    assert_eq!(table.deliver(1, &of_hosts), Ok(()), "what 1 knows");
+    // 5 leads the guests. What 0 sends it comes before the hosts' tree.
+    table.deliver(0, &of_guests).unwrap();
+    let (keys, confirmation) = (table.keys_to(5), table.confirmation());
+    for message in [&keys, &confirmation] {
+        table.deliver(5, message).unwrap();
+        let again = table.deliver(5, message);
+        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()), "it is kept once");
+        let mut of_nobody = message.clone();
+        of_nobody[6] = 9;
+        let refused = table.deliver(5, &of_nobody);
+        assert_eq!(refused, Err(Misbehaviour::UnexpectedSender.into()));
+    }
+    table.deliver(5, &of_hosts).unwrap();
+    assert_eq!(table.key(5), table.key(0));
+    let heard = |message: &Vec<u8>| ![&keys, &of_guests, &confirmation].contains(&message);
+    let rest: Vec<_> = table.wire.iter().filter(|message| heard(message)).cloned().collect();
+    // The other hosts get the guests' tree last, the other guests the hosts' one first.
+    table.wire = [vec![confirmation.clone()], rest.clone(), vec![of_guests]].concat();
+    table.settle(1..5);
+    table.wire = [rest, vec![confirmation]].concat();
+    table.settle(6..8);
     (1..8).for_each(|id| assert_eq!(table.key(id), table.key(0)));
 }
 

@@ -54,7 +54,9 @@ fn changes_cost_what_the_header_says() {
                 rig.agreed_key().unwrap();
                 let h = halves.len() as u64;
                 let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
-                assert_eq!(messages(&report), (h, wide, sound(profile)), "{n} members, add {next}");
+                // The newcomer's nonce, and the confirmation.
+                let expected = (h, wide, 2 * sound(profile));
+                assert_eq!(messages(&report), expected, "{n} members, add {next}");
                 let most = most_wrapped(&report);
                 assert!(most <= h * (h + 1) / 2, "{most} wrapped, depth {h}");
 
@@ -246,6 +248,35 @@ fn what_was_sent_in_an_old_group_does_not_do_in_a_new_one() {
             assert!(old.key(0).is_some());
             assert_eq!(taken, Err(Misbehaviour::Forged.into()));
             assert_eq!(new.key(1), None);
+        }
+    }
+}
+
+/// A group of the same name is made again, and a newcomer gets the welcome that it got in the first.
+#[test]
+fn an_old_welcome_does_not_do_in_a_new_group() {
+    for profile in Profile::ALL {
+        let [mut old, mut new] = [1, 2].map(|seed| {
+            let mut table = Table::new(profile);
+            table.create(4);
+            table.seed = seed;
+            (0..5).for_each(|id| table.command(id, Command::Add(MemberId(4))));
+            table
+        });
+        if profile == Profile::Sound {
+            let nonce = old.wire[0].clone();
+            old.deliver(3, &nonce).unwrap();
+        }
+        let mut kept = old.wire.iter().filter(|bytes| bytes[7] == 5 || bytes[5] == 3);
+        let taken: Result<(), _> = kept.try_for_each(|bytes| new.deliver(4, bytes));
+        if profile == Profile::Published {
+            taken.unwrap();
+            assert_eq!(new.key(4), old.key(3), "an old key");
+        } else {
+            assert_eq!(taken, Err(Misbehaviour::WrongKey.into()));
+            assert_eq!(new.key(4), None);
+            new.settle(0..5);
+            assert!((0..5).all(|id| new.key(id) == new.key(3)), "the right one is taken");
         }
     }
 }

@@ -11,16 +11,20 @@
 //! the leftmost leaf below it. Two members exchange keys over the confidential channel of their
 //! pair; the members below a node are sent keys wrapped under the node's key.
 //!
-//! **Merging**, in a creation at every node: the left half's leader draws the node's key, sends it
-//! to the right half's, and each sends it to its own half. **A change:** the sponsor draws the keys
-//! of all nodes that are others than before, and sends each half that stayed as it was, through its
-//! leader, the keys above it. In a join the sponsor is the neighbour of who joins, and all nodes
-//! above the two are others; in a leave it is the leader of the half beside who leaves, with the
-//! nodes above that half; in a new period members take turns, with the nodes above themselves. In a
-//! partition it is the first of each part, with the nodes below which somebody is gone. **Two
-//! parts** come together in one tree: the guests', the smaller part's, goes beside the shallowest
-//! node of the hosts', of several the rightmost, where that does not become higher, or beside its
-//! root. The guests' leader tells its tree, and the hosts' is the sponsor.
+//! **Merging:** the leader of a node's left half draws the node's key, sends it to the right half's,
+//! and each sends it to its own half. That is done in a creation at every node, in a partition at
+//! those below which somebody is gone, and in a merger at those that are others than before. Then
+//! **two parts** are in one tree: the guests', the smaller part's, is beside the shallowest node of
+//! the hosts', of several the rightmost, where that does not become higher, or beside its root. Each
+//! part's leader tells its tree first.
+//!
+//! **A change** above one place is quicker: the sponsor draws the keys of all nodes above it, and
+//! sends each half beside the way, through its leader, the keys above that half. In a join the
+//! sponsor is the neighbour of who joins; in a leave it is the leader of the half beside who leaves,
+//! with the nodes above that half; in a new period members take turns.
+//!
+//! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
+//! are made anew, and no others.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
@@ -28,18 +32,19 @@
 //! | add, newcomer at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
 //! | remove, h nodes above the half S | h | the same, and 1 if S has 2 or more | h(h + 3) / 2; h |
 //! | rekey, sponsor at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
-//! | partition, s halves stay | s - 1 | those of 2 or more | the sum of the halves' depths; its depth |
-//! | merge, s halves stay | s - 1 | the same, and 1 broadcast of a tree | the same |
+//! | partition, s halves stay | s - 1 | those of 2 or more, and s - 2 | 2 a level that it leads, and 1; the same |
+//! | merge, s halves stay | s - 1 | the same, and 2 broadcasts of a tree | the same |
 //! | catch up | 1 | 1 request | h |
 //!
-//! In a merger of equals, s = 2 in the published profile: 1 unicast and 2 multicasts, the paper's
-//! primitive on the roots. But what goes to a part then goes under its group key, and whoever gets
-//! hold of that has the next one. So in `sound` the roots are made anew, too, and s = 4.
+//! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the published
+//! profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But what goes to a part
+//! then goes under its group key, and whoever gets hold of that has the next one. So in `sound` the
+//! roots are made anew, too, and s = 4.
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more beside,
-//! a nonce from everybody. Where who leaves was one
-//! half of the whole group, the other half's key, which is the root's then, is new: 1 multicast. A
-//! member unwraps once in a change, once a level in a creation. Each unicast takes 1
+//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more
+//! beside, a nonce from everybody; in a join 1 more, a nonce from the newcomer. Where who leaves, or
+//! is gone, was one half of the whole group, the other half's key, which is the root's then, is new:
+//! 1 multicast. A member unwraps once in a change, once a level in a merging. Each unicast takes 1
 //! exponentiation at both ends if the two never met, and a derivation at both. Keys held: one for
 //! each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group key, and one
 //! for each member met.
@@ -49,45 +54,43 @@
 //! SPREAD,  leader to all:                       width of its half, {keys}_half
 //! WELCOME, sponsor to newcomer:                 [id, ..], depths, [session,] salt, {keys}_pair
 //! CONFIRM, sponsor to all, sound:               confirmation, 16 bytes
-//! NONCE,   member to all, creation, sound:      16 bytes
-//! BRANCH,  guests' leader to all, merger:       [id, ..], depths
+//! NONCE,   member or newcomer to all, sound:    16 bytes
+//! BRANCH,  each part's leader to all, merger:   [id, ..], depths
 //! REQUEST, member to all
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
 //! ```
 //!
-//! In a merger `KEYS` and `SPREAD` begin with the merged tree, `[id, ..], depths`: nobody else has
-//! both. Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
+//! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
 //! node that sender and width name lets it pass: a subset's topic would have to be there before
-//! the message that makes the subset. The confirmation is derived from the group key for group,
-//! epoch, members, tree and session; the sponsor of a creation is the first member. The session, sound
-//! profile only, is a digest of group, epoch, members and nonces of the creation. Pairs' keys last
-//! longer than groups, so without it all that was signed in a group would do in the next one of its
-//! name; an answer, which nothing confirms, is wrapped for it. What is drawn for one
-//! change fits no other: a pair's message is wrapped under a key of its own, a half's with the
-//! confirmation of this epoch.
+//! the message that makes the subset. What comes in a merger before the other part's tree is kept.
+//! The confirmation is derived from the group key for group, epoch, members, tree and session; the
+//! sponsor of a merging is the tree's first member. The session, sound profile only, is a digest of
+//! group, epoch, members and nonces of the creation. Pairs' keys last longer than groups, so without
+//! it all that was signed in a group would do in the next one of its name. An answer, which nothing
+//! confirms, is wrapped for it; a welcome for the newcomer's nonce, which is not in the session. What
+//! is drawn for one change fits no other: a pair's message is wrapped under a key of its own, a
+//! half's with the confirmation of this epoch.
 //!
 //! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
 //! one that hands on other keys than it got is noticed by those that it betrays.
 //!
-//! **Not for groups that part or merge.** The sponsor of a merger or a partition draws keys of nodes that it
-//! is not below. When it is evicted later, those are not made anew, and the next group key is sent under one
-//! of them (`groupkey audit --scheme d-lkh` prints how). So neither forward secrecy nor resistance to
-//! collusion is claimed, in either profile.
-//!
-//! Deviations: in a creation leaders draw at once, so it takes two rounds instead of two a level.
+//! Deviations: in a merging leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
-//! ours, and so is who does what in a partition and a new period. Three must join anew: who was asleep when it
-//! had to hand keys on, a sponsor that was asleep, and who was evicted in its sleep.
+//! ours, and so are what is merged in a partition and a merger, and the new period. Three must join
+//! anew: who was asleep when it had to lead or hand keys on, a sponsor that was asleep, and who was
+//! evicted in its sleep.
 
 mod change;
 mod creation;
 mod merging;
+mod parts;
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
-use self::change::Change;
-use self::creation::Creation;
+use self::change::{Change, Welcome};
+use self::merging::Merging;
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -100,18 +103,12 @@ use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Ses
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
-use crate::wire::Message;
-
-/// The sponsor of a merger or a partition draws keys of nodes that it is not below, and knows them when
-/// it is evicted: found by the audit.
-const CLAIMS: Claims =
-    Claims { forward_secrecy: false, collusion_resistance: false, ..Claims::ALL };
+use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: gdh::OPERATIONS,
-    claims: CLAIMS,
-    published_claims: Claims { key_independence: false, ..CLAIMS },
+    published_claims: Claims { key_independence: false, ..Claims::ALL },
     growth: &[
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
@@ -136,8 +133,8 @@ pub struct Member {
     pairs: Pairs,
     share: Option<Share>,
     run: Run,
-    /// A confirmation that came before it was known of which tree: of whom, for which epoch.
-    early: Option<(MemberId, Epoch, Key)>,
+    /// What came before it was known of which tree it speaks.
+    early: Vec<(Header, Vec<u8>)>,
     asked: Asked,
     temporary: usize,
 }
@@ -163,9 +160,12 @@ struct Share {
 #[derive(Debug)]
 enum Run {
     Change(Change),
-    Creation(Creation),
+    /// The own join, with the nonce that the welcome is for, in the sound profile.
+    Joining(Key),
     /// A merger, of which the tree is not known yet.
     Merger(Merger),
+    Merging(Merging),
+    Welcome(Welcome),
     None,
 }
 
@@ -183,7 +183,7 @@ impl Member {
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
-            early: None,
+            early: Vec::new(),
             asked: Asked::default(),
             temporary: 0,
         }
@@ -192,14 +192,19 @@ impl Member {
     fn take(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         use Operation::{Add, CatchUp, Create, Merge, Partition, Rekey, Remove};
         match (message.header().operation, message.header().kind) {
+            (Merge, BRANCH) => self.receive_branch(cx, message),
+            (Merge, KEYS | SPREAD | CONFIRM) if matches!(self.run, Run::Merger(_)) => {
+                self.keep_early(cx, message)
+            }
             (Create | Add | Remove | Rekey | Merge | Partition, SPREAD) => {
                 self.receive_spread(cx, message)
             }
-            (Create, KEYS) => self.receive_offer(cx, message),
+            (Create | Add | Remove | Rekey | Merge | Partition, KEYS) => match self.run {
+                Run::Merging(_) => self.receive_offer(cx, message),
+                _ => self.receive_keys(cx, message),
+            },
             (Create, NONCE) if self.sound => self.receive_nonce(cx, message),
-            (Add | Remove | Rekey | Partition, KEYS) => self.receive_keys(cx, message),
-            (Merge, KEYS) => self.receive_merged_keys(cx, message),
-            (Merge, BRANCH) => self.receive_branch(cx, message),
+            (Add, NONCE) if self.sound => self.receive_newcomers_nonce(cx, message),
             (Add, WELCOME) => self.receive_welcome(cx, message),
             (Create | Add | Remove | Rekey | Merge | Partition, CONFIRM) => {
                 self.receive_confirmation(cx, message)
@@ -214,24 +219,16 @@ impl Member {
     fn receive_spread(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let sender = message.from_member()?;
         let mut body = message.body();
-        let told = match message.header().operation {
-            Operation::Merge => Some(MemberTree::read(&mut body)?),
-            _ => None,
-        };
         let width = body.number32()? as usize;
         let wrapped = body.bytes()?;
         body.finish()?;
         let tree = match (&self.run, &self.share) {
             (Run::Change(change), _) => change.tree(),
-            (Run::Creation(creation), _) => creation.tree(),
-            (Run::Merger(_), _) => {
-                let told = told.ok_or(Misbehaviour::UnexpectedMessage)?;
-                return self.take_merged_spread(cx, message, told, width, wrapped);
-            }
-            (Run::None, Some(share)) => &share.tree,
+            (Run::Merging(merging), _) => merging.tree(),
+            (_, Some(share)) => &share.tree,
             // A newcomer that was not told yet who is there: it is in no half.
-            (Run::None, None) if self.view.is_joining() => return Ok(()),
-            (Run::None, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
+            (_, None) if self.view.is_joining() => return Ok(()),
+            (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         if !tree.is_heard(self.view.me(), sender, width, self.view.roster())? {
             return self.let_pass(message);
@@ -240,8 +237,8 @@ impl Member {
         self.view.expect(message)?;
         match &self.run {
             Run::Change(_) => self.take_spread_keys(cx, message, sender, node, wrapped),
-            Run::Creation(_) => self.take_merged_key(cx, message, node, wrapped),
-            Run::Merger(_) | Run::None => Err(Misbehaviour::UnexpectedMessage.into()),
+            Run::Merging(_) => self.take_merged_key(cx, message, node, wrapped),
+            _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 
@@ -263,15 +260,12 @@ impl Member {
     ) -> Result<(), Error> {
         let confirmation = self.confirming.read(message)?;
         let epoch = message.header().epoch;
-        let joins = self.view.is_joining() && epoch > self.view.epoch();
-        if !joins {
-            self.view.expect(message)?;
-        }
-        if joins || matches!(self.run, Run::Merger(_)) {
-            // What goes to all may overtake what goes to few.
-            self.early = Some((message.from_member()?, epoch, confirmation));
+        if self.view.is_joining() && epoch > self.view.epoch() {
+            // What goes to all may overtake what goes to few. Only the last one can be of use.
+            self.early = vec![(*message.header(), message.content().to_vec())];
             return Ok(());
         }
+        self.view.expect(message)?;
         let outcome = self.run.outcome_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
         if outcome.sponsor == self.view.me() {
             return Err(Misbehaviour::UnexpectedSender.into());
@@ -290,22 +284,10 @@ impl Member {
         }
     }
 
-    /// The sponsor's confirmation, if it came before this. Refuses keys that it does not fit.
-    fn early_confirmation(
-        &self,
-        cx: &mut Context<'_>,
-        confirming: &Confirming,
-        epoch: Epoch,
-        tree: &MemberTree,
-        sponsor: MemberId,
-        keys: &Vec<Key>,
-    ) -> Result<Option<Key>, Error> {
-        match &self.early {
-            Some((sender, early, confirmation)) if (*sender, *early) == (sponsor, epoch) => {
-                confirming.verify(cx, epoch, tree, keys, confirmation)?;
-                Ok(Some(confirmation.clone()))
-            }
-            _ => Ok(None),
+    /// Takes what was kept. What is not right is as if it had been refused when it came.
+    fn take_early(&mut self, cx: &mut Context<'_>) {
+        for (header, body) in core::mem::take(&mut self.early) {
+            let _ = cx.message(self, Message::new(header, &body));
         }
     }
 
@@ -315,7 +297,7 @@ impl Member {
         self.temporary = self.temporary.max(keys.len() * Key::BYTES);
         self.share = Some(Share { tree, keys });
         self.run = Run::None;
-        self.early = None;
+        self.early.clear();
         self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }
@@ -369,8 +351,8 @@ impl Run {
     const fn outcome_mut(&mut self) -> Option<&mut Outcome> {
         match self {
             Self::Change(change) => Some(change.outcome_mut()),
-            Self::Creation(creation) => Some(creation.outcome_mut()),
-            Self::Merger(_) | Self::None => None,
+            Self::Merging(merging) => Some(merging.outcome_mut()),
+            Self::Joining(_) | Self::Merger(_) | Self::Welcome(_) | Self::None => None,
         }
     }
 }
@@ -417,8 +399,14 @@ impl Party for Member {
     }
 }
 
-/// Sends keys to the members below a node that this one leads, under that node's key. In a merger
-/// they do not know the tree yet.
+fn read_nonce(message: &Message<'_>) -> Result<Key, Error> {
+    let mut body = message.body();
+    let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    body.finish()?;
+    Ok(Key::from_bytes(nonce))
+}
+
+/// Sends keys to the members below a node that this one leads, under that node's key.
 fn spread(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -429,8 +417,5 @@ fn spread(
     keys: &[Key],
 ) {
     let mut draft = cx.draft(Recipient::Group, epoch, operation, SPREAD);
-    if operation == Operation::Merge {
-        tree.write(&mut draft);
-    }
     draft.number(tree.width(node) as u64).wrapped(key, epoch, 0, keys).send();
 }

@@ -168,6 +168,11 @@ impl MemberTree {
         levels.collect()
     }
 
+    /// How many nodes above a leaf are in a half, which need not be one that it is in.
+    pub(crate) fn levels_within(&self, path: &[Level], half: usize) -> usize {
+        path.iter().filter(|level| self.is_within(level.node, half)).count()
+    }
+
     /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it to a member that knows these keys on
     /// its path, the lowest first, up to the root's.
     pub(crate) fn shown<'k>(

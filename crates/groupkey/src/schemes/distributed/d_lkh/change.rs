@@ -1,16 +1,16 @@
-//! A change of the tree: the sponsor draws the keys of all nodes that are others than before and
-//! sends them to the halves that stayed as they were, each through its leader.
+//! A change above one place of the tree, below which the sponsor is: it draws the keys of all nodes
+//! above that, and sends them to the halves beside the way, each through its leader.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, Share, WELCOME, spread};
+use super::{KEYS, Member, NONCE, Outcome, Run, Share, WELCOME, read_nonce, spread};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{self, Roster, require_sender};
+use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::Key;
@@ -28,14 +28,21 @@ pub(super) struct Change {
     by_hand: bool,
 }
 
+/// A join that its sponsor waits to lead, until it has the newcomer's nonce.
+#[derive(Debug)]
+pub(super) struct Welcome {
+    newcomer: MemberId,
+    altered: Altered,
+}
+
 /// A member's place in a change.
-pub(super) struct Place {
+struct Place {
     /// How many nodes above its leaf are in its half.
     inside: usize,
     /// How many of the keys that it has stay.
     kept: usize,
     /// How many come anew.
-    pub(super) renewed: usize,
+    renewed: usize,
 }
 
 impl Change {
@@ -47,23 +54,8 @@ impl Change {
         &mut self.outcome
     }
 
-    /// Who sends the keys.
-    pub(super) const fn from(&self) -> MemberId {
-        self.from
-    }
-
-    /// The half of the tree that this member is in.
-    pub(super) const fn half(&self) -> usize {
-        self.half
-    }
-
-    /// Whether this member leads its half.
-    pub(super) const fn is_by_hand(&self) -> bool {
-        self.by_hand
-    }
-
     /// What `me` waits for when everything above the halves is made anew.
-    pub(super) fn seen_by(
+    fn seen_by(
         me: MemberId,
         confirming: Confirming,
         altered: Altered,
@@ -78,12 +70,12 @@ impl Change {
         Ok(Self { outcome, half, from, by_hand })
     }
 
-    pub(super) fn place_of(&self, me: MemberId) -> Place {
+    fn place_of(&self, me: MemberId) -> Place {
         Place::of(&self.outcome.tree, self.half, &self.outcome.tree.path(me))
     }
 
     /// Puts the keys that came on top of those that stay, if they are confirmed or not yet to be.
-    pub(super) fn complete(
+    fn complete(
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
@@ -95,25 +87,18 @@ impl Change {
         self.outcome.must_fit(cx, message.header().epoch, &keys)?;
         Ok(keys)
     }
-
-    /// These keys are there.
-    pub(super) fn having(mut self, keys: Vec<Key>, confirmation: Option<Key>) -> Self {
-        self.outcome.keys = Some(keys);
-        self.outcome.confirmation = confirmation;
-        self
-    }
 }
 
 impl Place {
     fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
-        let inside = path.iter().filter(|level| tree.is_within(level.node, half)).count();
+        let inside = tree.levels_within(path, half);
         // Where the half is the whole tree, it is its root that is made anew.
         let renewed = (path.len() - inside).max(1);
         Self { inside, kept: path.len() - renewed, renewed }
     }
 
     /// The key of the own half, if there are others in it.
-    pub(super) fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
+    fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
         self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
     }
 
@@ -124,10 +109,17 @@ impl Place {
 }
 
 impl Member {
-    /// Takes the command `Add`: the newcomer's neighbour acts, all others wait.
+    /// Takes the command `Add`: the newcomer's neighbour acts, in the sound profile once it has the
+    /// newcomer's nonce; all others wait.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
         let Some(share) = &self.share else {
+            if self.sound {
+                let nonce = cx.random_key();
+                let mut draft = cx.draft(Recipient::Group, change.epoch(), Operation::Add, NONCE);
+                draft.bytes(nonce.as_bytes()).send();
+                self.run = Run::Joining(nonce);
+            }
             self.view.begin(change);
             return Ok(());
         };
@@ -135,7 +127,27 @@ impl Member {
         let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
         // Both leaves are under a new node, so all that stays of this place is the sponsor's leaf.
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, Some(member))
+        let altered = Altered::above(tree, base);
+        if self.sound && sponsor == self.view.me() {
+            self.run = Run::Welcome(Welcome { newcomer: member, altered });
+            self.view.begin(change);
+            return Ok(());
+        }
+        self.alter(cx, change, altered, sponsor)
+    }
+
+    /// Everybody hears a newcomer's nonce; the sponsor of its join takes it. For which epoch it says
+    /// that it is means nothing: a newcomer need not know the group's.
+    pub(super) fn receive_newcomers_nonce(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let nonce = read_nonce(message)?;
+        let Run::Welcome(Welcome { newcomer, altered }) = &self.run else { return Ok(()) };
+        require_sender(message, *newcomer)?;
+        let epoch = self.view.epoch().next();
+        self.lead(cx, epoch, Operation::Add, altered.clone(), Some(&nonce))
     }
 
     /// Takes the command `Remove`: the leader of the half beside the old leaf acts.
@@ -145,20 +157,7 @@ impl Member {
         let mut tree = share.tree.clone();
         let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
         let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
-    }
-
-    /// Takes the command `Partition`: the first member that is left acts.
-    pub(super) fn partition(
-        &mut self,
-        cx: &mut Context<'_>,
-        apart: &[MemberId],
-    ) -> Result<(), Error> {
-        let change = self.view.partition(apart)?;
-        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
-        let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
-        let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, altered, sponsor, None)
+        self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
     /// Takes the command `Rekey`: the member whose turn it is makes all keys above itself anew.
@@ -168,20 +167,19 @@ impl Member {
         let roster = tree.roster();
         let sponsor = roster.at((self.view.epoch().0 % roster.len() as u64) as usize);
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
-        self.alter(cx, change, Altered::above(tree, base), sponsor, None)
+        self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
     /// The sponsor acts, all others wait.
-    fn alter(
+    pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
         change: gdh::Change,
         altered: Altered,
         sponsor: MemberId,
-        newcomer: Option<MemberId>,
     ) -> Result<(), Error> {
         if sponsor == self.view.me() {
-            return self.lead(cx, change.epoch(), change.operation(), altered, newcomer);
+            return self.lead(cx, change.epoch(), change.operation(), altered, None);
         }
         self.run = Run::Change(Change::seen_by(
             self.view.me(),
@@ -194,13 +192,13 @@ impl Member {
     }
 
     /// As the sponsor, makes the keys above the halves anew and sends them to everybody concerned.
-    pub(super) fn lead(
+    fn lead(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         operation: Operation,
         altered: Altered,
-        newcomer: Option<MemberId>,
+        nonce: Option<&Key>,
     ) -> Result<(), Error> {
         let Altered { tree, halves } = altered;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
@@ -226,16 +224,19 @@ impl Member {
                 own = Some(place.with(share, &keys));
                 continue;
             }
-            let pair = self.pairs.with(cx, other)?;
+            let mut pair = self.pairs.with(cx, other)?;
+            let welcome = self.view.roster().place(other).is_none();
+            if welcome {
+                pair = pair.within(nonce);
+            }
             let key = pair.message_key(cx, epoch);
-            let welcome = newcomer == Some(other);
             let kind = if welcome { WELCOME } else { KEYS };
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, kind);
-            if welcome || operation == Operation::Merge {
+            if welcome {
                 tree.write(&mut draft);
-            }
-            if let (true, Some(session)) = (welcome, self.confirming.session.key()) {
-                draft.bytes(session.as_bytes());
+                if let Some(session) = self.confirming.session.key() {
+                    draft.bytes(session.as_bytes());
+                }
             }
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
@@ -332,18 +333,18 @@ impl Member {
         let sponsor = sponsor.ok_or(Misbehaviour::InvalidRoster)?;
         require_sender(message, sponsor)?;
         let epoch = message.header().epoch;
-        let pair = self.pairs.with(cx, sponsor)?;
+        let nonce = if let Run::Joining(nonce) = &self.run { Some(nonce) } else { None };
+        let pair = self.pairs.with(cx, sponsor)?.within(nonce);
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        let confirmation =
-            self.early_confirmation(cx, &confirming, epoch, &tree, sponsor, &keys)?;
         self.pairs.keep(pair);
         self.view.welcome(epoch, tree.roster());
         let half = lowest.child;
-        let awaited = Outcome::awaited(confirming, tree, sponsor);
-        let change = Change { outcome: awaited, half, from: sponsor, by_hand: true };
-        self.run = Run::Change(change.having(keys, confirmation));
+        let mut outcome = Outcome::awaited(confirming, tree, sponsor);
+        outcome.keys = Some(keys);
+        self.run = Run::Change(Change { outcome, half, from: sponsor, by_hand: true });
         self.settle_if_complete(cx, epoch);
+        self.take_early(cx);
         Ok(())
     }
 

@@ -1,158 +1,223 @@
-//! Two parts of a group come together: the guests' leader tells the hosts its tree, and the hosts'
-//! leader, who is the sponsor, draws the keys of the nodes above both. Nobody else knows the
-//! merged tree until it gets its keys, so they come with it; whoever they come to takes both parts
-//! out of it again and looks whether they merge to it.
+//! Merging, the paper's primitive, at all nodes above the halves that stay as they were: single
+//! leaves in a creation, larger ones where parts of a group lose or find each other.
+//!
+//! Each leader draws at once the keys of all such nodes whose left half it leads: nobody ever draws
+//! the key of a node that it is not below, which would stay with it when it is evicted. The key of
+//! the next node comes from the leader of the other half, those above it from leaders of the own
+//! one, perhaps in another order: what cannot be opened yet waits.
 
-use super::change::Change;
-use super::{BRANCH, Member, Run};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{KEYS, Member, Outcome, Run, spread};
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, MemberId};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Merger, require_sender};
-use crate::schemes::distributed::member_tree::{Altered, MemberTree};
-use crate::schemes::distributed::pairs::open;
+use crate::schemes::distributed::gdh::{self, require_sender};
+use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
+use crate::schemes::distributed::pairs::{self, open};
+use crate::secret::Key;
 use crate::wire::Message;
 
+/// A member's part in it.
+#[derive(Debug)]
+pub(super) struct Merging {
+    outcome: Outcome,
+    /// Of the lowest nodes above the own leaf, as far as they are known.
+    known: Vec<Key>,
+    /// From this level on keys are spread in the own half. One below it, unless that is known from
+    /// the beginning, the leader of the other half sends the key.
+    spread_from: usize,
+    /// What came for higher nodes, by level.
+    waiting: Vec<Option<Vec<u8>>>,
+    /// In a creation, by place; none in the published profile.
+    nonces: Vec<Option<Key>>,
+}
+
+impl Merging {
+    pub(super) const fn tree(&self) -> &MemberTree {
+        &self.outcome.tree
+    }
+
+    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+
+    /// What the session of a creation is made of, and what waits for it.
+    pub(super) const fn session_mut(&mut self) -> (&mut Outcome, &mut Vec<Option<Key>>) {
+        (&mut self.outcome, &mut self.nonces)
+    }
+
+    /// Opens what waits, as far as possible, with these keys of the lowest nodes.
+    fn climb(&self, cx: &mut Context<'_>, epoch: Epoch, known: &mut Vec<Key>) -> Result<(), Error> {
+        while let (Some(half), Some(Some(wrapped))) = (known.last(), self.waiting.get(known.len()))
+        {
+            let key = open(cx, half, epoch, wrapped, 1)?;
+            known.extend(key);
+        }
+        if known.len() == self.waiting.len() {
+            self.outcome.must_fit(cx, epoch, known)?;
+        }
+        Ok(())
+    }
+
+    fn know(&mut self, known: Vec<Key>) {
+        if known.len() == self.waiting.len() {
+            self.outcome.keys = Some(known);
+            self.known = Vec::new();
+        } else {
+            self.known = known;
+        }
+    }
+}
+
 impl Member {
-    /// Takes the command `Merge`.
-    pub(super) fn merge(
+    /// Begins to make the keys of all nodes above the halves, and draws those of the nodes that
+    /// this member leads. With nonces to come, what is confirmed is not known yet.
+    pub(super) fn begin_merging(
         &mut self,
         cx: &mut Context<'_>,
-        members: &[MemberId],
-        epoch: Epoch,
+        change: gdh::Change,
+        altered: Altered,
+        nonces: Vec<Option<Key>>,
     ) -> Result<(), Error> {
-        let merger = self.view.merger(members, epoch)?;
-        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
-        if !merger.is_host() && share.tree.leader(0) == Some(self.view.me()) {
-            let mut draft = cx.draft(Recipient::Group, epoch, Operation::Merge, BRANCH);
-            share.tree.write(&mut draft);
-            draft.send();
-        }
-        self.view.begin(merger.change(merger.roster().sorted()));
-        self.run = Run::Merger(merger);
-        self.early = None;
-        Ok(())
-    }
-
-    /// As the hosts' leader, takes the guests' tree and makes what is missing. Others hear it, too.
-    pub(super) fn receive_branch(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-    ) -> Result<(), Error> {
-        let guests = {
-            let mut body = message.body();
-            let tree = MemberTree::read(&mut body)?;
-            body.finish()?;
-            tree
-        };
-        let me = self.view.me();
-        let (merger, share) = match (&self.run, &self.share) {
-            (Run::Merger(merger), Some(share))
-                if merger.is_host() && share.tree.leader(0) == Some(me) =>
-            {
-                (merger, share)
+        let (me, epoch, operation) = (self.view.me(), change.epoch(), change.operation());
+        let half = altered.half_of(me).ok_or(Misbehaviour::InvalidRoster)?;
+        let tree = altered.tree;
+        let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
+        let path = tree.path(me);
+        let inside = tree.levels_within(&path, half);
+        let before = self.share.as_ref().and_then(|share| share.keys.get(..inside));
+        let (mut keys, mut met) = (before.unwrap_or_default().to_vec(), Vec::new());
+        for level in &path[inside..] {
+            if tree.leader(level.node) != Some(me) {
+                break;
             }
-            (Run::None, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
-            _ => return self.let_pass(message),
-        };
-        self.view.expect(message)?;
-        if guests.roster().sorted() != *merger.guests() {
-            return Err(Misbehaviour::InvalidRoster.into());
+            let key = cx.random_key();
+            let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            let pair = self.pairs.with(cx, other)?;
+            let message_key = pair.message_key(cx, epoch);
+            let mut draft = cx.draft(Recipient::Member(other), epoch, operation, KEYS);
+            pairs::write(&mut draft, &message_key, epoch, core::slice::from_ref(&key));
+            draft.send();
+            if let Some(half) = keys.last() {
+                let key = core::slice::from_ref(&key);
+                spread(cx, epoch, operation, &tree, level.child, half, key);
+            }
+            keys.push(key);
+            met.push(pair);
         }
-        require_sender(message, guests.leader(0).ok_or(Misbehaviour::InvalidRoster)?)?;
-        let altered = share.tree.merged(&guests, self.sound);
-        self.lead(cx, message.header().epoch, Operation::Merge, altered, None)
+        let is_led_to = keys.len() < path.len() && tree.leader(half) == Some(me);
+        let mut confirming = self.confirming.clone();
+        if !nonces.is_empty() {
+            confirming.session = Session::Awaited;
+        }
+        let mut merging = Merging {
+            outcome: Outcome::awaited(confirming, tree, sponsor),
+            spread_from: keys.len() + usize::from(is_led_to),
+            known: Vec::new(),
+            waiting: vec![None; path.len()],
+            nonces,
+        };
+        merging.know(keys);
+        self.keep(met);
+        self.view.begin(change);
+        let is_session_known = merging.nonces.is_empty();
+        self.run = Run::Merging(merging);
+        if sponsor == me && is_session_known {
+            return self.conclude(cx, epoch, operation);
+        }
+        Ok(())
     }
 
-    /// Takes the keys for the half that this member leads, and hands them on to it.
-    pub(super) fn receive_merged_keys(
+    /// As the sponsor, which drew all of its keys itself, confirms the group's and takes it.
+    pub(super) fn conclude(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+    ) -> Result<(), Error> {
+        let outcome = self.run.outcome_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let keys = outcome.keys.take().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let (confirming, tree) = (outcome.confirming().clone(), outcome.tree.clone());
+        confirming.send(cx, epoch, operation, &tree, &keys);
+        self.confirming = confirming;
+        self.install(cx, epoch, tree, keys);
+        Ok(())
+    }
+
+    /// Takes the key of the node above the half that this member leads, from the other half's
+    /// leader.
+    pub(super) fn receive_offer(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
         self.view.expect(message)?;
-        let (Run::Merger(merger), Some(share)) = (&self.run, &self.share) else {
+        let Run::Merging(merging) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        let mut body = message.body();
-        let change = self.change_told(merger, &share.tree, MemberTree::read(&mut body)?)?;
-        require_sender(message, change.from())?;
-        if !change.is_by_hand() {
+        let (tree, mut known) = (merging.tree(), merging.known.clone());
+        if merging.outcome.keys.is_some() || known.len() >= merging.spread_from {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let (epoch, sponsor) = (message.header().epoch, change.from());
-        let place = change.place_of(self.view.me());
-        let pair = self.pairs.with(cx, sponsor)?;
-        let new = pair.read(cx, &mut body, epoch, place.renewed)?;
+        let level = tree.path(self.view.me()).get(known.len()).copied();
+        let level = level.ok_or(Misbehaviour::UnexpectedMessage)?;
+        let left = tree.leader(level.node).ok_or(Misbehaviour::UnexpectedMessage)?;
+        require_sender(message, left)?;
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
+        let pair = self.pairs.with(cx, left)?;
+        let mut body = message.body();
+        let key = pair.read(cx, &mut body, epoch, 1)?;
         body.finish()?;
-        let keys = change.complete(cx, message, share, &place, &new)?;
-        let confirmation =
-            self.early_confirmation(cx, &self.confirming, epoch, change.tree(), sponsor, &keys)?;
-        if let Some(key) = place.half_key(share) {
-            super::spread(cx, epoch, Operation::Merge, change.tree(), change.half(), key, &new);
+        if let Some(half) = known.last() {
+            spread(cx, epoch, operation, tree, level.child, half, &key);
         }
+        known.extend(key);
+        merging.climb(cx, epoch, &mut known)?;
         self.pairs.keep(pair);
-        self.run = Run::Change(change.having(keys, confirmation));
-        self.settle_if_complete(cx, epoch);
+        self.progress(cx, epoch, known);
         Ok(())
     }
 
-    /// Takes tree and keys that the leader of the own half spreads in it.
-    pub(super) fn take_merged_spread(
+    /// Takes what the leader of a half spreads in it: the key of the node above.
+    pub(super) fn take_merged_key(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        told: MemberTree,
-        width: usize,
+        half: usize,
         wrapped: &[u8],
     ) -> Result<(), Error> {
-        let (Run::Merger(merger), Some(share)) = (&self.run, &self.share) else {
+        let epoch = message.header().epoch;
+        let Run::Merging(merging) = &mut self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        self.view.expect(message)?;
-        let (me, sender) = (self.view.me(), message.from_member()?);
-        let change = self.change_told(merger, &share.tree, told)?;
-        let tree = change.tree();
-        let half = tree.led_by(sender, width).zip(tree.leaf(me));
-        if !half.is_some_and(|(half, leaf)| tree.is_within(leaf, half)) {
-            return Ok(());
+        let path = merging.outcome.tree.path(self.view.me());
+        let level = path.iter().position(|level| level.child == half);
+        let level = level.filter(|&level| level >= merging.spread_from);
+        let level = level.ok_or(Misbehaviour::UnexpectedMessage)?;
+        if merging.outcome.keys.is_some() || merging.waiting[level].is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        if change.is_by_hand() || sender != change.from() || width != tree.width(change.half()) {
-            return Err(Misbehaviour::UnexpectedSender.into());
+        if wrapped.len() != cx.wrapped_length(1) {
+            return Err(Misbehaviour::Malformed.into());
         }
-        let epoch = message.header().epoch;
-        let place = change.place_of(me);
-        let key = place.half_key(share).ok_or(Misbehaviour::UnexpectedMessage)?;
-        let new = open(cx, key, epoch, wrapped, place.renewed)?;
-        let keys = change.complete(cx, message, share, &place, &new)?;
-        let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        let confirmation =
-            self.early_confirmation(cx, &self.confirming, epoch, tree, sponsor, &keys)?;
-        self.run = Run::Change(change.having(keys, confirmation));
-        self.settle_if_complete(cx, epoch);
+        merging.waiting[level] = Some(wrapped.to_vec());
+        let mut known = merging.known.clone();
+        if let Err(error) = merging.climb(cx, epoch, &mut known) {
+            merging.waiting[level] = None;
+            return Err(error);
+        }
+        self.progress(cx, epoch, known);
         Ok(())
     }
 
-    /// What this member waits for in a merger that leads to this tree, if it can.
-    fn change_told(
-        &self,
-        merger: &Merger,
-        own: &MemberTree,
-        told: MemberTree,
-    ) -> Result<Change, Error> {
-        let apart = |roster| told.without(roster).map(|altered| altered.tree);
-        let parts = apart(merger.guests()).zip(apart(merger.hosts()));
-        let (hosts, guests) = parts.ok_or(Misbehaviour::InvalidRoster)?;
-        let part = if merger.is_host() { &hosts } else { &guests };
-        let altered: Altered = hosts.merged(&guests, self.sound);
-        if part != own || altered.tree != told || told.roster().sorted() != merger.roster().sorted()
-        {
-            return Err(Misbehaviour::InvalidRoster.into());
+    fn progress(&mut self, cx: &mut Context<'_>, epoch: Epoch, known: Vec<Key>) {
+        if let Run::Merging(merging) = &mut self.run {
+            merging.know(known);
         }
-        let sponsor = told.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
-        Change::seen_by(self.view.me(), self.confirming.clone(), altered, sponsor)
+        self.settle_if_complete(cx, epoch);
     }
 }

@@ -62,7 +62,7 @@ impl Change {
 
     /// How many nodes above the own leaf are in the half.
     fn inside(&self, path: &[Level]) -> usize {
-        levels_within(&self.outcome.tree, path, self.half)
+        self.outcome.tree.levels_within(path, self.half)
     }
 
     /// The levels at which the other half was renewed.
@@ -76,7 +76,7 @@ impl Change {
     fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
         let mut secrets = share.secrets.clone();
         if secrets.height() > path.len() {
-            secrets.contract(levels_within(&self.outcome.tree, path, self.base));
+            secrets.contract(self.outcome.tree.levels_within(path, self.base));
         }
         secrets
     }
@@ -207,7 +207,7 @@ impl Member {
         base: usize,
     ) -> Result<Lead, Error> {
         let path = tree.path(self.view.me());
-        let inside = levels_within(&tree, &path, base);
+        let inside = tree.levels_within(&path, base);
         let mut secrets = share.secrets.clone();
         secrets.contract(inside);
         secrets.replace(0, cx.random_key());
@@ -432,9 +432,4 @@ impl Member {
         }
         self.settle_if_complete(cx, epoch);
     }
-}
-
-/// How many nodes above a leaf are in a half, which need not be one that it is in.
-fn levels_within(tree: &MemberTree, path: &[Level], half: usize) -> usize {
-    path.iter().filter(|level| tree.is_within(level.node, half)).count()
 }

@@ -18,12 +18,23 @@ pub(crate) struct Altered {
 }
 
 impl Altered {
+    /// This tree, of which only the leaves were there.
+    pub(crate) fn of_leaves(tree: MemberTree) -> Self {
+        let halves = (0..tree.nodes.len()).filter(|&node| tree.is_leaf(node)).collect();
+        Self { tree, halves }
+    }
+
     /// This tree, in which everything above a node is made anew.
     pub(crate) fn above(tree: MemberTree, node: usize) -> Self {
         let mut halves = tree.beside(node);
         halves.push(node);
         halves.sort_unstable();
         Self { tree, halves }
+    }
+
+    /// Whether the whole tree is one half, so that it is its root that is made anew.
+    pub(crate) fn is_one_half(&self) -> bool {
+        self.halves == [0]
     }
 
     /// The half that a member is in.

@@ -1,0 +1,102 @@
+//! Parts of a group: they lose sight of each other, and come together again. Each part's leader tells
+//! the other one its tree; then everybody knows the merged tree, and what there is to merge.
+
+use alloc::vec::Vec;
+
+use super::{BRANCH, Member, Run};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::schemes::distributed::gdh::{Roster, require_sender};
+use crate::schemes::distributed::member_tree::MemberTree;
+use crate::wire::Message;
+
+impl Member {
+    /// Takes the command `Partition`: the nodes below which somebody is gone are made anew.
+    pub(super) fn partition(
+        &mut self,
+        cx: &mut Context<'_>,
+        apart: &[MemberId],
+    ) -> Result<(), Error> {
+        let change = self.view.partition(apart)?;
+        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
+        let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
+        if altered.is_one_half() {
+            let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
+            return self.alter(cx, change, altered, sponsor);
+        }
+        self.begin_merging(cx, change, altered, Vec::new())
+    }
+
+    /// Takes the command `Merge`.
+    pub(super) fn merge(
+        &mut self,
+        cx: &mut Context<'_>,
+        members: &[MemberId],
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        let merger = self.view.merger(members, epoch)?;
+        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
+        if share.tree.leader(0) == Some(self.view.me()) {
+            let mut draft = cx.draft(Recipient::Group, epoch, Operation::Merge, BRANCH);
+            share.tree.write(&mut draft);
+            draft.send();
+        }
+        self.view.begin(merger.change(merger.roster().sorted()));
+        self.run = Run::Merger(merger);
+        self.early.clear();
+        Ok(())
+    }
+
+    /// Takes the other part's tree. The own one's is known, and so is either once they are merged.
+    pub(super) fn receive_branch(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let mut body = message.body();
+        let other = MemberTree::read(&mut body)?;
+        body.finish()?;
+        let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let Run::Merger(merger) = &self.run else { return self.let_pass(message) };
+        self.view.expect(message)?;
+        let others = if merger.is_host() { merger.guests() } else { merger.hosts() };
+        require_sender(message, other.leader(0).ok_or(Misbehaviour::InvalidRoster)?)?;
+        if other == share.tree {
+            return Ok(());
+        }
+        if other.roster().sorted() != *others {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        let altered = match merger.is_host() {
+            true => share.tree.merged(&other, self.sound),
+            false => other.merged(&share.tree, self.sound),
+        };
+        let change = merger.change(merger.roster().sorted());
+        self.begin_merging(cx, change, altered, Vec::new())?;
+        self.take_early(cx);
+        Ok(())
+    }
+
+    /// Keeps what a member of either part says of the merged tree until that is known.
+    pub(super) fn keep_early(
+        &mut self,
+        cx: &Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let roster = self.view.expect(message)?;
+        let sender = message.from_member()?;
+        roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
+        let kept = (*message.header(), message.content().to_vec());
+        // Keys come one by one, beside a salt or a width, and for no more nodes than there are.
+        let is_long = kept.1.len() > 20 + cx.wrapped_length(1);
+        let is_full = self.early.len() == 2 * roster.len();
+        if is_long || is_full || self.early.contains(&kept) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.early.push(kept);
+        Ok(())
+    }
+}
