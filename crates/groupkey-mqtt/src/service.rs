@@ -10,6 +10,7 @@
 mod admission;
 mod error;
 mod faults;
+pub mod history;
 mod intake;
 mod log;
 mod recovery;
@@ -25,6 +26,7 @@ use zeroize::Zeroize;
 
 pub use self::error::{OpenError, OperationError};
 use self::faults::Faults;
+use self::history::{History, Tally};
 use self::log::{Draw, Entry};
 use self::roster::Roster;
 use crate::counters::Counters;
@@ -65,10 +67,12 @@ pub struct Service {
     forget_due: Option<u64>,
     /// What the input at hand has led to so far.
     change: Change,
+    tally: Tally,
     announced: Epoch,
     told: Vec<Happened>,
     outputs: VecDeque<Output<Happened>>,
     counters: Counters,
+    history: History,
     faults: Faults,
 }
 
@@ -98,6 +102,19 @@ pub enum Happened {
     },
 }
 
+/// A device that is or was a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number.
+    pub member: MemberId,
+    /// Whether it is a member now.
+    pub is_current: bool,
+    /// Whether it was evicted, and may not come back until it is readmitted.
+    pub is_barred: bool,
+}
+
 impl Service {
     /// The public key that members check the service by.
     pub fn public(&self) -> [u8; 32] {
@@ -114,6 +131,36 @@ impl Service {
         self.roster.members().map(|(id, record)| (record.name.clone(), MemberId(id))).collect()
     }
 
+    /// How many members there are.
+    pub const fn member_count(&self) -> usize {
+        self.roster.current()
+    }
+
+    /// The devices that are or were members, from a number on.
+    pub fn devices(&self, from: MemberId) -> impl Iterator<Item = Device<'_>> {
+        self.roster.records(from.0).map(|(number, record)| Device {
+            name: &record.name,
+            member: MemberId(number),
+            is_current: record.is_current,
+            is_barred: record.is_barred,
+        })
+    }
+
+    /// Devices that may join and wait to be taken in.
+    pub const fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What the operator decided.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What it has done since the process began.
+    pub const fn history(&self) -> &History {
+        &self.history
+    }
+
     /// What was taken and refused since the process began.
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -122,6 +169,16 @@ impl Service {
     /// Entries in the log, and messages that the broker has not acknowledged.
     pub fn stored(&self) -> (u64, usize) {
         (self.log_length, self.unacknowledged.len())
+    }
+
+    /// Whether it can take operations: it lives, and the log has room for one more.
+    pub fn ready(&self) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        let limit = self.policy.limits.log;
+        if self.log_length.saturating_add(ENTRIES_OF_AN_OPERATION) > limit {
+            return Err(StoreError::Full { limit }.into());
+        }
+        Ok(())
     }
 
     /// Evicts a member and bars it from coming back. It is no error if it is out already.
@@ -177,6 +234,7 @@ impl Service {
     pub const fn fault_points(&self) -> u64 {
         self.faults.passed
     }
+
     /// Gives the controller a command: a step, its entry in the log, and what is to be sent. What went
     /// to new members over the confidential channel is returned.
     fn order(
@@ -190,6 +248,7 @@ impl Service {
         let left = self.parties.step(PartyId::Controller, Given::Order(&order), now, rng);
         let left = left.map_err(OperationError::Refused)?;
         self.note(&order);
+        self.tally.order(&order);
         self.change.entries.push(encoded(&Entry::Ordered(order, draw)));
         Ok(self.post(left))
     }
@@ -231,7 +290,10 @@ impl Service {
                     enrolment.push((member, sent.bytes));
                 }
                 (Channel::Confidential, _) => {}
-                (Channel::Open, to) => self.publish(self.topics.of(to), sent.bytes, false),
+                (Channel::Open, to) => {
+                    self.tally.message(sent.bytes.len());
+                    self.publish(self.topics.of(to), sent.bytes, false);
+                }
             }
         }
         enrolment
@@ -258,11 +320,14 @@ impl Service {
     /// Makes durable what the input at hand has led to, and lets it leave.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
         let epoch = self.epoch();
+        let tally = std::mem::take(&mut self.tally);
         if epoch != self.announced {
-            self.announced = epoch;
+            let epochs = (std::mem::replace(&mut self.announced, epoch), epoch);
             let members = self.roster.current();
             let notice = self.notice();
             self.publish(self.topics.epoch(), notice, true);
+            let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
+            self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
             self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
         }
@@ -289,16 +354,6 @@ impl Service {
         Ok(())
     }
 
-    /// Refuses operations where the log has no room for one.
-    fn ready(&self) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        let limit = self.policy.limits.log;
-        if self.log_length.saturating_add(ENTRIES_OF_AN_OPERATION) > limit {
-            return Err(StoreError::Full { limit }.into());
-        }
-        Ok(())
-    }
-
     fn epoch(&self) -> Epoch {
         self.group_key().map_or(Epoch(0), |(epoch, _)| epoch)
     }
@@ -317,6 +372,7 @@ impl Applicant {
         &self.request.body.name
     }
 }
+
 /// Entries that one operation adds to the log, at most: of the largest admission, one for each device and
 /// two for each command.
 const ENTRIES_OF_AN_OPERATION: u64 = 64;

@@ -21,6 +21,10 @@ impl Runtime for Service {
             Input::Acknowledged(id) => {
                 if self.unacknowledged.remove(&id) {
                     self.acknowledged.push(id);
+                    let unacknowledged = &self.unacknowledged;
+                    self.history.acknowledge(id, now, |publishes| {
+                        unacknowledged.range(publishes).next().is_some()
+                    });
                     self.forget_due.get_or_insert_with(|| now.saturating_add(SECOND));
                 }
             }
@@ -58,6 +62,10 @@ impl Runtime for Service {
             self.faults.pass()?;
         }
         Ok(self.outputs.pop_front())
+    }
+
+    fn finished(&mut self, now: u64) {
+        self.history.finish(now);
     }
 
     fn deadline(&self) -> Option<u64> {

@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 use super::Service;
 use super::error::OpenError;
 use super::faults::Faults;
+use super::history::{History, Tally};
 use super::log::{Entry, Secrets};
 use super::roster::Roster;
 use crate::counters::Counters;
@@ -125,10 +126,12 @@ impl Service {
             acknowledged: Vec::new(),
             forget_due: None,
             change: Change::default(),
+            tally: Tally::default(),
             announced: Epoch(0),
             told: Vec::new(),
             outputs,
             counters: Counters::default(),
+            history: History::default(),
             faults: Faults::default(),
         }
     }
