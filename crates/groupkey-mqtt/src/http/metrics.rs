@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use super::views::epoch;
 use crate::Service;
 use crate::driver::Status;
+use crate::service::history::Total;
 
 /// The media type.
 pub(super) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -21,10 +22,8 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     }
 
     let totals: Vec<_> = service.history().totals().collect();
-    let sums: [(&str, &str, fn(&_) -> u64); 3] = [
-        ("operations_total", "Changes of the key.", |total: &crate::service::history::Total| {
-            total.operations
-        }),
+    let sums: [(&str, &str, fn(&Total) -> u64); 3] = [
+        ("operations_total", "Changes of the key.", |total| total.operations),
         ("operation_messages_total", "The schemes' messages.", |total| total.messages),
         ("operation_payload_bytes_total", "Their payload.", |total| total.payload_bytes),
     ];

@@ -11,7 +11,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use rand_chacha::ChaCha20Rng;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
@@ -243,7 +245,18 @@ const MOST_MEMBERS: usize = 1_000;
 #[serde(deny_unknown_fields)]
 struct Condition {
     /// Do it only if this is still the epoch. So a request whose answer was lost can be made again.
+    #[serde(default, deserialize_with = "whole")]
     epoch: Option<u64>,
+}
+
+/// A whole number, which in JSON Schema 7.0 is as well.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let float =
+        number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
+    let whole = number.as_u64().or(float.map(|float| float as u64));
+    whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
 }
 
 impl Condition {
@@ -274,6 +287,10 @@ impl<S: Send + Sync> FromRequest<S> for Condition {
         if !media.eq_ignore_ascii_case("application/json") {
             let detail = "send application/json, or nothing";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        if !body.trim_ascii_start().starts_with(b"{") {
+            // Serde would read a struct from a list too.
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
         }
         serde_json::from_slice(&body)
             .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::Service;
 use crate::driver::Status;
 use crate::keyring::hex;
+use crate::runtime::Fatal;
 use crate::service::Device;
 use crate::service::history::Done;
 use crate::store::StoreError;
@@ -32,6 +33,8 @@ pub(super) struct Group {
     profile: &'static str,
     suite: &'static str,
     protection: &'static str,
+    /// Whether the scheme changes the key when nobody comes or goes.
+    can_rekey: bool,
     /// The public key by which members know the service.
     service_key: String,
     /// None before the group is created.
@@ -86,11 +89,10 @@ pub(super) struct Outcome {
 
 impl Health {
     /// `ready` is what the service says of itself; nothing, if it does not answer.
-    pub(super) fn of(ready: Option<Result<(), crate::runtime::Fatal>>, broker: &Status) -> Self {
-        use crate::runtime::Fatal::Store;
+    pub(super) fn of(ready: Option<Result<(), Fatal>>, broker: &Status) -> Self {
         let store = match ready {
             Some(Ok(())) => "ok",
-            Some(Err(Store(StoreError::Full { .. }))) => "full",
+            Some(Err(Fatal::Store(StoreError::Full { .. }))) => "full",
             Some(Err(_)) => "failed",
             None => "unknown",
         };
@@ -117,6 +119,7 @@ impl Group {
             profile: configuration.profile().name(),
             suite: policy.form.suite.name(),
             protection: policy.form.guard.name(),
+            can_rekey: configuration.scheme().operations.contains(&groupkey::Operation::Rekey),
             service_key: hex(&service.public()),
             epoch: epoch(service),
             members: service.member_count(),
