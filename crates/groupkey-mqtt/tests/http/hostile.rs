@@ -19,7 +19,8 @@ async fn bodies_that_are_not_wanted_are_refused() {
     let json = || vec![bearer(), "Content-Type: application/json".to_owned()];
     let long = format!("{{\"epoch\":{}1}}", " ".repeat(5_000));
     let deep = "[".repeat(4_000);
-    for body in ["{", "[]", "[1]", "7", "null", "{\"epoch\":-1}", "{\"epoch\":1.5}", "{\"who\":1}", &deep]
+    for body in
+        ["{", "[]", "[1]", "7", "null", "{\"epoch\":-1}", "{\"epoch\":1.5}", "{\"who\":1}", &deep]
     {
         send(house.address, "POST", REKEY, &json(), body).await.assert_problem(400);
     }

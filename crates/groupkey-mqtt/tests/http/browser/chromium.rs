@@ -148,9 +148,16 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        // Its helpers may still write for a moment; what stays behind is in the folder for temporary files.
+        // Asked to, it ends with its helpers, which would otherwise write to the folder for a while.
+        let close = json!({ "id": 0, "method": "Browser.close" }).to_string() + "\0";
+        let _ = self.commands.write_all(close.as_bytes());
+        let begin = Instant::now();
+        while self.process.try_wait().is_ok_and(|end| end.is_none()) {
+            if begin.elapsed() > Duration::from_secs(10) {
+                let _ = self.process.kill();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
