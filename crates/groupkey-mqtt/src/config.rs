@@ -1,6 +1,8 @@
 //! The files that say how a service or a member runs (TOML). Unknown keys are refused, so that a typing
 //! error is not taken for a default.
 
+mod http;
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ use groupkey::protection::Guard;
 use groupkey::{GroupId, MemberId, Suite};
 use serde::Deserialize;
 
+pub use self::http::HttpConfig;
+use self::http::HttpFile;
 use crate::driver::{Connection, Quality};
 use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
@@ -27,6 +31,8 @@ pub struct ServeConfig {
     pub policy: Policy,
     /// Where the store is.
     pub store: PathBuf,
+    /// The HTTP interface, if there shall be one.
+    pub http: Option<HttpConfig>,
 }
 
 /// What `groupkey member` reads.
@@ -77,11 +83,12 @@ impl MemberConfig {
     }
 }
 
-/// Reads an identity from its file, or draws one and writes it, with mode 0600.
+/// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600.
 pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
     match fs::read_to_string(path) {
-        Ok(text) => Secret::from_hex(&text)
-            .ok_or_else(|| wrong(path, "an identity is 64 hexadecimal digits")),
+        Ok(text) => {
+            Secret::from_hex(&text).ok_or_else(|| wrong(path, "64 hexadecimal digits are needed"))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let secret = Secret::random().map_err(|error| wrong(path, error))?;
             let mut options = fs::OpenOptions::new();
@@ -107,6 +114,8 @@ struct ServeFile {
     broker: BrokerFile,
     #[serde(default)]
     group: GroupFile,
+    #[serde(default)]
+    http: HttpFile,
     store: PathBuf,
     identity: Option<PathBuf>,
     #[serde(default)]
@@ -270,7 +279,8 @@ impl ServeFile {
         }
         let connection =
             self.broker.connection(format!("groupkey-{}-service", self.group.number))?;
-        Ok(ServeConfig { connection, policy, store: folder.join(self.store) })
+        let http = self.http.understand(folder)?;
+        Ok(ServeConfig { connection, policy, store: folder.join(self.store), http })
     }
 }
 
@@ -367,7 +377,11 @@ mod tests {
     #[test]
     fn the_templates_are_what_they_say() {
         let file: ServeFile = toml::from_str(SERVE_TEMPLATE).unwrap();
-        let config = file.understand(Path::new("/nowhere")).unwrap();
+        let folder = std::env::temp_dir().join(format!("groupkey-template-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let config = file.understand(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(config.http.unwrap().listen.to_string(), "127.0.0.1:8475");
         assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
         assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
         let file: MemberFile = toml::from_str(MEMBER_TEMPLATE).unwrap();

@@ -36,6 +36,30 @@ impl Counters {
             + self.overflowed
     }
 
+    /// Those that were refused, by reason.
+    pub const fn by_reason(&self) -> [(&'static str, u64); 7] {
+        // A counter that is added must be named here or not compile.
+        let &Self {
+            taken: _,
+            oversized,
+            malformed,
+            forged,
+            replayed,
+            skipped,
+            refused,
+            overflowed,
+        } = self;
+        [
+            ("oversized", oversized),
+            ("malformed", malformed),
+            ("forged", forged),
+            ("replayed", replayed),
+            ("skipped", skipped),
+            ("refused", refused),
+            ("overflowed", overflowed),
+        ]
+    }
+
     /// Counts a party's refusal.
     pub(crate) const fn count(&mut self, error: &Error) {
         let counter = match error {

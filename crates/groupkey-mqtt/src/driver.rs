@@ -177,7 +177,10 @@ impl<R: Runtime> Driver<R> {
             tokio::select! {
                 event = Link::next(&mut self.link) => self.happened(event)?,
                 call = calls.recv() => match call {
-                    Some(call) => call(&mut self.runtime, now(), &mut fresh_rng()?),
+                    Some(call) => {
+                        call(&mut self.runtime, now(), &mut fresh_rng()?);
+                        self.runtime.finished(now());
+                    }
                     None => return Ok(()),
                 },
                 () = sleep_until(wake) => {
@@ -209,7 +212,9 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
-        self.runtime.handle(input, now(), &mut fresh_rng()?)
+        self.runtime.handle(input, now(), &mut fresh_rng()?)?;
+        self.runtime.finished(now());
+        Ok(())
     }
 
     /// Takes what the runtime wants done.

@@ -26,6 +26,8 @@ pub mod counters;
 pub mod disk;
 pub mod driver;
 pub mod form;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(target_os = "linux")]
 pub mod impairment;
 pub mod join;

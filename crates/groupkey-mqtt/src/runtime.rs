@@ -71,6 +71,9 @@ pub trait Runtime {
     /// The next thing to do.
     fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
 
+    /// What the last input or call led to is done, at this time. For what is to know how long things take.
+    fn finished(&mut self, _now: u64) {}
+
     /// When to call it with [`Input::Tick`], ns since 1970.
     fn deadline(&self) -> Option<u64>;
 }

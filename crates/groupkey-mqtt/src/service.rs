@@ -8,31 +8,37 @@
 //! step that was not stored has sent nothing.
 
 mod admission;
+mod error;
+mod faults;
+pub mod history;
+mod intake;
 mod log;
+mod recovery;
 mod roster;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use groupkey::protection::Guard;
-use groupkey::{Channel, Epoch, Error, Key, MemberId, Operation, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Key, MemberId, Operation, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use zeroize::Zeroize;
 
-use self::log::{Draw, Entry, Secrets};
+pub use self::error::{OpenError, OperationError};
+use self::faults::Faults;
+use self::history::{History, Tally};
+use self::log::{Draw, Entry};
 use self::roster::Roster;
 use crate::counters::Counters;
-use crate::form::{Form, FormError};
-use crate::join::{MAX_PAYLOAD, Request, encoded};
-use crate::keyring::{Keyring, Secret};
+use crate::form::Form;
+use crate::join::{Request, encoded};
+use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice};
-use crate::parties::{Given, Left, Order, Parties, number_of, party_of};
-use crate::policy::{Limits, Policy};
-use crate::runtime::{Fatal, Input, Output, Publish, Runtime, SECOND};
-use crate::store::{Change, Saved, Store, StoreError};
-use crate::topics::{BadPrefix, Place, Topics};
+use crate::parties::{Given, Left, Order, Parties};
+use crate::policy::Policy;
+use crate::runtime::{Fatal, Output, Publish};
+use crate::store::{Change, Store, StoreError};
+use crate::topics::Topics;
 
 /// A controller's runtime.
 pub struct Service {
@@ -61,10 +67,12 @@ pub struct Service {
     forget_due: Option<u64>,
     /// What the input at hand has led to so far.
     change: Change,
+    tally: Tally,
     announced: Epoch,
     told: Vec<Happened>,
     outputs: VecDeque<Output<Happened>>,
     counters: Counters,
+    history: History,
     faults: Faults,
 }
 
@@ -94,56 +102,20 @@ pub enum Happened {
     },
 }
 
-/// Why a service cannot begin.
-#[derive(Debug)]
-pub enum OpenError {
-    /// The form does not run live.
-    Form(FormError),
-    /// The store holds a group of another form.
-    FormChanged,
-    /// The store failed.
-    Fatal(Fatal),
-    /// The scheme has no controller: its members need no service.
-    NoController,
-    /// Topics cannot have this prefix.
-    Prefix(BadPrefix),
-}
-
-/// Why an operator's command was not carried out.
-#[derive(Debug)]
-pub enum OperationError {
-    /// The service cannot go on.
-    Fatal(Fatal),
-    /// The scheme or the group's state does not allow it.
-    Refused(Error),
-    /// Nobody ever joined under this name.
-    Unknown(String),
+/// A device that is or was a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number.
+    pub member: MemberId,
+    /// Whether it is a member now.
+    pub is_current: bool,
+    /// Whether it was evicted, and may not come back until it is readmitted.
+    pub is_barred: bool,
 }
 
 impl Service {
-    /// Founds a group in an empty store, or goes on with the one that is there.
-    pub fn open(
-        policy: Policy,
-        mut store: Box<dyn Store>,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Self, OpenError> {
-        let topics = Topics::new(&policy.prefix).map_err(OpenError::Prefix)?;
-        if !policy.form.configuration.scheme().has_controller() {
-            return Err(OpenError::NoController);
-        }
-        policy.form.check(policy.published_allowed).map_err(OpenError::Form)?;
-        let mut saved = store.load().map_err(Fatal::Store)?;
-        if saved.entries.is_empty() {
-            let founded = encoded(&found(&policy, rng));
-            let change = Change { entries: vec![founded.clone()], ..Change::default() };
-            store.commit(&change).map_err(Fatal::Store)?;
-            saved.entries.push(founded);
-        }
-        let service = Self::replay(policy, topics, store, &saved)?;
-        saved.entries.iter_mut().for_each(Zeroize::zeroize);
-        Ok(service)
-    }
-
     /// The public key that members check the service by.
     pub fn public(&self) -> [u8; 32] {
         self.identity.public()
@@ -159,6 +131,36 @@ impl Service {
         self.roster.members().map(|(id, record)| (record.name.clone(), MemberId(id))).collect()
     }
 
+    /// How many members there are.
+    pub const fn member_count(&self) -> usize {
+        self.roster.current()
+    }
+
+    /// The devices that are or were members, from a number on.
+    pub fn devices(&self, from: MemberId) -> impl Iterator<Item = Device<'_>> {
+        self.roster.records(from.0).map(|(number, record)| Device {
+            name: &record.name,
+            member: MemberId(number),
+            is_current: record.is_current,
+            is_barred: record.is_barred,
+        })
+    }
+
+    /// Devices that may join and wait to be taken in.
+    pub const fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What the operator decided.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What it has done since the process began.
+    pub const fn history(&self) -> &History {
+        &self.history
+    }
+
     /// What was taken and refused since the process began.
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -167,6 +169,16 @@ impl Service {
     /// Entries in the log, and messages that the broker has not acknowledged.
     pub fn stored(&self) -> (u64, usize) {
         (self.log_length, self.unacknowledged.len())
+    }
+
+    /// Whether it can take operations: it lives, and the log has room for one more.
+    pub fn ready(&self) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        let limit = self.policy.limits.log;
+        if self.log_length.saturating_add(ENTRIES_OF_AN_OPERATION) > limit {
+            return Err(StoreError::Full { limit }.into());
+        }
+        Ok(())
     }
 
     /// Evicts a member and bars it from coming back. It is no error if it is out already.
@@ -223,112 +235,6 @@ impl Service {
         self.faults.passed
     }
 
-    fn replay(
-        policy: Policy,
-        topics: Topics,
-        store: Box<dyn Store>,
-        saved: &Saved,
-    ) -> Result<Self, OpenError> {
-        let damaged = || OpenError::Fatal(Fatal::Store(StoreError::Unreadable));
-        let (first, entries) = saved.entries.split_first().ok_or_else(damaged)?;
-        let Ok(Entry::Founded(form, secrets)) = minicbor::decode(first) else {
-            return Err(damaged());
-        };
-        if encoded(&form) != encoded(&policy.form.write()) {
-            return Err(OpenError::FormChanged);
-        }
-        let form = Form::read(&form).map_err(OpenError::Form)?;
-        let mut service = Self::founded(policy, topics, store, form, &secrets);
-        for entry in entries {
-            service.redo(minicbor::decode(entry).map_err(|_| damaged())?).map_err(|_| damaged())?;
-        }
-        service.log_length = saved.entries.len() as u64;
-        service.next_publish = saved.next;
-        service.announced = service.epoch();
-        service.unacknowledged = saved.queue.keys().copied().collect();
-        service.outputs.extend(saved.queue.values().cloned().map(Output::Publish));
-        Ok(service)
-    }
-
-    fn founded(
-        policy: Policy,
-        topics: Topics,
-        store: Box<dyn Store>,
-        form: Form,
-        secrets: &Secrets,
-    ) -> Self {
-        let identity = Secret::from_bytes(secrets.identity.into());
-        let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
-        let mut keyring = Keyring::default();
-        let mut controllers = vec![(0, identity.public().into())];
-        keyring.own(PartyId::Controller, &identity);
-        mac.iter().for_each(|key| keyring.share_mac(key));
-        let subgroups = form.configuration.subgroup_controllers();
-        for ((subgroup, _), secret) in subgroups.iter().zip(&secrets.subgroups) {
-            let secret = Secret::from_bytes((*secret).into());
-            controllers.push((number_of((*subgroup).into()), secret.public().into()));
-            keyring.own((*subgroup).into(), &secret);
-        }
-        let mut outputs = VecDeque::new();
-        outputs.push_back(Output::Subscribe(topics.join()));
-        outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
-        let controller = form.configuration.controller();
-        let mut parties = Parties::new(form, keyring);
-        parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
-        for (subgroup, party) in subgroups {
-            let topic = topics.of(Recipient::SubgroupController(subgroup));
-            outputs.push_back(Output::Subscribe(topic));
-            parties.seat(subgroup.into(), party);
-        }
-        Self {
-            policy,
-            topics,
-            identity,
-            mac,
-            controllers,
-            parties,
-            roster: Roster::default(),
-            used_tokens: BTreeSet::new(),
-            offers: BTreeMap::new(),
-            waiting: Vec::new(),
-            admission_due: None,
-            rekey_due: None,
-            store,
-            log_length: 0,
-            next_publish: 0,
-            unacknowledged: BTreeSet::new(),
-            acknowledged: Vec::new(),
-            forget_due: None,
-            change: Change::default(),
-            announced: Epoch(0),
-            told: Vec::new(),
-            outputs,
-            counters: Counters::default(),
-            faults: Faults::default(),
-        }
-    }
-
-    fn redo(&mut self, entry: Entry) -> Result<(), Error> {
-        match entry {
-            Entry::Founded(..) => {}
-            Entry::Admitted(admission) => self.admit_to_roster(&admission),
-            Entry::Barred(member, barred) => {
-                self.roster.at(member).into_iter().for_each(|record| record.is_barred = barred);
-            }
-            Entry::Ordered(order, draw) => {
-                let given = Given::Order(&order);
-                self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
-                self.note(&order);
-            }
-            Entry::Received(party, bytes, draw) => {
-                let given = Given::Message(Channel::Open, &bytes);
-                let party = party_of(party).unwrap_or(PartyId::Controller);
-                self.parties.step(party, given, draw.now, &mut draw.rng())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Gives the controller a command: a step, its entry in the log, and what is to be sent. What went
     /// to new members over the confidential channel is returned.
     fn order(
@@ -342,6 +248,7 @@ impl Service {
         let left = self.parties.step(PartyId::Controller, Given::Order(&order), now, rng);
         let left = left.map_err(OperationError::Refused)?;
         self.note(&order);
+        self.tally.order(&order);
         self.change.entries.push(encoded(&Entry::Ordered(order, draw)));
         Ok(self.post(left))
     }
@@ -383,7 +290,10 @@ impl Service {
                     enrolment.push((member, sent.bytes));
                 }
                 (Channel::Confidential, _) => {}
-                (Channel::Open, to) => self.publish(self.topics.of(to), sent.bytes, false),
+                (Channel::Open, to) => {
+                    self.tally.message(sent.bytes.len());
+                    self.publish(self.topics.of(to), sent.bytes, false);
+                }
             }
         }
         enrolment
@@ -410,11 +320,14 @@ impl Service {
     /// Makes durable what the input at hand has led to, and lets it leave.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
         let epoch = self.epoch();
+        let tally = std::mem::take(&mut self.tally);
         if epoch != self.announced {
-            self.announced = epoch;
+            let epochs = (std::mem::replace(&mut self.announced, epoch), epoch);
             let members = self.roster.current();
             let notice = self.notice();
             self.publish(self.topics.epoch(), notice, true);
+            let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
+            self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
             self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
         }
@@ -441,138 +354,8 @@ impl Service {
         Ok(())
     }
 
-    /// Refuses operations where the log has no room for one.
-    fn ready(&self) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        let limit = self.policy.limits.log;
-        if self.log_length.saturating_add(ENTRIES_OF_AN_OPERATION) > limit {
-            return Err(StoreError::Full { limit }.into());
-        }
-        Ok(())
-    }
-
     fn epoch(&self) -> Epoch {
         self.group_key().map_or(Epoch(0), |(epoch, _)| epoch)
-    }
-
-    /// Takes a message from a member, to the controller or to that of a subgroup.
-    fn receive(
-        &mut self,
-        party: PartyId,
-        bytes: &[u8],
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        if self.ready().is_err() {
-            self.counters.overflowed += 1;
-            return self.faults.alive();
-        }
-        if !self.allows(bytes, now) {
-            self.counters.overflowed += 1;
-            return Ok(());
-        }
-        self.faults.pass()?;
-        let draw = Draw::at(now, rng);
-        match self.parties.step(party, Given::Message(Channel::Open, bytes), now, rng) {
-            Ok(left) => {
-                self.counters.taken += 1;
-                let entry = Entry::Received(number_of(party), bytes.to_vec().into(), draw);
-                self.change.entries.push(encoded(&entry));
-                let _ = self.post(left);
-                self.commit(now)
-            }
-            Err(error) => {
-                self.counters.count(&error);
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether the member that a message claims to be from may make another request yet. A forger can use
-    /// up somebody's allowance for some seconds; it cannot fill the log.
-    fn allows(&mut self, bytes: &[u8], now: u64) -> bool {
-        let Some(PartyId::Member(member)) = sender(bytes) else { return true };
-        let limit = self.policy.limits.allowance;
-        let Some(record) = self.roster.at(member.0) else { return true };
-        let (count, since) = &mut record.requests;
-        if now.saturating_sub(*since) > Limits::ALLOWANCE_TIME {
-            (*count, *since) = (0, now);
-        }
-        *count += 1;
-        *count <= limit
-    }
-
-    fn tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let due = |deadline: Option<u64>| deadline.is_some_and(|at| at <= now);
-        if due(self.admission_due) {
-            self.admission_due = None;
-            self.admit(now, rng)?;
-        }
-        if due(self.rekey_due) {
-            self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
-            match self.rekey(now, rng) {
-                Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
-                Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Ok(_) | Err(OperationError::Refused(_) | OperationError::Unknown(_)) => {}
-            }
-        }
-        if due(self.forget_due) {
-            self.commit(now)?;
-        }
-        Ok(())
-    }
-}
-
-impl Runtime for Service {
-    type Notice = Happened;
-
-    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        match input {
-            Input::Acknowledged(id) => {
-                if self.unacknowledged.remove(&id) {
-                    self.acknowledged.push(id);
-                    self.forget_due.get_or_insert_with(|| now.saturating_add(SECOND));
-                }
-            }
-            Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
-                self.counters.oversized += 1;
-            }
-            Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join) => match Request::read(payload) {
-                    Some(request) => self.apply(request, now),
-                    None => self.counters.malformed += 1,
-                },
-                Some(Place::To(Recipient::Controller)) => {
-                    self.receive(PartyId::Controller, payload, now, rng)?;
-                }
-                Some(Place::To(Recipient::SubgroupController(subgroup))) => {
-                    self.receive(subgroup.into(), payload, now, rng)?;
-                }
-                _ => self.counters.malformed += 1,
-            },
-            Input::Connected => {
-                // The broker may have forgotten what it retained.
-                if self.group_key().is_some() {
-                    let notice = self.notice();
-                    self.publish_unstored(self.topics.epoch(), notice, true);
-                }
-            }
-            Input::Tick => self.tick(now, rng)?,
-        }
-        Ok(())
-    }
-
-    fn poll(&mut self) -> Result<Option<Output<Happened>>, Fatal> {
-        self.faults.alive()?;
-        if matches!(self.outputs.front(), Some(Output::Publish(_))) {
-            self.faults.pass()?;
-        }
-        Ok(self.outputs.pop_front())
-    }
-
-    fn deadline(&self) -> Option<u64> {
-        [self.admission_due, self.rekey_due, self.forget_due].into_iter().flatten().min()
     }
 }
 
@@ -590,58 +373,9 @@ impl Applicant {
     }
 }
 
-/// Where a service may die.
-#[derive(Default)]
-struct Faults {
-    left: Option<u64>,
-    passed: u64,
-    dead: bool,
-}
-
-impl Faults {
-    const fn alive(&self) -> Result<(), Fatal> {
-        if self.dead { Err(Fatal::Crashed) } else { Ok(()) }
-    }
-
-    fn pass(&mut self) -> Result<(), Fatal> {
-        self.dead |= self.left == Some(0);
-        self.left = self.left.map(|left| left.saturating_sub(1));
-        self.passed += 1;
-        self.alive()
-    }
-}
-
 /// Entries that one operation adds to the log, at most: of the largest admission, one for each device and
 /// two for each command.
 const ENTRIES_OF_AN_OPERATION: u64 = 64;
-
-fn found(policy: &Policy, rng: &mut ChaCha20Rng) -> Entry {
-    let form = &policy.form;
-    let mut secret = || {
-        let mut secret = [0; 32];
-        rng.fill_bytes(&mut secret);
-        ByteArray::from(secret)
-    };
-    let secrets = Secrets {
-        identity: match &policy.identity {
-            Some(identity) => (*identity.as_bytes()).into(),
-            None => secret(),
-        },
-        mac: (form.guard == Guard::Mac).then(&mut secret),
-        subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
-    };
-    Entry::Founded(form.write(), secrets)
-}
-
-/// Who a message says that it is from, unchecked.
-fn sender(bytes: &[u8]) -> Option<PartyId> {
-    let mut decoder = minicbor::Decoder::new(bytes);
-    decoder.array().ok()?;
-    for _ in 0..5 {
-        decoder.skip().ok()?;
-    }
-    party_of(decoder.i64().ok()?)
-}
 
 /// Whether the scheme of a form has an operation.
 fn has(form: &Form, operation: Operation) -> bool {
@@ -658,46 +392,3 @@ impl fmt::Debug for Service {
             .finish_non_exhaustive()
     }
 }
-
-impl From<Fatal> for OpenError {
-    fn from(fatal: Fatal) -> Self {
-        Self::Fatal(fatal)
-    }
-}
-
-impl From<Fatal> for OperationError {
-    fn from(fatal: Fatal) -> Self {
-        Self::Fatal(fatal)
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form(error) => write!(f, "{error}"),
-            Self::FormChanged => write!(
-                f,
-                "the store holds a group of another scheme, parameters or algorithms: give the new \
-                 group a store of its own"
-            ),
-            Self::Fatal(error) => write!(f, "{error}"),
-            Self::NoController => {
-                write!(f, "the scheme has no controller: its members need no service")
-            }
-            Self::Prefix(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl fmt::Display for OperationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fatal(error) => write!(f, "{error}"),
-            Self::Refused(error) => write!(f, "{error}"),
-            Self::Unknown(name) => write!(f, "nobody ever joined as {name}"),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
-impl std::error::Error for OperationError {}

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use groupkey_mqtt::Service;
-use groupkey_mqtt::config::{SERVE_TEMPLATE, ServeConfig};
+use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Running, fresh_rng, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::service::Happened;
+use groupkey_mqtt::{Service, http};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
 use crate::failure::Failure;
@@ -25,6 +26,8 @@ On standard input it takes:
   evict NAME      out, and not back until readmit
   readmit NAME    may join again
   rekey           a new key for the same members, where the scheme can
+
+With [http] in the file it answers requests and shows a page in the browser as well; see docs/live.md.
 
 Every operation is in the store before its first message leaves. Killed at any point, the service goes on
 where it was when it is started again.
@@ -64,7 +67,28 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(service, config.connection);
-    tokio.block_on(serve(running, out))
+    tokio.block_on(async {
+        if let Some(http) = config.http {
+            listen(http, &running, out).await?;
+        }
+        serve(running, out).await
+    })
+}
+
+async fn listen(
+    config: HttpConfig,
+    running: &Running<Service>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let HttpConfig { listen, token } = config;
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Failure::running(format!("{listen}: {error}"))
+            .with_help("choose another address for http.listen, or leave it out")
+    })?;
+    let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
+    tokio::spawn(http::serve(listener, running.handle.clone(), token, http::Limits::default()));
+    writeln!(out, "http://{address}")?;
+    Ok(out.flush()?)
 }
 
 async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(), Failure> {

@@ -15,6 +15,7 @@ mod report;
 mod reproduce;
 mod reproduce_all;
 mod schemes;
+mod serve;
 mod tour;
 #[cfg(target_os = "linux")]
 mod validate;

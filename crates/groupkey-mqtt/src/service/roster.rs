@@ -81,6 +81,11 @@ impl Roster {
         }
     }
 
+    /// All from a number on.
+    pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &Record)> {
+        self.records.range(from..).map(|(&number, record)| (number, record))
+    }
+
     pub(super) fn members(&self) -> impl Iterator<Item = (u32, &Record)> {
         let current = |(_, record): &(&u32, &Record)| record.is_current;
         self.records.iter().filter(current).map(|(&number, record)| (number, record))

@@ -1,0 +1,48 @@
+//! `groupkey serve`, and what it answers over HTTP.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use crate::finished::{Folder, GROUPKEY, groupkey_in};
+
+#[test]
+fn the_printed_file_serves_and_answers() {
+    let folder = Folder::new();
+    let printed = groupkey_in(folder.path(), &["serve", "--print-config"]);
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    // Any free port; and no broker, whose port is nobody's.
+    let file = printed.stdout.replace("127.0.0.1:8475", "127.0.0.1:0").replace("1883", "1");
+    assert_ne!(file, printed.stdout);
+    fs::write(folder.path().join("serve.toml"), file).unwrap();
+    let mut child = Command::new(GROUPKEY)
+        .args(["serve", "--config", "serve.toml"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let address = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("http://").map(str::to_owned))
+        .expect("it says where it listens");
+    let token = fs::read_to_string(folder.path().join("http.token")).expect("a token was drawn");
+    let ask = |path: &str, header: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let health = ask("/health", "");
+    assert!(health.contains(" 503 ") && health.contains("\"disconnected\""), "{health}");
+    assert!(ask("/api/v1/groups", "").contains(" 401 "));
+    let groups = ask("/api/v1/groups", &format!("Authorization: Bearer {}\r\n", token.trim()));
+    assert!(groups.contains(" 200 ") && groups.contains("\"lkh-group\""), "{groups}");
+    assert!(ask("/", "").contains("<!doctype html>"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

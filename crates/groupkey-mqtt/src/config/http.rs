@@ -1,0 +1,113 @@
+//! The `[http]` part of a service's file.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{identity, secret};
+use crate::keyring::Secret;
+
+/// Where a service's HTTP interface listens, and who may use it.
+#[derive(Clone, Debug)]
+pub struct HttpConfig {
+    /// The address.
+    pub listen: SocketAddr,
+    /// What a client shows to be let in.
+    pub token: Secret,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct HttpFile {
+    listen: Option<String>,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    allow_remote: bool,
+}
+
+impl HttpFile {
+    /// Nothing, if it does not listen. The token's file is made if it is not there.
+    pub(super) fn understand(self, folder: &Path) -> Result<Option<HttpConfig>, String> {
+        let Some(listen) = self.listen else { return Ok(None) };
+        let listen: SocketAddr = listen.parse().map_err(|_| {
+            format!(
+                "http.listen is {listen:?}: give it an address and a port, as in 127.0.0.1:8475"
+            )
+        })?;
+        if !listen.ip().is_loopback() && !self.allow_remote {
+            return Err(format!(
+                "http.listen is {listen}, which others can reach, and HTTP is not encrypted: listen on \
+                 127.0.0.1 and put a proxy with TLS before it, or set http.allow_remote = true"
+            ));
+        }
+        let token = match (self.token, self.token_file) {
+            (Some(token), None) => secret("http.token", &token)?,
+            (None, Some(path)) => token_from(&folder.join(path))?,
+            _ => return Err("http needs either a token or a token_file to listen".to_owned()),
+        };
+        Ok(Some(HttpConfig { listen, token }))
+    }
+}
+
+fn token_from(path: &Path) -> Result<Secret, String> {
+    let token = identity(path).map_err(|error| format!("http.token_file: {error}"))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let metadata = fs::metadata(path).map_err(|error| format!("http.token_file: {error}"))?;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            let path = path.display();
+            return Err(format!("http.token_file: others may read {path}: chmod 600 {path}"));
+        }
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn understand(text: &str) -> Result<Option<HttpConfig>, String> {
+        let file: HttpFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        file.understand(Path::new("/nowhere"))
+    }
+
+    #[test]
+    fn nobody_listens_without_being_told_to() {
+        assert!(understand("").unwrap().is_none());
+        assert!(understand("token = 'x'").unwrap().is_none());
+    }
+
+    #[test]
+    fn weak_settings_are_refused() {
+        let token = "ab".repeat(32);
+        let refused = |text: &str| understand(&text.replace("TOKEN", &token)).unwrap_err();
+        assert!(refused("listen = '127.0.0.1:0'").contains("token_file"));
+        assert!(refused("listen = '127.0.0.1:0'\ntoken = 'short'").contains("64 hexadecimal"));
+        assert!(refused("listen = '0.0.0.0:1'\ntoken = 'TOKEN'").contains("allow_remote"));
+        assert!(refused("listen = 'localhost'\ntoken = 'TOKEN'").contains("127.0.0.1:8475"));
+        assert!(refused("listne = 'localhost'").contains("listne"));
+        let remote = "listen = '0.0.0.0:1'\ntoken = 'TOKEN'\nallow_remote = true";
+        assert!(understand(&remote.replace("TOKEN", &token)).unwrap().is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_of_the_token_is_made_and_is_nobody_elses() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("groupkey-token-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let understand = || {
+            let text = "listen = '[::1]:8475'\ntoken_file = 'http.token'";
+            toml::from_str::<HttpFile>(text).unwrap().understand(&folder)
+        };
+        let drawn = understand().unwrap().unwrap().token;
+        assert!(understand().unwrap().unwrap().token == drawn, "it is read again");
+        let file = folder.join("http.token");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(understand().unwrap_err().contains("chmod 600"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,84 @@
+//! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
+//!
+//! A request becomes a call of the [`Service`], as an operator's line on standard input does: it waits in
+//! the same queue, and is answered after what it led to is durable. Nothing here holds a state of its own.
+//!
+//! ```text
+//!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
+//!             for each connection       Limits         token
+//! ```
+//!
+//! What there is, `openapi.json` says (served under that name); what a client may cost, [`Limits`] says.
+
+mod metrics;
+mod page;
+mod problem;
+mod routes;
+mod views;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::Service;
+use crate::driver::Handle;
+use crate::keyring::Secret;
+
+/// What clients may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once. More wait in the kernel's queue until one ends.
+    pub connections: usize,
+    /// How long a connection may last: from its first byte to the last of the answer.
+    pub connection_time: Duration,
+    /// How long the service may take to answer. What was asked may be done all the same.
+    pub answer_time: Duration,
+    /// Bytes of a request's body.
+    pub body: usize,
+}
+
+/// Answers requests until it is dropped.
+pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secret, limits: Limits) {
+    let router = TowerToHyperService::new(routes::router(service, token, limits));
+    let places = Arc::new(Semaphore::new(limits.connections));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            // As when the process has too many files open.
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let router = router.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            // One request for each connection, so that nobody holds a place by doing nothing.
+            let connection = http1::Builder::new()
+                .keep_alive(false)
+                .max_buf_size(HEAD)
+                .max_headers(HEADERS)
+                .serve_connection(TokioIo::new(stream), router);
+            let _ = timeout(limits.connection_time, connection).await;
+        });
+    }
+}
+
+impl Default for Limits {
+    /// 64 connections of 15 s at most, 10 s for the service, bodies of 4 KiB.
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            connection_time: Duration::from_secs(15),
+            answer_time: Duration::from_secs(10),
+            body: 4 << 10,
+        }
+    }
+}
+
+/// Bytes of a request's head, and lines in it.
+const HEAD: usize = 16 << 10;
+const HEADERS: usize = 64;

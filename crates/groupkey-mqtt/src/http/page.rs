@@ -1,0 +1,26 @@
+//! The page for the browser: one file without anything from elsewhere.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+
+use super::problem::Problem;
+use crate::keyring::Secret;
+
+/// The page, with a nonce of its own, so that nothing runs or paints in it that did not come with it.
+pub(super) async fn page() -> Result<Response, Problem> {
+    let failed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no randomness for a nonce");
+    let nonce = Secret::random().map_err(failed)?.to_hex();
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; \
+         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+         require-trusted-types-for 'script'",
+        *nonce
+    );
+    let mut response = Html(PAGE.replace("{nonce}", &nonce)).into_response();
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    Ok(response)
+}
+
+const PAGE: &str = include_str!("page.html");

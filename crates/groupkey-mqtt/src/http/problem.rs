@@ -1,0 +1,72 @@
+//! What went wrong with a request, as RFC 9457 has it.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::runtime::Fatal;
+use crate::service::OperationError;
+
+/// A status, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    detail: String,
+}
+
+#[derive(Serialize)]
+struct Body {
+    /// The status says all that a type could.
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into() }
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+}
+
+impl From<OperationError> for Problem {
+    fn from(error: OperationError) -> Self {
+        let status = match &error {
+            OperationError::Fatal(_) => StatusCode::SERVICE_UNAVAILABLE,
+            OperationError::Refused(_) => StatusCode::CONFLICT,
+            OperationError::Unknown(_) => StatusCode::NOT_FOUND,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<Fatal> for Problem {
+    fn from(fatal: Fatal) -> Self {
+        OperationError::Fatal(fatal).into()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = Body {
+            r#type: "about:blank",
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            detail: self.detail,
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        let media = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, media);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"groupkey\"");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}

@@ -1,0 +1,316 @@
+//! Who may ask what, and what answers.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use rand_chacha::ChaCha20Rng;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+use subtle::ConstantTimeEq;
+use tokio::time::timeout;
+
+use super::problem::Problem;
+use super::views::{Devices, Group, Groups, Health, Operations, Outcome, epoch};
+use super::{Limits, metrics, page};
+use crate::Service;
+use crate::driver::{Handle, Status};
+use crate::keyring::Secret;
+
+/// All that is served.
+pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
+    let desk = Desk { service, token, patience: limits.answer_time };
+    let guarded = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/api/v1/groups", get(groups))
+        .route("/api/v1/groups/{group}", get(group))
+        .route("/api/v1/groups/{group}/members", get(members))
+        .route("/api/v1/groups/{group}/members/{name}/evict", post(evict))
+        .route("/api/v1/groups/{group}/members/{name}/readmit", post(readmit))
+        .route("/api/v1/groups/{group}/operations", get(operations))
+        .route("/api/v1/groups/{group}/rekey", post(rekey))
+        .route_layer(from_fn_with_state(desk.clone(), let_in));
+    Router::new()
+        .route("/", get(page::page))
+        .route("/health", get(health))
+        .route("/openapi.json", get(description))
+        .merge(guarded)
+        .fallback(|| async { Problem::not_found("there is nothing here: see /openapi.json") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the header Allow says what is possible")
+        })
+        .layer(DefaultBodyLimit::max(limits.body))
+        .layer(map_response(harden))
+        .with_state(desk)
+}
+
+/// Where requests are handed in.
+#[derive(Clone)]
+struct Desk {
+    service: Handle<Service>,
+    token: Secret,
+    patience: Duration,
+}
+
+impl Desk {
+    /// Calls the service, if this is its group.
+    async fn ask<T: Send + 'static>(
+        &self,
+        group: String,
+        act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.call(move |service, now, rng| {
+            if service.policy().form.group.0.to_string() != group {
+                return Err(Problem::not_found(format!("no group has the number {group}")));
+            }
+            act(service, now, rng)
+        })
+        .await?
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+        match timeout(self.patience, self.service.call(act)).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(unavailable("the service has ended: start it again")),
+            Err(_) => Err(unavailable(
+                "the service is busy; what was asked may be done all the same: look before you ask again",
+            )),
+        }
+    }
+
+    fn broker(&self) -> Status {
+        self.service.status().borrow().clone()
+    }
+}
+
+async fn health(State(desk): State<Desk>) -> Response {
+    let ready = desk.call(|service, _, _| service.ready()).await;
+    let health = Health::of(ready.ok(), &desk.broker());
+    let status = if health.is_well() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(health)).into_response()
+}
+
+async fn description() -> Response {
+    let media = [(header::CONTENT_TYPE, "application/vnd.oai.openapi+json;version=3.1")];
+    (media, include_str!("openapi.json")).into_response()
+}
+
+async fn metrics(State(desk): State<Desk>) -> Result<Response, Problem> {
+    let broker = desk.broker();
+    let text = desk.call(move |service, _, _| metrics::of(service, &broker)).await?;
+    Ok(([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response())
+}
+
+async fn groups(State(desk): State<Desk>) -> Result<Json<Groups>, Problem> {
+    let group = desk.call(|service, _, _| Group::of(service)).await?;
+    Ok(Json(Groups { groups: vec![group] }))
+}
+
+async fn group(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Group>, Problem> {
+    let Path(group) = path?;
+    desk.ask(group, |service, _, _| Ok(Json(Group::of(service)))).await
+}
+
+async fn members(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+    query: Result<Query<Portion>, QueryRejection>,
+) -> Result<Json<Devices>, Problem> {
+    let (Path(group), Query(Portion { from, limit })) = (path?, query?);
+    if !(1..=MOST_MEMBERS).contains(&limit) {
+        let detail = format!("limit is {limit}: it can be 1 to {MOST_MEMBERS}");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    desk.ask(group, move |service, _, _| Ok(Json(Devices::of(service, from, limit)))).await
+}
+
+async fn operations(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+) -> Result<Json<Operations>, Problem> {
+    let Path(group) = path?;
+    desk.ask(group, |service, _, _| Ok(Json(Operations::of(service)))).await
+}
+
+async fn evict(
+    State(desk): State<Desk>,
+    path: PathOf<(String, String)>,
+    condition: Condition,
+) -> Result<Json<Outcome>, Problem> {
+    let Path((group, name)) = path?;
+    desk.ask(group, move |service, now, rng| {
+        condition.check(service)?;
+        service.evict(&name, now, rng)?;
+        Ok(Json(Outcome::of(service)))
+    })
+    .await
+}
+
+async fn readmit(
+    State(desk): State<Desk>,
+    path: PathOf<(String, String)>,
+    condition: Condition,
+) -> Result<Json<Outcome>, Problem> {
+    let Path((group, name)) = path?;
+    desk.ask(group, move |service, now, _| {
+        condition.check(service)?;
+        service.readmit(&name, now)?;
+        Ok(Json(Outcome::of(service)))
+    })
+    .await
+}
+
+async fn rekey(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+    condition: Condition,
+) -> Result<Json<Outcome>, Problem> {
+    let Path(group) = path?;
+    desk.ask(group, move |service, now, rng| {
+        condition.check(service)?;
+        service.rekey(now, rng)?;
+        Ok(Json(Outcome::of(service)))
+    })
+    .await
+}
+
+/// Lets a request pass that shows the token.
+async fn let_in(
+    State(desk): State<Desk>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let shown = bearer(request.headers()).and_then(Secret::from_hex);
+    let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(desk.token.as_bytes()).into());
+    if !fits {
+        let detail = "show the service's token: Authorization: Bearer ...";
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
+    }
+    Ok(next.run(request).await)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+}
+
+/// What a browser must not do with an answer.
+async fn harden(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+type PathOf<T> = Result<Path<T>, PathRejection>;
+
+/// Which of the members are wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Portion {
+    /// From this number on.
+    #[serde(default)]
+    from: u32,
+    /// So many at most.
+    #[serde(default = "Portion::usual")]
+    limit: usize,
+}
+
+impl Portion {
+    const fn usual() -> usize {
+        100
+    }
+}
+
+/// Members in one answer, at most.
+const MOST_MEMBERS: usize = 1_000;
+
+/// The body of an operation, which may be left out.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Condition {
+    /// Do it only if this is still the epoch. So a request whose answer was lost can be made again.
+    #[serde(default, deserialize_with = "whole")]
+    epoch: Option<u64>,
+}
+
+/// A whole number, which in JSON Schema 7.0 is as well.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let float =
+        number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
+    let whole = number.as_u64().or(float.map(|float| float as u64));
+    whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
+}
+
+impl Condition {
+    fn check(&self, service: &Service) -> Result<(), Problem> {
+        let present = epoch(service);
+        if self.epoch.is_none() || self.epoch == present {
+            return Ok(());
+        }
+        let detail = match present {
+            Some(present) => format!("the group is in epoch {present}"),
+            None => "the group is not created yet".to_owned(),
+        };
+        Err(Problem::new(StatusCode::CONFLICT, detail))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Condition {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media = request.headers().get(header::CONTENT_TYPE).cloned();
+        let body = Bytes::from_request(request, state).await?;
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        let media = media.as_ref().and_then(|media| media.to_str().ok()).unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            let detail = "send application/json, or nothing";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        if !body.trim_ascii_start().starts_with(b"{") {
+            // Serde would read a struct from a list too.
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}

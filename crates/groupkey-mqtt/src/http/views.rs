@@ -1,0 +1,186 @@
+//! What answers say, as JSON. `openapi.json` describes each.
+
+use groupkey::MemberId;
+use serde::Serialize;
+
+use crate::Service;
+use crate::driver::Status;
+use crate::keyring::hex;
+use crate::runtime::Fatal;
+use crate::service::Device;
+use crate::service::history::Done;
+use crate::store::StoreError;
+
+#[derive(Serialize)]
+pub(super) struct Health {
+    pub(super) status: &'static str,
+    pub(super) store: &'static str,
+    pub(super) broker: &'static str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Group {
+    /// In decimal: a number of JSON is exact up to 2^53 only.
+    group: String,
+    prefix: String,
+    scheme: &'static str,
+    scheme_name: &'static str,
+    profile: &'static str,
+    suite: &'static str,
+    protection: &'static str,
+    /// Whether the scheme changes the key when nobody comes or goes.
+    can_rekey: bool,
+    /// The public key by which members know the service.
+    service_key: String,
+    /// None before the group is created.
+    epoch: Option<u64>,
+    members: usize,
+    waiting: usize,
+    publish_backlog: usize,
+    log_entries: u64,
+    log_limit: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Devices {
+    pub(super) members: Vec<Entry>,
+    /// From which number on there are more.
+    pub(super) next: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Entry {
+    name: String,
+    number: u32,
+    current: bool,
+    barred: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Operations {
+    operations: Vec<Operation>,
+}
+
+#[derive(Serialize)]
+struct Operation {
+    operation: &'static str,
+    epoch: u64,
+    began_unix_ms: u64,
+    joined: u64,
+    left: u64,
+    members: usize,
+    messages: u64,
+    payload_bytes: u64,
+    durable_after_ms: Option<f64>,
+    acknowledged_after_ms: Option<f64>,
+}
+
+/// How the group is after an operation.
+#[derive(Serialize)]
+pub(super) struct Outcome {
+    epoch: Option<u64>,
+    members: usize,
+}
+
+impl Health {
+    /// `ready` is what the service says of itself; nothing, if it does not answer.
+    pub(super) fn of(ready: Option<Result<(), Fatal>>, broker: &Status) -> Self {
+        let store = match ready {
+            Some(Ok(())) => "ok",
+            Some(Err(Fatal::Store(StoreError::Full { .. }))) => "full",
+            Some(Err(_)) => "failed",
+            None => "unknown",
+        };
+        let broker = if broker.connected { "connected" } else { "disconnected" };
+        let is_well = store == "ok" && broker == "connected";
+        Self { status: if is_well { "ok" } else { "failing" }, store, broker }
+    }
+
+    pub(super) fn is_well(&self) -> bool {
+        self.status == "ok"
+    }
+}
+
+impl Group {
+    pub(super) fn of(service: &Service) -> Self {
+        let policy = service.policy();
+        let configuration = &policy.form.configuration;
+        let (log_entries, publish_backlog) = service.stored();
+        Self {
+            group: policy.form.group.0.to_string(),
+            prefix: policy.prefix.clone(),
+            scheme: configuration.scheme().id,
+            scheme_name: configuration.scheme().name,
+            profile: configuration.profile().name(),
+            suite: policy.form.suite.name(),
+            protection: policy.form.guard.name(),
+            can_rekey: configuration.scheme().operations.contains(&groupkey::Operation::Rekey),
+            service_key: hex(&service.public()),
+            epoch: epoch(service),
+            members: service.member_count(),
+            waiting: service.waiting(),
+            publish_backlog,
+            log_entries,
+            log_limit: policy.limits.log,
+        }
+    }
+}
+
+impl Devices {
+    pub(super) fn of(service: &Service, from: u32, limit: usize) -> Self {
+        let mut devices = service.devices(MemberId(from));
+        let members = devices.by_ref().take(limit).map(Entry::of).collect();
+        Self { members, next: devices.next().map(|device| device.member.0) }
+    }
+}
+
+impl Entry {
+    fn of(device: Device<'_>) -> Self {
+        Self {
+            name: device.name.to_owned(),
+            number: device.member.0,
+            current: device.is_current,
+            barred: device.is_barred,
+        }
+    }
+}
+
+impl Operations {
+    pub(super) fn of(service: &Service) -> Self {
+        Self { operations: service.history().last().map(Operation::of).collect() }
+    }
+}
+
+impl Operation {
+    fn of(done: &Done) -> Self {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        Self {
+            operation: done.kind.name(),
+            epoch: done.epoch.0,
+            began_unix_ms: done.began / 1_000_000,
+            joined: done.joined,
+            left: done.left,
+            members: done.members,
+            messages: done.messages,
+            payload_bytes: done.payload_bytes,
+            durable_after_ms: done.durable_after.map(ms),
+            acknowledged_after_ms: done.acknowledged_after.map(ms),
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) fn of(service: &Service) -> Self {
+        Self { epoch: epoch(service), members: service.member_count() }
+    }
+}
+
+/// The present epoch, if there is a group.
+pub(super) fn epoch(service: &Service) -> Option<u64> {
+    service.group_key().map(|(epoch, _)| epoch.0)
+}

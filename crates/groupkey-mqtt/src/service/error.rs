@@ -1,0 +1,77 @@
+//! Why a service cannot begin, and why an operator's command was not carried out.
+
+use std::fmt;
+
+use groupkey::Error;
+
+use crate::form::FormError;
+use crate::runtime::Fatal;
+use crate::topics::BadPrefix;
+
+/// Why a service cannot begin.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The form does not run live.
+    Form(FormError),
+    /// The store holds a group of another form.
+    FormChanged,
+    /// The store failed.
+    Fatal(Fatal),
+    /// The scheme has no controller: its members need no service.
+    NoController,
+    /// Topics cannot have this prefix.
+    Prefix(BadPrefix),
+}
+
+/// Why an operator's command was not carried out.
+#[derive(Debug)]
+pub enum OperationError {
+    /// The service cannot go on.
+    Fatal(Fatal),
+    /// The scheme or the group's state does not allow it.
+    Refused(Error),
+    /// Nobody ever joined under this name.
+    Unknown(String),
+}
+impl From<Fatal> for OpenError {
+    fn from(fatal: Fatal) -> Self {
+        Self::Fatal(fatal)
+    }
+}
+
+impl From<Fatal> for OperationError {
+    fn from(fatal: Fatal) -> Self {
+        Self::Fatal(fatal)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form(error) => write!(f, "{error}"),
+            Self::FormChanged => write!(
+                f,
+                "the store holds a group of another scheme, parameters or algorithms: give the new \
+                 group a store of its own"
+            ),
+            Self::Fatal(error) => write!(f, "{error}"),
+            Self::NoController => {
+                write!(f, "the scheme has no controller: its members need no service")
+            }
+            Self::Prefix(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for OperationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fatal(error) => write!(f, "{error}"),
+            Self::Refused(error) => write!(f, "{error}"),
+            Self::Unknown(name) => write!(f, "nobody ever joined as {name}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+impl std::error::Error for OperationError {}

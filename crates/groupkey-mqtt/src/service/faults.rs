@@ -1,0 +1,24 @@
+//! Places where a service may die, so that a test can let it die at each.
+
+use crate::runtime::Fatal;
+
+/// Where a service may die.
+#[derive(Default)]
+pub(super) struct Faults {
+    pub(super) left: Option<u64>,
+    pub(super) passed: u64,
+    pub(super) dead: bool,
+}
+
+impl Faults {
+    pub(super) const fn alive(&self) -> Result<(), Fatal> {
+        if self.dead { Err(Fatal::Crashed) } else { Ok(()) }
+    }
+
+    pub(super) fn pass(&mut self) -> Result<(), Fatal> {
+        self.dead |= self.left == Some(0);
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.passed += 1;
+        self.alive()
+    }
+}

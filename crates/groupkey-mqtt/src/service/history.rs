@@ -1,0 +1,224 @@
+//! What a service has done since the process began: the last operations, and sums of all.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use groupkey::Epoch;
+
+use crate::parties::Order;
+
+/// The last operations, and sums of all.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    last: VecDeque<Done>,
+    totals: [Total; Kind::ALL.len()],
+}
+
+/// What changed the key, in the words of RFC 9594 where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The group was founded.
+    Create,
+    /// The operator evicted a member.
+    Evict,
+    /// Devices were taken in, some of them perhaps anew, after they had lost their memory.
+    Join,
+    /// Nobody came or went.
+    Rekey,
+}
+
+/// An operation: what one input led to, durable in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What changed the key.
+    pub kind: Kind,
+    /// The epoch that it led to.
+    pub epoch: Epoch,
+    /// When it began, ns since 1970.
+    pub began: u64,
+    /// How many became members.
+    pub joined: u64,
+    /// How many ceased to be.
+    pub left: u64,
+    /// How many members there are since.
+    pub members: usize,
+    /// The scheme's messages to the members, individual keys in welcomes aside.
+    pub messages: u64,
+    /// Their payload.
+    pub payload_bytes: u64,
+    /// After how long it was computed and durable, ns.
+    pub durable_after: Option<u64>,
+    /// After how long the broker had acknowledged everything, ns.
+    pub acknowledged_after: Option<u64>,
+    /// The numbers of what it published, notice and welcomes included.
+    publishes: Range<u64>,
+}
+
+/// Sums over all operations of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// How many there were.
+    pub operations: u64,
+    /// The scheme's messages.
+    pub messages: u64,
+    /// Their payload.
+    pub payload_bytes: u64,
+    /// The time until they were durable, ns.
+    pub durable_after: u64,
+}
+
+/// What the input at hand has led to so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    joined: u64,
+    left: u64,
+    messages: u64,
+    payload_bytes: u64,
+}
+
+impl History {
+    /// The last [`LAST`] operations, newest first.
+    pub fn last(&self) -> impl Iterator<Item = &Done> {
+        self.last.iter()
+    }
+
+    /// Sums of each kind.
+    pub fn totals(&self) -> impl Iterator<Item = (Kind, Total)> {
+        Kind::ALL.into_iter().zip(self.totals)
+    }
+
+    /// Notes an operation that led from one epoch to another.
+    pub(super) fn note(
+        &mut self,
+        tally: &Tally,
+        (before, epoch): (Epoch, Epoch),
+        began: u64,
+        members: usize,
+        publishes: Range<u64>,
+    ) {
+        let &Tally { joined, left, messages, payload_bytes } = tally;
+        let kind = match (before, joined, left) {
+            (Epoch(0), ..) => Kind::Create,
+            (_, 0, 0) => Kind::Rekey,
+            (_, 0, _) => Kind::Evict,
+            _ => Kind::Join,
+        };
+        let total = &mut self.totals[kind as usize];
+        total.operations += 1;
+        total.messages += messages;
+        total.payload_bytes += payload_bytes;
+        self.last.truncate(LAST - 1);
+        self.last.push_front(Done {
+            kind,
+            epoch,
+            began,
+            joined,
+            left,
+            members,
+            messages,
+            payload_bytes,
+            durable_after: None,
+            acknowledged_after: None,
+            publishes,
+        });
+    }
+
+    /// What was noted last is over now.
+    pub(super) fn finish(&mut self, now: u64) {
+        for done in self.last.iter_mut().take_while(|done| done.durable_after.is_none()) {
+            let time = now.saturating_sub(done.began);
+            done.durable_after = Some(time);
+            self.totals[done.kind as usize].durable_after += time;
+        }
+    }
+
+    /// The broker has taken a publish; `is_waiting` says whether it has yet to take one of others.
+    pub(super) fn acknowledge(
+        &mut self,
+        id: u64,
+        now: u64,
+        is_waiting: impl FnOnce(Range<u64>) -> bool,
+    ) {
+        let mut newest_first = self.last.iter_mut();
+        if let Some(done) = newest_first.find(|done| done.publishes.contains(&id))
+            && !is_waiting(done.publishes.clone())
+        {
+            done.acknowledged_after = Some(now.saturating_sub(done.began));
+        }
+    }
+}
+
+impl Kind {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Create, Self::Evict, Self::Join, Self::Rekey];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Evict => "evict",
+            Self::Join => "join",
+            Self::Rekey => "rekey",
+        }
+    }
+}
+
+impl Tally {
+    pub(super) const fn order(&mut self, order: &Order) {
+        let (joined, left) = match order {
+            Order::Add(_) => (1, 0),
+            Order::Batch(joining, leaving) => (joining.len(), leaving.len()),
+            Order::Create(members) => (members.len(), 0),
+            Order::Remove(_) => (0, 1),
+            Order::CatchUp | Order::Enroll(_) | Order::Rekey => (0, 0),
+        };
+        self.joined += joined as u64;
+        self.left += left as u64;
+    }
+
+    pub(super) const fn message(&mut self, payload: usize) {
+        self.messages += 1;
+        self.payload_bytes += payload as u64;
+    }
+}
+
+/// Operations that are remembered.
+pub const LAST: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_over_when_it_is_durable_and_taken_when_the_broker_has_all_of_it() {
+        let mut history = History::default();
+        let mut tally = Tally::default();
+        tally.order(&Order::Create(vec![0, 1, 2]));
+        tally.message(40);
+        tally.message(2);
+        history.note(&tally, (Epoch(0), Epoch(1)), 100, 3, 7..9);
+        history.finish(130);
+        history.finish(999);
+        history.acknowledge(6, 140, |_| panic!("6 belongs to nothing"));
+        history.acknowledge(7, 150, |publishes| publishes == (7..9));
+        assert_eq!(history.last().next().unwrap().acknowledged_after, None);
+        history.acknowledge(8, 160, |_| false);
+        let done = history.last().next().unwrap();
+        assert_eq!((done.kind, done.joined, done.messages), (Kind::Create, 3, 2));
+        assert_eq!((done.durable_after, done.acknowledged_after), (Some(30), Some(60)));
+        let (kind, total) = history.totals().next().unwrap();
+        let expected = Total { operations: 1, messages: 2, payload_bytes: 42, durable_after: 30 };
+        assert_eq!((kind, total), (Kind::Create, expected));
+    }
+
+    #[test]
+    fn the_last_hundred_are_kept() {
+        let mut history = History::default();
+        for epoch in 0..250 {
+            history.note(&Tally::default(), (Epoch(epoch), Epoch(epoch + 1)), 0, 2, 0..0);
+        }
+        assert_eq!(history.last().count(), LAST);
+        assert_eq!(history.last().next().unwrap().epoch, Epoch(250));
+        assert_eq!(history.totals().map(|(_, total)| total.operations).sum::<u64>(), 250);
+    }
+}

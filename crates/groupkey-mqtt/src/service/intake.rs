@@ -1,0 +1,153 @@
+//! What comes in over the broker, and with time.
+
+use groupkey::{Channel, PartyId, Recipient};
+use rand_chacha::ChaCha20Rng;
+
+use super::log::{Draw, Entry};
+use super::{Happened, OperationError, Service};
+use crate::join::{MAX_PAYLOAD, Request, encoded};
+use crate::parties::{Given, number_of, party_of};
+use crate::policy::Limits;
+use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
+use crate::store::StoreError;
+use crate::topics::Place;
+
+impl Runtime for Service {
+    type Notice = Happened;
+
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        match input {
+            Input::Acknowledged(id) => {
+                if self.unacknowledged.remove(&id) {
+                    self.acknowledged.push(id);
+                    let unacknowledged = &self.unacknowledged;
+                    self.history.acknowledge(id, now, |publishes| {
+                        unacknowledged.range(publishes).next().is_some()
+                    });
+                    self.forget_due.get_or_insert_with(|| now.saturating_add(SECOND));
+                }
+            }
+            Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
+                self.counters.oversized += 1;
+            }
+            Input::Arrived { topic, payload } => match self.topics.place(topic) {
+                Some(Place::Join) => match Request::read(payload) {
+                    Some(request) => self.apply(request, now),
+                    None => self.counters.malformed += 1,
+                },
+                Some(Place::To(Recipient::Controller)) => {
+                    self.receive(PartyId::Controller, payload, now, rng)?;
+                }
+                Some(Place::To(Recipient::SubgroupController(subgroup))) => {
+                    self.receive(subgroup.into(), payload, now, rng)?;
+                }
+                _ => self.counters.malformed += 1,
+            },
+            Input::Connected => {
+                // The broker may have forgotten what it retained.
+                if self.group_key().is_some() {
+                    let notice = self.notice();
+                    self.publish_unstored(self.topics.epoch(), notice, true);
+                }
+            }
+            Input::Tick => self.tick(now, rng)?,
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Output<Happened>>, Fatal> {
+        self.faults.alive()?;
+        if matches!(self.outputs.front(), Some(Output::Publish(_))) {
+            self.faults.pass()?;
+        }
+        Ok(self.outputs.pop_front())
+    }
+
+    fn finished(&mut self, now: u64) {
+        self.history.finish(now);
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        [self.admission_due, self.rekey_due, self.forget_due].into_iter().flatten().min()
+    }
+}
+
+impl Service {
+    /// Takes a message from a member, to the controller or to that of a subgroup.
+    fn receive(
+        &mut self,
+        party: PartyId,
+        bytes: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        if self.ready().is_err() {
+            self.counters.overflowed += 1;
+            return self.faults.alive();
+        }
+        if !self.allows(bytes, now) {
+            self.counters.overflowed += 1;
+            return Ok(());
+        }
+        self.faults.pass()?;
+        let draw = Draw::at(now, rng);
+        match self.parties.step(party, Given::Message(Channel::Open, bytes), now, rng) {
+            Ok(left) => {
+                self.counters.taken += 1;
+                let entry = Entry::Received(number_of(party), bytes.to_vec().into(), draw);
+                self.change.entries.push(encoded(&entry));
+                let _ = self.post(left);
+                self.commit(now)
+            }
+            Err(error) => {
+                self.counters.count(&error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the member that a message claims to be from may make another request yet. A forger can use
+    /// up somebody's allowance for some seconds; it cannot fill the log.
+    fn allows(&mut self, bytes: &[u8], now: u64) -> bool {
+        let Some(PartyId::Member(member)) = sender(bytes) else { return true };
+        let limit = self.policy.limits.allowance;
+        let Some(record) = self.roster.at(member.0) else { return true };
+        let (count, since) = &mut record.requests;
+        if now.saturating_sub(*since) > Limits::ALLOWANCE_TIME {
+            (*count, *since) = (0, now);
+        }
+        *count += 1;
+        *count <= limit
+    }
+
+    fn tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        let due = |deadline: Option<u64>| deadline.is_some_and(|at| at <= now);
+        if due(self.admission_due) {
+            self.admission_due = None;
+            self.admit(now, rng)?;
+        }
+        if due(self.rekey_due) {
+            self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
+            match self.rekey(now, rng) {
+                Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Ok(_) | Err(OperationError::Refused(_) | OperationError::Unknown(_)) => {}
+            }
+        }
+        if due(self.forget_due) {
+            self.commit(now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Who a message says that it is from, unchecked.
+fn sender(bytes: &[u8]) -> Option<PartyId> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    decoder.array().ok()?;
+    for _ in 0..5 {
+        decoder.skip().ok()?;
+    }
+    party_of(decoder.i64().ok()?)
+}

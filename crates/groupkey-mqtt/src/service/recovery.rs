@@ -1,0 +1,177 @@
+//! How a service comes to be: founded in an empty store, or replayed from the log that is there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupkey::protection::Guard;
+use groupkey::{Channel, Epoch, Error, PartyId, Recipient};
+use minicbor::bytes::ByteArray;
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use zeroize::Zeroize;
+
+use super::Service;
+use super::error::OpenError;
+use super::faults::Faults;
+use super::history::{History, Tally};
+use super::log::{Entry, Secrets};
+use super::roster::Roster;
+use crate::counters::Counters;
+use crate::form::Form;
+use crate::join::encoded;
+use crate::keyring::{Keyring, Secret};
+use crate::parties::{Given, Parties, number_of, party_of};
+use crate::policy::Policy;
+use crate::runtime::{Fatal, Output};
+use crate::store::{Change, Saved, Store, StoreError};
+use crate::topics::Topics;
+
+impl Service {
+    /// Founds a group in an empty store, or goes on with the one that is there.
+    pub fn open(
+        policy: Policy,
+        mut store: Box<dyn Store>,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Self, OpenError> {
+        let topics = Topics::new(&policy.prefix).map_err(OpenError::Prefix)?;
+        if !policy.form.configuration.scheme().has_controller() {
+            return Err(OpenError::NoController);
+        }
+        policy.form.check(policy.published_allowed).map_err(OpenError::Form)?;
+        let mut saved = store.load().map_err(Fatal::Store)?;
+        if saved.entries.is_empty() {
+            let founded = encoded(&found(&policy, rng));
+            let change = Change { entries: vec![founded.clone()], ..Change::default() };
+            store.commit(&change).map_err(Fatal::Store)?;
+            saved.entries.push(founded);
+        }
+        let service = Self::replay(policy, topics, store, &saved)?;
+        saved.entries.iter_mut().for_each(Zeroize::zeroize);
+        Ok(service)
+    }
+
+    fn replay(
+        policy: Policy,
+        topics: Topics,
+        store: Box<dyn Store>,
+        saved: &Saved,
+    ) -> Result<Self, OpenError> {
+        let damaged = || OpenError::Fatal(Fatal::Store(StoreError::Unreadable));
+        let (first, entries) = saved.entries.split_first().ok_or_else(damaged)?;
+        let Ok(Entry::Founded(form, secrets)) = minicbor::decode(first) else {
+            return Err(damaged());
+        };
+        if encoded(&form) != encoded(&policy.form.write()) {
+            return Err(OpenError::FormChanged);
+        }
+        let form = Form::read(&form).map_err(OpenError::Form)?;
+        let mut service = Self::founded(policy, topics, store, form, &secrets);
+        for entry in entries {
+            service.redo(minicbor::decode(entry).map_err(|_| damaged())?).map_err(|_| damaged())?;
+        }
+        service.log_length = saved.entries.len() as u64;
+        service.next_publish = saved.next;
+        service.announced = service.epoch();
+        service.unacknowledged = saved.queue.keys().copied().collect();
+        service.outputs.extend(saved.queue.values().cloned().map(Output::Publish));
+        Ok(service)
+    }
+
+    fn founded(
+        policy: Policy,
+        topics: Topics,
+        store: Box<dyn Store>,
+        form: Form,
+        secrets: &Secrets,
+    ) -> Self {
+        let identity = Secret::from_bytes(secrets.identity.into());
+        let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
+        let mut keyring = Keyring::default();
+        let mut controllers = vec![(0, identity.public().into())];
+        keyring.own(PartyId::Controller, &identity);
+        mac.iter().for_each(|key| keyring.share_mac(key));
+        let subgroups = form.configuration.subgroup_controllers();
+        for ((subgroup, _), secret) in subgroups.iter().zip(&secrets.subgroups) {
+            let secret = Secret::from_bytes((*secret).into());
+            controllers.push((number_of((*subgroup).into()), secret.public().into()));
+            keyring.own((*subgroup).into(), &secret);
+        }
+        let mut outputs = VecDeque::new();
+        outputs.push_back(Output::Subscribe(topics.join()));
+        outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
+        let controller = form.configuration.controller();
+        let mut parties = Parties::new(form, keyring);
+        parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
+        for (subgroup, party) in subgroups {
+            let topic = topics.of(Recipient::SubgroupController(subgroup));
+            outputs.push_back(Output::Subscribe(topic));
+            parties.seat(subgroup.into(), party);
+        }
+        Self {
+            policy,
+            topics,
+            identity,
+            mac,
+            controllers,
+            parties,
+            roster: Roster::default(),
+            used_tokens: BTreeSet::new(),
+            offers: BTreeMap::new(),
+            waiting: Vec::new(),
+            admission_due: None,
+            rekey_due: None,
+            store,
+            log_length: 0,
+            next_publish: 0,
+            unacknowledged: BTreeSet::new(),
+            acknowledged: Vec::new(),
+            forget_due: None,
+            change: Change::default(),
+            tally: Tally::default(),
+            announced: Epoch(0),
+            told: Vec::new(),
+            outputs,
+            counters: Counters::default(),
+            history: History::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    fn redo(&mut self, entry: Entry) -> Result<(), Error> {
+        match entry {
+            Entry::Founded(..) => {}
+            Entry::Admitted(admission) => self.admit_to_roster(&admission),
+            Entry::Barred(member, barred) => {
+                self.roster.at(member).into_iter().for_each(|record| record.is_barred = barred);
+            }
+            Entry::Ordered(order, draw) => {
+                let given = Given::Order(&order);
+                self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
+                self.note(&order);
+            }
+            Entry::Received(party, bytes, draw) => {
+                let given = Given::Message(Channel::Open, &bytes);
+                let party = party_of(party).unwrap_or(PartyId::Controller);
+                self.parties.step(party, given, draw.now, &mut draw.rng())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn found(policy: &Policy, rng: &mut ChaCha20Rng) -> Entry {
+    let form = &policy.form;
+    let mut secret = || {
+        let mut secret = [0; 32];
+        rng.fill_bytes(&mut secret);
+        ByteArray::from(secret)
+    };
+    let secrets = Secrets {
+        identity: match &policy.identity {
+            Some(identity) => (*identity.as_bytes()).into(),
+            None => secret(),
+        },
+        mac: (form.guard == Guard::Mac).then(&mut secret),
+        subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
+    };
+    Entry::Founded(form.write(), secrets)
+}

@@ -1,0 +1,126 @@
+//! Clients that send what they should not, or nothing.
+
+use std::time::{Duration, Instant};
+
+use groupkey_mqtt::http::Limits;
+use groupkey_mqtt::store::MemoryStore;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::{raw, send};
+use crate::house::{House, bearer, policy};
+
+const REKEY: &str = "/api/v1/groups/1/rekey";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_not_wanted_are_refused() {
+    let house = House::with(2).await;
+    let json = || vec![bearer(), "Content-Type: application/json".to_owned()];
+    let long = format!("{{\"epoch\":{}1}}", " ".repeat(5_000));
+    let deep = "[".repeat(4_000);
+    for body in
+        ["{", "[]", "[1]", "7", "null", "{\"epoch\":-1}", "{\"epoch\":1.5}", "{\"who\":1}", &deep]
+    {
+        send(house.address, "POST", REKEY, &json(), body).await.assert_problem(400);
+    }
+    send(house.address, "POST", REKEY, &json(), &long).await.assert_problem(413);
+    let chunked = format!(
+        "POST {REKEY} HTTP/1.1\r\nHost: x\r\n{}\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n{}\r\n0\r\n\r\n",
+        bearer(),
+        "x".repeat(5_000)
+    );
+    raw(house.address, chunked.as_bytes()).await.unwrap().assert_problem(413);
+    let form = vec![bearer(), "Content-Type: application/x-www-form-urlencoded".to_owned()];
+    send(house.address, "POST", REKEY, &form, "epoch=1").await.assert_problem(415);
+    send(house.address, "POST", REKEY, &[bearer()], "{}").await.assert_problem(415);
+    for body in ["{\"epoch\":9}", "{\"epoch\":9.0}"] {
+        send(house.address, "POST", REKEY, &json(), body).await.assert_problem(409);
+    }
+    assert_eq!(house.get("/api/v1/groups/1").await.json()["epoch"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_methods_and_broken_requests_are_refused() {
+    let house = House::with(2).await;
+    for (method, path, allowed) in [
+        ("DELETE", "/api/v1/groups/1", "get,head"),
+        ("GET", REKEY, "post"),
+        ("POST", "/health", "get,head"),
+        ("OPTIONS", "/api/v1/groups", "get,head"),
+    ] {
+        let answer = send(house.address, method, path, &[bearer()], "").await;
+        answer.assert_problem(405);
+        assert_eq!(answer.header("allow"), Some(allowed), "{method} {path}");
+    }
+    for path in ["/api/v1/groups/%ff", "/api/v1/groups/1/members/%ff/evict"] {
+        let method = if path.ends_with("evict") { "POST" } else { "GET" };
+        send(house.address, method, path, &[bearer()], "").await.assert_problem(400);
+    }
+    let many = format!("GET /health HTTP/1.1\r\nHost: x\r\n{}\r\n", "a: b\r\n".repeat(100));
+    let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(20_000));
+    for (bytes, statuses) in [
+        (&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..], &[400][..]),
+        (b"GET /health HTTP/9\r\n\r\n", &[400, 505]),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", &[400]),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[400, 505]),
+        (many.as_bytes(), &[431]),
+        (long.as_bytes(), &[414, 431]),
+    ] {
+        if let Some(answer) = raw(house.address, bytes).await {
+            assert!(statuses.contains(&answer.status), "{answer:?}");
+        }
+    }
+    assert_eq!(house.get("/health").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_clients_lose_their_place_and_others_get_it() {
+    let limits =
+        Limits { connections: 3, connection_time: Duration::from_millis(600), ..Limits::default() };
+    let house = House::of(policy(2), Box::new(MemoryStore::default()), limits).await;
+    let begin = Instant::now();
+    let mut slow = Vec::new();
+    for beginning in ["", "GET /health HT", "POST /api/v1/groups/1/rekey HTTP/1.1\r\nHost: x\r\n"] {
+        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    // All places are taken until the time of one is up.
+    let answer = send(house.address, "GET", "/openapi.json", &[], "").await;
+    assert_eq!(answer.status, 200);
+    let waited = begin.elapsed();
+    assert!(waited >= limits.connection_time / 2, "answered after {waited:?}");
+    for mut stream in slow {
+        let mut rest = Vec::new();
+        let end = timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await;
+        assert!(end.is_ok(), "the connection stays open");
+        assert!(rest.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_has_ended_says_so() {
+    let mut house = House::with(2).await;
+    house.service.end.abort();
+    let _ = (&mut house.service.end).await;
+    house.get("/api/v1/groups").await.assert_problem(503);
+    house.post(REKEY, "").await.assert_problem(503);
+    let health = house.get("/health").await;
+    assert_eq!(health.status, 503);
+    assert_eq!(health.json()["store"], "unknown");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_busy_is_not_waited_for() {
+    let limits = Limits { answer_time: Duration::from_millis(200), ..Limits::default() };
+    let house = House::of(policy(2), Box::new(MemoryStore::default()), limits).await;
+    let handle = house.service.handle.clone();
+    let busy = tokio::spawn(async move {
+        handle.call(|_, _, _| std::thread::sleep(Duration::from_secs(2))).await
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    house.get("/api/v1/groups").await.assert_problem(503);
+    busy.await.unwrap().unwrap();
+    assert_eq!(house.get("/api/v1/groups").await.status, 200);
+}

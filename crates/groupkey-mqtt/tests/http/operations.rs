@@ -1,0 +1,159 @@
+//! What an operator does, and what it finds afterwards.
+
+use groupkey_mqtt::disk::DiskStore;
+use groupkey_mqtt::http::Limits;
+
+use crate::client::send;
+use crate::house::{House, name, policy, token};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_token_nobody_sees_or_does_anything() {
+    let house = House::with(3).await;
+    let wrong = format!("Authorization: Bearer {}", "00".repeat(32));
+    let other = format!("Authorization: Basic {}", *token().to_hex());
+    let cut = format!("Authorization: Bearer {}", &token().to_hex()[..62]);
+    for (method, path) in [
+        ("GET", "/metrics"),
+        ("GET", "/api/v1/groups"),
+        ("GET", "/api/v1/groups/1"),
+        ("GET", "/api/v1/groups/1/members"),
+        ("GET", "/api/v1/groups/1/operations"),
+        ("POST", "/api/v1/groups/1/rekey"),
+        ("POST", "/api/v1/groups/1/members/device-0/evict"),
+        ("POST", "/api/v1/groups/1/members/device-0/readmit"),
+    ] {
+        for header in [&[][..], &[wrong.clone()], &[other.clone()], &[cut.clone()]] {
+            let answer = send(house.address, method, path, header, "").await;
+            answer.assert_problem(401);
+            assert!(answer.header("www-authenticate").unwrap().starts_with("bearer"));
+        }
+    }
+    let group = house.get("/api/v1/groups/1").await.json();
+    assert_eq!((&group["epoch"], &group["members"]), (&1.into(), &3.into()));
+    for path in ["/", "/health", "/openapi.json"] {
+        let answer = send(house.address, "GET", path, &[], "").await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_is_durable_when_it_is_answered() {
+    let folder = std::env::temp_dir().join(format!("groupkey-http-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let store = || Box::new(DiskStore::open(&folder.join("group.redb")).unwrap());
+    let policy = policy(4);
+    let mut house = House::of(policy.clone(), store(), Limits::default()).await;
+    (0..4).for_each(|number| house.arrive(number));
+    house.wait_for(4).await;
+    let evicted = house.post("/api/v1/groups/1/members/device-1/evict", "").await;
+    assert_eq!(evicted.status, 200, "{evicted:?}");
+    // It dies at once, and its members with it.
+    house.service.end.abort();
+    let _ = (&mut house.service.end).await;
+    drop(house);
+
+    let house = House::of(policy, store(), Limits::default()).await;
+    let outcome = evicted.json();
+    let group = house.get("/api/v1/groups/1").await.json();
+    assert_eq!((&group["epoch"], &group["members"]), (&outcome["epoch"], &3.into()));
+    let is_out = |barred: bool| {
+        let expected = serde_json::json!({
+            "name": "device-1", "number": 1, "current": false, "barred": barred
+        });
+        move |answer: &serde_json::Value| {
+            answer["members"].as_array().unwrap().iter().any(|member| {
+                member["name"] == expected["name"] && {
+                    member["current"] == expected["current"] && member["barred"] == barred
+                }
+            })
+        }
+    };
+    let members = house.get("/api/v1/groups/1/members").await.json();
+    assert!(is_out(true)(&members), "{members}");
+    // Once more is no error, and no operation.
+    let again = house.post("/api/v1/groups/1/members/device-1/evict", "{}").await;
+    assert_eq!(again.json(), outcome);
+    let readmitted = house.post("/api/v1/groups/1/members/device-1/readmit", "").await;
+    assert_eq!(readmitted.status, 200);
+    let members = house.get("/api/v1/groups/1/members").await.json();
+    assert!(is_out(false)(&members), "{members}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_done_is_refused_with_a_reason() {
+    let house = House::with(2).await;
+    for (path, status) in [
+        ("/api/v1/groups/1/members/stranger/evict", 404),
+        ("/api/v1/groups/1/members/stranger/readmit", 404),
+        ("/api/v1/groups/2/members/device-0/evict", 404),
+        ("/api/v1/groups/01/rekey", 404),
+        // This scheme cannot, and a group of two can lose nobody.
+        ("/api/v1/groups/1/rekey", 409),
+        ("/api/v1/groups/1/members/device-0/evict", 409),
+    ] {
+        house.post(path, "").await.assert_problem(status);
+    }
+    let late = house.post("/api/v1/groups/1/members/device-0/evict", r#"{"epoch":7}"#).await;
+    late.assert_problem(409);
+    assert!(late.json()["detail"].as_str().unwrap().contains("epoch 1"));
+    for path in ["/api/v1/groups/2", "/api/v1/groups/x/members", "/api/v2", "/api/v1/groups/1/"] {
+        house.get(path).await.assert_problem(404);
+    }
+    let group = house.get("/api/v1/groups/1").await.json();
+    assert_eq!((&group["epoch"], &group["members"]), (&1.into(), &2.into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_tell_their_time_and_what_they_sent() {
+    let mut house = House::with_scheme("gkmp", 4).await;
+    house.arrive(4);
+    house.wait_for(5).await;
+    assert_eq!(house.post("/api/v1/groups/1/members/device-0/evict", "").await.status, 200);
+    let rekeyed = house.post("/api/v1/groups/1/rekey", r#"{"epoch":3}"#).await;
+    assert_eq!((rekeyed.status, &rekeyed.json()["epoch"]), (200, &4.into()));
+    house.post("/api/v1/groups/1/rekey", r#"{"epoch":3}"#).await.assert_problem(409);
+    let all_taken = |answer: &serde_json::Value| {
+        let operations = answer["operations"].as_array().unwrap();
+        operations.iter().all(|done| done["acknowledged_after_ms"].is_number())
+    };
+    let answer = house.wait_until("/api/v1/groups/1/operations", all_taken).await;
+    let operations = answer["operations"].as_array().unwrap();
+    let names: Vec<_> = operations.iter().map(|done| done["operation"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rekey", "evict", "join", "create"]);
+    for done in operations {
+        assert!(done["messages"].as_u64() >= Some(1), "{done}");
+        assert!(done["payload_bytes"].as_u64() > done["messages"].as_u64(), "{done}");
+        let durable = done["durable_after_ms"].as_f64().unwrap();
+        assert!(durable > 0.0 && durable <= done["acknowledged_after_ms"].as_f64().unwrap());
+    }
+    let comings: Vec<_> = operations
+        .iter()
+        .map(|done| [&done["epoch"], &done["joined"], &done["left"], &done["members"]])
+        .map(|numbers| numbers.map(|number| number.as_u64().unwrap()))
+        .collect();
+    assert_eq!(comings, [[4, 0, 0, 4], [3, 0, 1, 4], [2, 1, 0, 5], [1, 4, 0, 4]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_come_in_portions() {
+    let house = House::with(5).await;
+    let (mut from, mut names) = (0, Vec::new());
+    loop {
+        let path = format!("/api/v1/groups/1/members?from={from}&limit=2");
+        let portion = house.get(&path).await.json();
+        let members = portion["members"].as_array().unwrap();
+        assert!(members.len() <= 2);
+        names.extend(members.iter().map(|member| member["name"].as_str().unwrap().to_owned()));
+        let Some(next) = portion["next"].as_u64() else { break };
+        from = next;
+    }
+    names.sort();
+    assert_eq!(names, (0..5).map(name).collect::<Vec<_>>());
+    for query in ["limit=0", "limit=1001", "limit=x", "from=-1", "form=1"] {
+        let path = format!("/api/v1/groups/1/members?{query}");
+        house.get(&path).await.assert_problem(400);
+    }
+}
