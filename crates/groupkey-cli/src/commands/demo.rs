@@ -7,7 +7,7 @@ use clap::Args;
 use groupkey::catalogue::Scheme;
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, run as drive};
+use groupkey_mqtt::driver::{Connection, Running, fresh_rng, run as drive};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
@@ -245,8 +245,7 @@ fn secret(seed: u64, number: u32, kind: u64) -> Secret {
 }
 
 fn connection(name: &str, port: u16) -> Connection {
-    let (host, client) = ("127.0.0.1".to_owned(), format!("demo-{name}"));
-    Connection { host, port, client, login: None, qos: Quality::AtLeastOnce }
+    Connection::new("127.0.0.1", port, format!("demo-{name}"))
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
