@@ -6,7 +6,7 @@
 //! ```
 
 use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::driver::{Connection, Quality, fresh_rng, run};
+use groupkey_mqtt::driver::{Connection, fresh_rng, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
@@ -64,8 +64,7 @@ fn serve(port: u16) -> Result<[u8; 32], Box<dyn std::error::Error>> {
 }
 
 fn connection(name: &str, port: u16) -> Connection {
-    let (host, client) = ("127.0.0.1".to_owned(), format!("example-{name}"));
-    Connection { host, port, client, login: None, qos: Quality::AtLeastOnce }
+    Connection::new("127.0.0.1", port, format!("example-{name}"))
 }
 
 /// Stands for a key that was put into the device when it was made.

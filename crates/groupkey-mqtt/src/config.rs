@@ -12,6 +12,7 @@ use groupkey::messages;
 use groupkey::protection::Guard;
 use groupkey::{GroupId, MemberId, Suite};
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 pub use self::http::HttpConfig;
 use self::http::HttpFile;
@@ -20,6 +21,7 @@ use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
 use crate::policy::Policy;
 use crate::runtime::{MILLISECOND, SECOND};
+use crate::tls::Tls;
 use crate::{member, peer};
 
 /// What `groupkey serve` reads.
@@ -144,10 +146,20 @@ struct MemberFile {
 #[serde(deny_unknown_fields, default)]
 struct BrokerFile {
     host: String,
-    port: u16,
+    port: Option<u16>,
     user: Option<String>,
     password: Option<String>,
+    password_file: Option<PathBuf>,
+    tls: Option<TlsFile>,
     qos: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsFile {
+    ca: PathBuf,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -186,7 +198,15 @@ struct PeerFile {
 
 impl Default for BrokerFile {
     fn default() -> Self {
-        Self { host: "127.0.0.1".to_owned(), port: 1883, user: None, password: None, qos: 1 }
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: None,
+            user: None,
+            password: None,
+            password_file: None,
+            tls: None,
+            qos: 1,
+        }
     }
 }
 
@@ -209,16 +229,48 @@ impl Default for GroupFile {
 }
 
 impl BrokerFile {
-    fn connection(self, client: String) -> Result<Connection, String> {
-        let Self { host, port, user, password, qos } = self;
-        let qos = match qos {
+    fn connection(self, client: String, folder: &Path) -> Result<Connection, String> {
+        let qos = match self.qos {
             0 => Quality::AtMostOnce,
             1 => Quality::AtLeastOnce,
             2 => Quality::ExactlyOnce,
-            _ => return Err(format!("broker.qos is {qos}: it can be 0, 1 or 2")),
+            qos => return Err(format!("broker.qos is {qos}: it can be 0, 1 or 2")),
         };
-        let login = user.map(|user| (user, password.unwrap_or_default()));
-        Ok(Connection { host, port, client, login, qos })
+        let password = match (self.password, &self.password_file) {
+            (Some(_), Some(_)) => {
+                return Err("broker: give password or password_file, not both".to_owned());
+            }
+            (Some(password), None) => Some(Zeroizing::new(password)),
+            (None, Some(path)) => {
+                let text = Zeroizing::new(read(&folder.join(path)).map_err(|error| error.0)?);
+                Some(Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned()))
+            }
+            (None, None) => None,
+        };
+        let login = match (self.user, password) {
+            (Some(user), password) => Some((user, password.unwrap_or_default())),
+            (None, Some(_)) => return Err("broker.password needs a broker.user".to_owned()),
+            (None, None) => None,
+        };
+        let port = self.port.unwrap_or(if self.tls.is_some() { 8883 } else { 1883 });
+        let tls = self.tls.map(|tls| tls.understand(folder)).transpose()?;
+        Ok(Connection { login, tls, qos, ..Connection::new(self.host, port, client) })
+    }
+}
+
+impl TlsFile {
+    fn understand(&self, folder: &Path) -> Result<Tls, String> {
+        let read = |path: &PathBuf| {
+            let path = folder.join(path);
+            fs::read(&path).map(Zeroizing::new).map_err(|error| wrong(&path, error).0)
+        };
+        let own = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+            (None, None) => None,
+            _ => return Err("broker.tls: certificate and key belong together".to_owned()),
+        };
+        let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
+        Tls::new(&read(&self.ca)?, own).map_err(|error| format!("broker.{error}"))
     }
 }
 
@@ -277,8 +329,8 @@ impl ServeFile {
                 _ => return Err(format!("device {}: give it a key or an identity", device.name)),
             }
         }
-        let connection =
-            self.broker.connection(format!("groupkey-{}-service", self.group.number))?;
+        let client = format!("groupkey-{}-service", self.group.number);
+        let connection = self.broker.connection(client, folder)?;
         let http = self.http.understand(folder)?;
         Ok(ServeConfig { connection, policy, store: folder.join(self.store), http })
     }
@@ -330,7 +382,7 @@ impl MemberFile {
                 messages,
             })
         };
-        Ok(MemberConfig { connection: self.broker.connection(client)?, part })
+        Ok(MemberConfig { connection: self.broker.connection(client, folder)?, part })
     }
 }
 
@@ -399,6 +451,13 @@ mod tests {
         assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
         assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
+        assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
+        let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
+        assert!(refused(both).contains("not both"));
+        let half = "store = 's'\n[broker]\ntls = { ca = 'ca.pem', key = 'x.pem' }";
+        assert!(refused(half).contains("belong together"));
+        let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
+        assert!(refused(missing).contains("/nowhere/ca.pem"));
         assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
     }
 }

@@ -19,9 +19,11 @@ use rumqttc::{Event, Incoming, Outgoing, QoS};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
+use zeroize::Zeroizing;
 
 use self::link::Link;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
+use crate::tls::Tls;
 
 /// Where the broker is and how to talk to it.
 #[derive(Clone)]
@@ -33,7 +35,9 @@ pub struct Connection {
     /// The client id; it must be unique at the broker, and the same after a restart.
     pub client: String,
     /// User and password, if the broker wants them.
-    pub login: Option<(String, String)>,
+    pub login: Option<(String, Zeroizing<String>)>,
+    /// Without it, everything but the group's keys and messages goes in the clear.
+    pub tls: Option<Tls>,
     /// Of publishes and subscriptions.
     pub qos: Quality,
 }
@@ -78,6 +82,14 @@ pub struct Running<R: Runtime> {
     pub notices: mpsc::Receiver<R::Notice>,
     /// How it ended.
     pub end: JoinHandle<Result<(), Fatal>>,
+}
+
+impl Connection {
+    /// Without login and TLS, at QoS 1.
+    pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
+        let (host, client) = (host.into(), client.into());
+        Self { host, port, client, login: None, tls: None, qos: Quality::default() }
+    }
 }
 
 /// Runs a runtime on the present tokio runtime.
@@ -133,7 +145,7 @@ pub fn now() -> u64 {
 
 /// Randomness from the operating system, for one call of a runtime.
 pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
-    let mut seed = zeroize::Zeroizing::new([0; 32]);
+    let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|_| Fatal::NoRandomness)?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
@@ -394,6 +406,7 @@ impl fmt::Debug for Connection {
             .field("port", &self.port)
             .field("client", &self.client)
             .field("user", &self.login.as_ref().map(|(user, _)| user))
+            .field("tls", &self.tls)
             .field("qos", &self.qos)
             .finish()
     }

@@ -41,6 +41,7 @@ pub mod probe;
 pub mod runtime;
 pub mod service;
 pub mod store;
+pub mod tls;
 pub mod topics;
 
 pub use form::Form;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumqttc::{AsyncClient, Event, MqttOptions, QoS, SubscribeFilter};
+use rumqttc::{AsyncClient, Event, MqttOptions, QoS, SubscribeFilter, TlsConfiguration, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -31,7 +31,11 @@ impl Link {
             .set_inflight(PACKETS)
             .set_max_packet_size(LONGEST_PACKET, LONGEST_PACKET);
         if let Some((user, password)) = &connection.login {
-            options.set_credentials(user, password);
+            options.set_credentials(user, password.as_str());
+        }
+        if let Some(tls) = &connection.tls {
+            let configuration = TlsConfiguration::Rustls(tls.configuration());
+            options.set_transport(Transport::tls_with_config(configuration));
         }
         let (client, mut event_loop) = AsyncClient::new(options, 256);
         let mut network = event_loop.network_options();

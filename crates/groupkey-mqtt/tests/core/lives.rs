@@ -60,6 +60,36 @@ fn who_slept_through_changes_catches_up() {
     }
 }
 
+/// Its messages are gone: only the notice of the epoch says that it missed something.
+#[test]
+fn who_was_away_for_many_epochs_catches_up() {
+    for (scheme, parameters) in SCHEMES {
+        for epochs in [1, 5, 20] {
+            let mut room = Room::new(scheme, parameters, 6);
+            (0..6).for_each(|number| room.arrive(number));
+            room.settle();
+            let before = room.epoch();
+            room.members.get_mut(&name(3)).unwrap().asleep = true;
+            for change in 0..epochs {
+                // A newcomer, and out with it.
+                let newcomer = 6 + change / 2;
+                if change % 2 == 0 {
+                    room.arrive(newcomer);
+                    room.settle();
+                } else {
+                    room.evict(newcomer);
+                }
+            }
+            assert!(room.epoch().0 >= before.0 + u64::from(epochs), "{scheme}");
+            room.reconnect(&name(3));
+            room.settle();
+            let last = 6 + epochs / 2;
+            let members: Vec<_> = (0..6).chain((epochs % 2 == 1).then_some(last)).collect();
+            room.assert_group(&members);
+        }
+    }
+}
+
 #[test]
 fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
     let mut room = Room::new("lkh-group", &[], 4);

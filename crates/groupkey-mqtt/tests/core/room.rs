@@ -20,6 +20,10 @@ pub(crate) struct Room {
     pub(crate) rng: ChaCha20Rng,
     pub(crate) published: Vec<Publish>,
     pub(crate) crashes: u64,
+    /// At which fault points a service that was opened again dies once more.
+    pub(crate) deaths: VecDeque<u64>,
+    /// How long nobody must have anything to do before the room counts as settled, ns.
+    pub(crate) patience: u64,
     /// All that went over the broker.
     heard: Vec<Publish>,
     service_topics: BTreeSet<String>,
@@ -63,6 +67,8 @@ impl Room {
             rng,
             published: Vec::new(),
             crashes: 0,
+            deaths: VecDeque::new(),
+            patience: 5_000_000_000,
             heard: Vec::new(),
             service_topics: BTreeSet::new(),
             retained: BTreeMap::new(),
@@ -117,7 +123,7 @@ impl Room {
         self.on_the_way.push_back(Publish { id: 0, topic, payload, retain: false });
     }
 
-    /// Runs until nobody has anything to do for five seconds of virtual time. A service that crashes is
+    /// Runs until nobody has anything to do for a while of virtual time. A service that crashes is
     /// opened again from its store.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200_000 {
@@ -133,7 +139,7 @@ impl Room {
             let deadlines = deadlines.filter_map(|seat| seat.member.deadline());
             let next = deadlines.chain(self.service.deadline()).min();
             match next {
-                Some(at) if at <= self.now + 5_000_000_000 => {
+                Some(at) if at <= self.now + self.patience => {
                     self.now = self.now.max(at);
                     if let Err(fatal) = self.tick() {
                         self.revive(&fatal);
@@ -151,6 +157,9 @@ impl Room {
         self.crashes += 1;
         let store = Box::new(self.store.clone());
         self.service = Service::open(self.policy.clone(), store, &mut self.rng).unwrap();
+        if let Some(point) = self.deaths.pop_front() {
+            self.service.crash_at(point);
+        }
     }
 
     pub(crate) fn evict(&mut self, number: u32) {

@@ -1,62 +1,76 @@
 //! The brokers that tests run against.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use groupkey_mqtt::driver::{Connection, Quality};
+
+use crate::authority::Authority;
 
 /// A broker on the loopback interface.
 pub(crate) struct Broker {
-    port: u16,
+    access: Access,
     mosquitto: Option<Mosquitto>,
+}
+
+/// How to reach it.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) port: u16,
+    /// With TLS and the access list of `docs/mosquitto`.
+    pub(crate) authority: Option<Arc<Authority>>,
 }
 
 struct Mosquitto {
     program: PathBuf,
-    configuration: PathBuf,
+    folder: PathBuf,
     process: Option<Child>,
 }
 
 /// All that are there.
 pub(crate) fn all() -> Vec<Broker> {
     let embedded = groupkey_mqtt::broker::start().expect("the embedded broker starts");
-    let embedded = Broker { port: embedded.port(), mosquitto: None };
-    std::iter::once(embedded).chain(mosquitto()).collect()
+    let access = Access { port: embedded.port(), authority: None };
+    let embedded = Broker { access, mosquitto: None };
+    std::iter::once(embedded).chain(mosquitto()).chain(guarded_mosquitto()).collect()
 }
 
-/// Mosquitto, if it is installed.
+/// Mosquitto, if it is installed; it takes anybody.
 pub(crate) fn mosquitto() -> Option<Broker> {
-    let candidates = ["/usr/sbin/mosquitto", "/usr/bin/mosquitto", "/usr/local/sbin/mosquitto"];
-    let Some(program) = candidates.iter().map(PathBuf::from).find(|path| path.is_file()) else {
-        assert!(
-            std::env::var_os("GROUPKEY_REQUIRE_ALL").is_none(),
-            "mosquitto is not installed, and GROUPKEY_REQUIRE_ALL is set"
-        );
-        eprintln!("NOT TESTED against Mosquitto: it is not installed (apt-get install mosquitto)");
-        return None;
-    };
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let file = format!("groupkey-mosquitto-{}-{number}.conf", std::process::id());
-    let configuration = std::env::temp_dir().join(file);
-    let lines = format!(
+    let program = program()?;
+    let (port, folder) = (free_port(), new_folder());
+    let settings = format!(
         "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 10000\n\
          max_inflight_messages 100\npersistence false\n"
     );
-    std::fs::write(&configuration, lines).unwrap();
-    let mosquitto = Mosquitto { program, configuration, process: None };
-    let mut broker = Broker { port, mosquitto: Some(mosquitto) };
-    broker.restart();
-    Some(broker)
+    fs::write(folder.join(SETTINGS), settings).unwrap();
+    Some(Broker::start(program, folder, Access { port, authority: None }))
+}
+
+/// Mosquitto, if it is installed, with the files of `docs/mosquitto`.
+pub(crate) fn guarded_mosquitto() -> Option<Broker> {
+    let program = program()?;
+    let (port, folder) = (free_port(), new_folder());
+    let documented = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mosquitto");
+    let settings = fs::read_to_string(documented.join(SETTINGS)).unwrap();
+    assert_eq!(settings.matches("listener 8883\n").count(), 1);
+    let settings = settings.replace("listener 8883\n", &format!("listener {port} 127.0.0.1\n"));
+    fs::write(folder.join(SETTINGS), settings).unwrap();
+    fs::copy(documented.join("acl"), folder.join("acl")).unwrap();
+    let authority = Authority::new();
+    authority.equip_broker(&folder);
+    let access = Access { port, authority: Some(Arc::new(authority)) };
+    Some(Broker::start(program, folder, access))
 }
 
 impl Broker {
-    pub(crate) const fn port(&self) -> u16 {
-        self.port
+    pub(crate) fn access(&self) -> Access {
+        self.access.clone()
     }
 
     /// Kills it.
@@ -72,18 +86,46 @@ impl Broker {
     pub(crate) fn restart(&mut self) {
         let mosquitto = self.mosquitto.as_mut().expect("the embedded broker cannot be restarted");
         let process = Command::new(&mosquitto.program)
-            .arg("-c")
-            .arg(&mosquitto.configuration)
+            .args(["-c", SETTINGS])
+            .current_dir(&mosquitto.folder)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("mosquitto starts");
         mosquitto.process = Some(process);
         let begin = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.access.port)).is_err() {
             assert!(begin.elapsed() < Duration::from_secs(20), "mosquitto does not answer");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Makes room for another group, where all groups have the same prefix.
+    pub(crate) fn forget(&mut self) {
+        if self.access.authority.is_some() {
+            self.stop();
+            self.restart();
+        }
+    }
+
+    fn start(program: PathBuf, folder: PathBuf, access: Access) -> Self {
+        let mosquitto = Mosquitto { program, folder, process: None };
+        let mut broker = Self { access, mosquitto: Some(mosquitto) };
+        broker.restart();
+        broker
+    }
+}
+
+impl Access {
+    /// The prefix to use: the access list knows one.
+    pub(crate) fn prefix(&self, wanted: &str) -> String {
+        if self.authority.is_some() { "groupkey/1" } else { wanted }.to_owned()
+    }
+
+    pub(crate) fn connection(&self, prefix: &str, name: &str, qos: Quality) -> Connection {
+        let client = format!("{}-{name}", prefix.replace('/', "-"));
+        let tls = self.authority.as_ref().map(|authority| authority.client(name));
+        Connection { tls, qos, ..Connection::new("127.0.0.1", self.port, client) }
     }
 }
 
@@ -91,7 +133,36 @@ impl Drop for Broker {
     fn drop(&mut self) {
         self.stop();
         if let Some(mosquitto) = &self.mosquitto {
-            let _ = std::fs::remove_file(&mosquitto.configuration);
+            let _ = fs::remove_dir_all(&mosquitto.folder);
         }
     }
 }
+
+fn program() -> Option<PathBuf> {
+    let candidates = ["/usr/sbin/mosquitto", "/usr/bin/mosquitto", "/usr/local/sbin/mosquitto"];
+    let program = candidates.iter().map(PathBuf::from).find(|path| path.is_file());
+    if program.is_none() {
+        assert!(
+            env::var_os("GROUPKEY_REQUIRE_ALL").is_none(),
+            "mosquitto is not installed, and GROUPKEY_REQUIRE_ALL is set"
+        );
+        eprintln!("NOT TESTED against Mosquitto: it is not installed (apt-get install mosquitto)");
+    }
+    program
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn new_folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("groupkey-mosquitto-{}-{number}", std::process::id());
+    let folder = env::temp_dir().join(folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+const SETTINGS: &str = "mosquitto.conf";

@@ -1,18 +1,22 @@
 //! Groups over real brokers: the embedded one always, Mosquitto where it is installed.
 
+mod access;
+mod authority;
 mod brokers;
+mod relay;
 
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key, MemberId, catalogue};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, run};
+use groupkey_mqtt::driver::{Quality, Running, fresh_rng, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
 use groupkey_mqtt::{Form, Member, Peer, Policy, Service, member, peer};
 
-use self::brokers::Broker;
+use self::brokers::{Access, Broker};
+use self::relay::Relay;
 
 /// Members that a test may have.
 const DEVICES: u32 = 64;
@@ -20,7 +24,7 @@ const DEVICES: u32 = 64;
 struct Group {
     prefix: String,
     qos: Quality,
-    port: u16,
+    access: Access,
     service_key: [u8; 32],
     service: Running<Service>,
     members: Vec<(u32, Running<Member>)>,
@@ -39,15 +43,20 @@ impl Group {
         policy
     }
 
-    fn new(policy: Policy, store: Box<dyn Store>, port: u16, qos: Quality) -> Self {
+    fn new(policy: Policy, store: Box<dyn Store>, access: Access, qos: Quality) -> Self {
         let prefix = policy.prefix.clone();
         let service = Service::open(policy, store, &mut fresh_rng().unwrap()).unwrap();
         let service_key = service.public();
-        let service = run(service, connection(&prefix, "service", port, qos));
-        Self { prefix, qos, port, service_key, service, members: Vec::new() }
+        let service = run(service, access.connection(&prefix, SERVICE, qos));
+        Self { prefix, qos, access, service_key, service, members: Vec::new() }
     }
 
     fn arrive(&mut self, number: u32) {
+        self.arrive_at(number, &self.access.clone());
+    }
+
+    /// A device that reaches the broker in a way of its own.
+    fn arrive_at(&mut self, number: u32, access: &Access) {
         let member = Member::new(member::Settings {
             prefix: self.prefix.clone(),
             name: name(number),
@@ -57,7 +66,7 @@ impl Group {
             messages: Default::default(),
         })
         .unwrap();
-        let connection = connection(&self.prefix, &name(number), self.port, self.qos);
+        let connection = access.connection(&self.prefix, &name(number), self.qos);
         self.members.push((number, run(member, connection)));
     }
 
@@ -127,11 +136,6 @@ impl Group {
     }
 }
 
-fn connection(prefix: &str, name: &str, port: u16, qos: Quality) -> Connection {
-    let client = format!("{}-{name}", prefix.replace('/', "-"));
-    Connection { host: "127.0.0.1".to_owned(), port, client, login: None, qos }
-}
-
 fn name(number: u32) -> String {
     format!("device-{number}")
 }
@@ -140,10 +144,11 @@ fn key(number: u32) -> Secret {
     Secret::from_bytes([number as u8 + 1; 32])
 }
 
-async fn life(scheme: &str, parameters: &[(&str, u32)], broker: &Broker, qos: Quality) {
-    let prefix = format!("t/{scheme}-{qos:?}");
+async fn life(scheme: &str, parameters: &[(&str, u32)], broker: &mut Broker, qos: Quality) {
+    broker.forget();
+    let prefix = broker.access().prefix(&format!("t/{scheme}-{qos:?}"));
     let policy = Group::policy(scheme, parameters, &prefix, 5);
-    let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.port(), qos);
+    let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.access(), qos);
     (0..5).for_each(|number| group.arrive(number));
     group.agree(&[0, 1, 2, 3, 4]).await;
     group.arrive(5);
@@ -158,7 +163,7 @@ async fn life(scheme: &str, parameters: &[(&str, u32)], broker: &Broker, qos: Qu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_live_over_every_broker() {
-    for broker in brokers::all() {
+    for mut broker in brokers::all() {
         for (scheme, parameters) in [
             ("lkh-group", &[][..]),
             ("lkh-key", &[]),
@@ -166,10 +171,10 @@ async fn groups_live_over_every_broker() {
             ("igkmp", &[("subgroups", 2)]),
             ("dep", &[("subgroups", 2)]),
         ] {
-            life(scheme, parameters, &broker, Quality::AtLeastOnce).await;
+            life(scheme, parameters, &mut broker, Quality::AtLeastOnce).await;
         }
         for qos in [Quality::AtMostOnce, Quality::ExactlyOnce] {
-            life("lkh-group", &[], &broker, qos).await;
+            life("lkh-group", &[], &mut broker, qos).await;
         }
     }
 }
@@ -181,9 +186,10 @@ async fn a_restarted_service_goes_on_from_its_file() {
     let path = folder.join("group.redb");
     for broker in brokers::all() {
         let _ = std::fs::remove_file(&path);
-        let policy = Group::policy("lkh-group", &[], "t/restart", 3);
+        let prefix = broker.access().prefix("t/restart");
+        let policy = Group::policy("lkh-group", &[], &prefix, 3);
         let store = || Box::new(DiskStore::open(&path).unwrap());
-        let mut group = Group::new(policy.clone(), store(), broker.port(), Quality::AtLeastOnce);
+        let mut group = Group::new(policy.clone(), store(), broker.access(), Quality::AtLeastOnce);
         (0..3).for_each(|number| group.arrive(number));
         let before = group.agree(&[0, 1, 2]).await;
 
@@ -192,7 +198,7 @@ async fn a_restarted_service_goes_on_from_its_file() {
         let _ = (&mut group.service.end).await;
         let service = Service::open(policy, store(), &mut fresh_rng().unwrap()).unwrap();
         assert_eq!(service.public(), group.service_key);
-        let connection = connection(&group.prefix, "service", group.port, group.qos);
+        let connection = group.access.connection(&group.prefix, SERVICE, group.qos);
         group.service = run(service, connection);
         assert_eq!(group.agree(&[0, 1, 2]).await, before);
         group.arrive(3);
@@ -213,7 +219,7 @@ async fn a_broker_that_restarts_loses_nobody() {
     let Some(mut broker) = brokers::mosquitto() else { return };
     for qos in [Quality::AtLeastOnce, Quality::ExactlyOnce] {
         let policy = Group::policy("lkh-group", &[], &format!("t/broker-{qos:?}"), 4);
-        let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.port(), qos);
+        let mut group = Group::new(policy, Box::new(MemoryStore::default()), broker.access(), qos);
         (0..4).for_each(|number| group.arrive(number));
         group.agree(&[0, 1, 2, 3]).await;
         broker.stop();
@@ -223,12 +229,56 @@ async fn a_broker_that_restarts_loses_nobody() {
         group.agree(&[0, 2, 3, 4]).await;
         group.evict(0).await;
         group.agree(&[2, 3, 4]).await;
+        // And in the middle of an operation, a little later each time.
+        for round in 0..8 {
+            group.arrive(5 + round);
+            group.evict(4 + round).await;
+            tokio::time::sleep(Duration::from_millis(u64::from(round) * 10)).await;
+            broker.stop();
+            broker.restart();
+            group.agree(&[2, 3, 5 + round]).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_cut_off_for_many_epochs_comes_back() {
+    let Some(broker) = brokers::mosquitto() else { return };
+    for qos in [Quality::AtLeastOnce, Quality::ExactlyOnce] {
+        let policy = Group::policy("lkh-group", &[], &format!("t/cut-{qos:?}"), 4);
+        let store = Box::new(MemoryStore::default());
+        let mut group = Group::new(policy, store, broker.access(), qos);
+        let relay = Relay::before(broker.access().port).await;
+        let through_relay = Access { port: relay.port, ..broker.access() };
+        group.arrive_at(0, &through_relay);
+        (1..4).for_each(|number| group.arrive(number));
+        let mut epoch = group.agree(&[0, 1, 2, 3]).await;
+        let (mut there, mut newcomer) = (vec![1, 2, 3], 4);
+        for epochs in [1, 5, 20] {
+            relay.cut();
+            for _ in 0..epochs {
+                if there.len() == 3 {
+                    group.arrive(newcomer);
+                    there.push(newcomer);
+                    newcomer += 1;
+                } else {
+                    group.evict(there.pop().unwrap()).await;
+                }
+                let next = group.agree(&there).await;
+                assert!(next > epoch);
+                epoch = next;
+            }
+            relay.mend();
+            assert_eq!(group.agree(&[&[0], &there[..]].concat()).await, epoch);
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_need_no_service() {
-    for broker in brokers::all() {
+    // The access list is for groups with a service.
+    let open = brokers::all().into_iter().filter(|broker| broker.access().authority.is_none());
+    for broker in open {
         let identity = |number: u32| Secret::from_bytes([number as u8 + 1; 32]);
         let directory: Vec<_> =
             (0..5).map(|number| (MemberId(number), identity(number).public())).collect();
@@ -243,7 +293,7 @@ async fn peers_need_no_service() {
                 messages: Default::default(),
             };
             let connection =
-                connection("t/peers", &name(number), broker.port(), Quality::AtLeastOnce);
+                broker.access().connection("t/peers", &name(number), Quality::AtLeastOnce);
             run(Peer::new(settings).unwrap(), connection)
         };
         let mut peers: Vec<_> = (0..4).map(peer).collect();
@@ -295,6 +345,9 @@ async fn peers_agree(peers: &[Running<Peer>]) -> Epoch {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// The service's name at the broker.
+const SERVICE: &str = "groupkey-service";
 
 /// Far more than it takes on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);

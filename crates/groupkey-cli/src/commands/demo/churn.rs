@@ -1,0 +1,162 @@
+//! Members come and go, and each change is timed until the last member has the new key.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use groupkey::{Epoch, Operation};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use serde::Serialize;
+
+use super::group::{Change, Group};
+use crate::failure::Failure;
+use crate::table::{Column, Table, figure};
+
+/// One operation.
+#[derive(Debug, Serialize)]
+struct OperationRow {
+    operation: &'static str,
+    epoch: u64,
+    /// All of them have the key; it would not be here otherwise.
+    members: usize,
+    /// From the request until the service has the new key, ms.
+    made_ms: f64,
+    /// From the request until the last member has it, ms.
+    everywhere_ms: f64,
+}
+
+/// All of them.
+#[derive(Debug, Serialize)]
+struct Summary {
+    operations: u32,
+    members: usize,
+    /// Keys that reached a member neither right after the one before nor at all.
+    out_of_order: u32,
+    /// Messages that came to a member a second time.
+    repeated: u64,
+    /// Messages that came to a member before one that it had missed.
+    skipped: u64,
+    add_mean_ms: f64,
+    add_max_ms: f64,
+    remove_mean_ms: f64,
+    remove_max_ms: f64,
+}
+
+/// Founds the group, then adds and removes in turn.
+pub(super) async fn churn(
+    group: &mut Group,
+    founders: u32,
+    operations: u32,
+    seed: u64,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut members: BTreeSet<u32> = (0..founders).collect();
+    let begin = Instant::now();
+    members.iter().for_each(|&number| group.arrive(number));
+    let founded = group.agree(&members, Epoch(0), begin).await?;
+    let mut rows = vec![row(Operation::Create, founded, &members)];
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let mut epoch = founded.epoch;
+    let mut newcomer = founders;
+    for turn in 0..operations {
+        let begin = Instant::now();
+        let operation = if turn % 2 == 0 {
+            group.arrive(newcomer);
+            members.insert(newcomer);
+            newcomer += 1;
+            Operation::Add
+        } else {
+            let place = rng.next_u64() % members.len() as u64;
+            let leaving = members.iter().copied().nth(place as usize).expect("it is below");
+            members.remove(&leaving);
+            group.evict(leaving).await?;
+            Operation::Remove
+        };
+        let change = group.agree(&members, epoch, begin).await?;
+        epoch = change.epoch;
+        rows.push(row(operation, change, &members));
+    }
+    // What comes twice would come by now.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    group.assert_secret(&members).await?;
+    let summary = summary(group, &rows, operations).await?;
+    if json {
+        for row in &rows {
+            writeln!(out, "{}", serde_json::to_string(row).expect("a row is plain data"))?;
+        }
+        writeln!(out, "{}", serde_json::to_string(&summary).expect("it is plain data"))?;
+        return Ok(());
+    }
+    print(&rows, &summary, out)
+}
+
+fn row(operation: Operation, change: Change, members: &BTreeSet<u32>) -> OperationRow {
+    OperationRow {
+        operation: operation.name(),
+        epoch: change.epoch.0,
+        members: members.len(),
+        made_ms: change.made.as_secs_f64() * 1e3,
+        everywhere_ms: change.everywhere.as_secs_f64() * 1e3,
+    }
+}
+
+async fn summary(
+    group: &Group,
+    rows: &[OperationRow],
+    operations: u32,
+) -> Result<Summary, Failure> {
+    let counters = group.member_counters().await?;
+    let times = |operation: Operation| {
+        let of = rows.iter().filter(|row| row.operation == operation.name());
+        let times: Vec<f64> = of.map(|row| row.everywhere_ms).collect();
+        let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        (mean, times.into_iter().fold(0.0, f64::max))
+    };
+    let ((add_mean_ms, add_max_ms), (remove_mean_ms, remove_max_ms)) =
+        (times(Operation::Add), times(Operation::Remove));
+    Ok(Summary {
+        operations,
+        members: rows.last().map_or(0, |row| row.members),
+        out_of_order: group.out_of_order(),
+        repeated: counters.iter().map(|counters| counters.replayed).sum(),
+        skipped: counters.iter().map(|counters| counters.skipped).sum(),
+        add_mean_ms,
+        add_max_ms,
+        remove_mean_ms,
+        remove_max_ms,
+    })
+}
+
+fn print(rows: &[OperationRow], summary: &Summary, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::text("operation"),
+        Column::number("epoch"),
+        Column::number("members"),
+        Column::number("made, ms"),
+        Column::number("everywhere, ms"),
+    ]);
+    for row in rows {
+        table.row([
+            row.operation.to_owned(),
+            row.epoch.to_string(),
+            row.members.to_string(),
+            figure(row.made_ms),
+            figure(row.everywhere_ms),
+        ]);
+    }
+    let Summary { out_of_order, repeated, skipped, .. } = summary;
+    writeln!(
+        out,
+        "{table}\nmade: until the service has the new key, everywhere: until the last member has it.\n\
+         add {} ms on average, {} at most; remove {} and {}.\n\
+         Keys out of order: {out_of_order}. Messages that came twice: {repeated}; after a gap: \
+         {skipped}.",
+        figure(summary.add_mean_ms),
+        figure(summary.add_max_ms),
+        figure(summary.remove_mean_ms),
+        figure(summary.remove_max_ms),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! TLS to the broker: whose certificates are trusted, and which one the client shows.
+//!
+//! Group keys do not depend on it: they are encrypted between devices and service. TLS hides who talks,
+//! and a client's certificate is what a broker's access list can go by.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+/// TLS 1.2 or 1.3 with certificates of one's own choice; those of the system are not trusted.
+#[derive(Clone)]
+pub struct Tls(Arc<ClientConfig>);
+
+/// Why certificates or keys cannot be used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TlsError {
+    /// The authority's file has no certificate.
+    NoAuthority,
+    /// The client's file has no certificate.
+    NoCertificate,
+    /// The client's file has no private key.
+    NoKey,
+    /// They do not fit: what rustls says.
+    Refused(rustls::Error),
+}
+
+impl Tls {
+    /// Trusts brokers whose certificates one of the authorities in `authorities` has signed. `own` is
+    /// the client's chain of certificates and its private key, for brokers that want one. All in PEM.
+    pub fn new(authorities: &[u8], own: Option<(&[u8], &[u8])>) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(authorities).ok_or(TlsError::NoAuthority)? {
+            roots.add(certificate).map_err(TlsError::Refused)?;
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Refused)?
+            .with_root_certificates(roots);
+        let configuration = match own {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => {
+                let chain = certificates(chain).ok_or(TlsError::NoCertificate)?;
+                let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
+                builder.with_client_auth_cert(chain, key).map_err(TlsError::Refused)?
+            }
+        };
+        Ok(Self(Arc::new(configuration)))
+    }
+
+    /// What rustls needs.
+    pub fn configuration(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// All certificates of a PEM file; `None` if there are none or one is broken.
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    certificates.ok().filter(|certificates| !certificates.is_empty())
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls(..)")
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAuthority => write!(f, "tls.ca: a PEM file with certificates is needed"),
+            Self::NoCertificate => {
+                write!(f, "tls.certificate: a PEM file with the client's certificate is needed")
+            }
+            Self::NoKey => write!(f, "tls.key: a PEM file with a private key is needed"),
+            Self::Refused(error) => write!(f, "tls: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_certificate_is_refused_by_the_name_of_its_option() {
+        let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
+        let (good, other) = (authority.cert.pem(), rcgen::KeyPair::generate().unwrap());
+        let own_key = authority.signing_key.serialize_pem();
+        let tls = |ca: &str, own: Option<(&str, &str)>| {
+            Tls::new(ca.as_bytes(), own.map(|(chain, key)| (chain.as_bytes(), key.as_bytes())))
+                .map(drop)
+        };
+        assert_eq!(tls("", None), Err(TlsError::NoAuthority));
+        assert_eq!(tls(&good, Some(("", &own_key))), Err(TlsError::NoCertificate));
+        assert_eq!(tls(&good, Some((&good, "no key"))), Err(TlsError::NoKey));
+        assert!(tls(&good, Some((&good, &own_key))).is_ok());
+        let foreign = tls(&good, Some((&good, &other.serialize_pem())));
+        assert!(matches!(foreign, Err(TlsError::Refused(_))), "a key of another certificate");
+    }
+}
