@@ -10,6 +10,7 @@
 //!
 //! What there is, `openapi.json` says (served under that name); what a client may cost, [`Limits`] says.
 
+mod condition;
 mod metrics;
 mod page;
 mod problem;

@@ -22,7 +22,7 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     }
 
     let totals: Vec<_> = service.history().totals().collect();
-    let sums: [(&str, &str, fn(&Total) -> u64); 3] = [
+    let sums: [(&str, &str, Sum); 3] = [
         ("operations_total", "Changes of the key.", |total| total.operations),
         ("operation_messages_total", "The schemes' messages.", |total| total.messages),
         ("operation_payload_bytes_total", "Their payload.", |total| total.payload_bytes),
@@ -56,6 +56,9 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     text.counter("broker_connections_total", "Connections that were made.", broker.connections);
     text.0
 }
+
+/// One of the sums over a kind of operation.
+type Sum = fn(&Total) -> u64;
 
 #[derive(Default)]
 struct Text(String);

@@ -1,6 +1,7 @@
 //! What went wrong with a request, as RFC 9457 has it.
 
 use axum::Json;
+use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -48,6 +49,24 @@ impl From<OperationError> for Problem {
 impl From<Fatal> for Problem {
     fn from(fatal: Fatal) -> Self {
         OperationError::Fatal(fatal).into()
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
     }
 }
 

@@ -2,23 +2,21 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use rand_chacha::ChaCha20Rng;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
-use serde_json::Number;
+use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
+use super::condition::Condition;
 use super::problem::Problem;
-use super::views::{Devices, Group, Groups, Health, Operations, Outcome, epoch};
+use super::views::{Devices, Group, Groups, Health, Operations, Outcome};
 use super::{Limits, metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
@@ -239,78 +237,3 @@ impl Portion {
 
 /// Members in one answer, at most.
 const MOST_MEMBERS: usize = 1_000;
-
-/// The body of an operation, which may be left out.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Condition {
-    /// Do it only if this is still the epoch. So a request whose answer was lost can be made again.
-    #[serde(default, deserialize_with = "whole")]
-    epoch: Option<u64>,
-}
-
-/// A whole number, which in JSON Schema 7.0 is as well.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    const EXACT: f64 = (1_u64 << 53) as f64;
-    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
-    let float =
-        number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
-    let whole = number.as_u64().or(float.map(|float| float as u64));
-    whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
-}
-
-impl Condition {
-    fn check(&self, service: &Service) -> Result<(), Problem> {
-        let present = epoch(service);
-        if self.epoch.is_none() || self.epoch == present {
-            return Ok(());
-        }
-        let detail = match present {
-            Some(present) => format!("the group is in epoch {present}"),
-            None => "the group is not created yet".to_owned(),
-        };
-        Err(Problem::new(StatusCode::CONFLICT, detail))
-    }
-}
-
-impl<S: Send + Sync> FromRequest<S> for Condition {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let media = request.headers().get(header::CONTENT_TYPE).cloned();
-        let body = Bytes::from_request(request, state).await?;
-        if body.is_empty() {
-            return Ok(Self::default());
-        }
-        let media = media.as_ref().and_then(|media| media.to_str().ok()).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        if !media.eq_ignore_ascii_case("application/json") {
-            let detail = "send application/json, or nothing";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-        }
-        if !body.trim_ascii_start().starts_with(b"{") {
-            // Serde would read a struct from a list too.
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
-        }
-        serde_json::from_slice(&body)
-            .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
-    }
-}
-
-impl From<BytesRejection> for Problem {
-    fn from(rejection: BytesRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
-    }
-}
-
-impl From<PathRejection> for Problem {
-    fn from(rejection: PathRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
-    }
-}
-
-impl From<QueryRejection> for Problem {
-    fn from(rejection: QueryRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
-    }
-}

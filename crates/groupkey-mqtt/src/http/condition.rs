@@ -1,0 +1,70 @@
+//! On which condition an operation is to be done.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+
+use super::problem::Problem;
+use super::views::epoch;
+use crate::Service;
+
+/// The body of an operation, which may be left out.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Condition {
+    /// Do it only if this is still the epoch. So a request whose answer was lost can be made again.
+    #[serde(default, deserialize_with = "whole")]
+    epoch: Option<u64>,
+}
+
+/// A whole number, which in JSON Schema 7.0 is as well.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    const TOO_MUCH: f64 = 18_446_744_073_709_551_616.0;
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let whole = number.as_u64().or_else(|| {
+        let is_whole = |float: &f64| float.fract() == 0.0 && (0.0..TOO_MUCH).contains(float);
+        number.as_f64().filter(is_whole).map(|float| float as u64)
+    });
+    whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
+}
+
+impl Condition {
+    pub(super) fn check(&self, service: &Service) -> Result<(), Problem> {
+        let present = epoch(service);
+        if self.epoch.is_none() || self.epoch == present {
+            return Ok(());
+        }
+        let detail = match present {
+            Some(present) => format!("the group is in epoch {present}"),
+            None => "the group is not created yet".to_owned(),
+        };
+        Err(Problem::new(StatusCode::CONFLICT, detail))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Condition {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media = request.headers().get(header::CONTENT_TYPE).cloned();
+        let body = Bytes::from_request(request, state).await?;
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        let media = media.as_ref().and_then(|media| media.to_str().ok()).unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            let detail = "send application/json, or nothing";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        if !body.trim_ascii_start().starts_with(b"{") {
+            // Serde would read a struct from a list too.
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+    }
+}
