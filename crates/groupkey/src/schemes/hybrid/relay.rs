@@ -61,6 +61,8 @@ pub(crate) struct Neighbour {
 pub(crate) struct Link {
     pub(crate) membership: Membership,
     pub(crate) place: Place,
+    /// The epoch of the token that made it ask for its place: the same one again makes no other request.
+    asked_for: Epoch,
 }
 
 /// What goes down the line, as it was received.
@@ -200,7 +202,11 @@ impl Place {
 impl Link {
     /// A member that is not enrolled yet.
     pub(crate) fn new() -> Self {
-        Self { membership: Membership::of_a_subgroup(), place: Place::default() }
+        Self {
+            membership: Membership::of_a_subgroup(),
+            place: Place::default(),
+            asked_for: Epoch(0),
+        }
     }
 
     /// Takes a letter; says whether it brought a key that is to be handed on now.
@@ -237,7 +243,10 @@ impl Link {
     ) -> Result<bool, Error> {
         let (epoch, current) = (message.header().epoch, self.membership.epoch());
         if epoch > current && current < since {
-            self.membership.command(cx, Command::CatchUp, REQUEST)?;
+            if epoch != self.asked_for {
+                self.membership.command(cx, Command::CatchUp, REQUEST)?;
+                self.asked_for = epoch;
+            }
             return Ok(false);
         }
         let giver = self.place.giver.as_ref().ok_or(Misbehaviour::UnexpectedSender)?;
