@@ -3,10 +3,16 @@
 mod audit;
 mod bad_input;
 mod bench;
+#[cfg(target_os = "linux")]
+mod broker;
 mod compare;
+#[cfg(target_os = "linux")]
+mod demo;
 mod device;
 mod documented_commands;
 mod finished;
+#[cfg(target_os = "linux")]
+mod killed;
 mod mqtt_probe;
 mod net;
 mod picture;

@@ -53,7 +53,7 @@ fn bad_input_is_refused() {
 }
 
 /// Runs in a network without anything in it.
-fn unshared(arguments: &str) -> Result<Finished, String> {
+pub(crate) fn unshared(arguments: &str) -> Result<Finished, String> {
     let finished = command("unshare", arguments)?;
     // What is missing here is not the command's fault.
     let missing = ["unshare failed", "no impaired network", "Operation not permitted"];

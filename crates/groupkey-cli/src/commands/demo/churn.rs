@@ -26,12 +26,12 @@ struct OperationRow {
     everywhere_ms: f64,
 }
 
-/// All of them.
+/// All of them, after the group was founded.
 #[derive(Debug, Serialize)]
 struct Summary {
     operations: u32,
     members: usize,
-    /// Keys that reached a member neither right after the one before nor at all.
+    /// Keys that did not reach a member right after the one before.
     out_of_order: u32,
     /// Messages that came to a member a second time.
     repeated: u64,
@@ -57,6 +57,7 @@ pub(super) async fn churn(
     members.iter().for_each(|&number| group.arrive(number));
     let founded = group.agree(&members, Epoch(0), begin).await?;
     let mut rows = vec![row(Operation::Create, founded, &members)];
+    let before = Lapses::of(group).await?;
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut epoch = founded.epoch;
     let mut newcomer = founders;
@@ -81,7 +82,7 @@ pub(super) async fn churn(
     // What comes twice would come by now.
     tokio::time::sleep(Duration::from_millis(200)).await;
     group.assert_secret(&members).await?;
-    let summary = summary(group, &rows, operations).await?;
+    let summary = Summary::new(&rows, operations, &before, &Lapses::of(group).await?);
     if json {
         for row in &rows {
             writeln!(out, "{}", serde_json::to_string(row).expect("a row is plain data"))?;
@@ -102,31 +103,46 @@ fn row(operation: Operation, change: Change, members: &BTreeSet<u32>) -> Operati
     }
 }
 
-async fn summary(
-    group: &Group,
-    rows: &[OperationRow],
-    operations: u32,
-) -> Result<Summary, Failure> {
-    let counters = group.member_counters().await?;
-    let times = |operation: Operation| {
-        let of = rows.iter().filter(|row| row.operation == operation.name());
-        let times: Vec<f64> = of.map(|row| row.everywhere_ms).collect();
-        let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
-        (mean, times.into_iter().fold(0.0, f64::max))
-    };
-    let ((add_mean_ms, add_max_ms), (remove_mean_ms, remove_max_ms)) =
-        (times(Operation::Add), times(Operation::Remove));
-    Ok(Summary {
-        operations,
-        members: rows.last().map_or(0, |row| row.members),
-        out_of_order: group.out_of_order(),
-        repeated: counters.iter().map(|counters| counters.replayed).sum(),
-        skipped: counters.iter().map(|counters| counters.skipped).sum(),
-        add_mean_ms,
-        add_max_ms,
-        remove_mean_ms,
-        remove_max_ms,
-    })
+/// What should not happen, counted over all members.
+struct Lapses {
+    out_of_order: u32,
+    repeated: u64,
+    skipped: u64,
+}
+
+impl Lapses {
+    async fn of(group: &Group) -> Result<Self, Failure> {
+        let counters = group.member_counters().await?;
+        Ok(Self {
+            out_of_order: group.out_of_order(),
+            repeated: counters.iter().map(|counters| counters.replayed).sum(),
+            skipped: counters.iter().map(|counters| counters.skipped).sum(),
+        })
+    }
+}
+
+impl Summary {
+    fn new(rows: &[OperationRow], operations: u32, before: &Lapses, after: &Lapses) -> Self {
+        let times = |operation: Operation| {
+            let of = rows.iter().filter(|row| row.operation == operation.name());
+            let times: Vec<f64> = of.map(|row| row.everywhere_ms).collect();
+            let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+            (mean, times.into_iter().fold(0.0, f64::max))
+        };
+        let ((add_mean_ms, add_max_ms), (remove_mean_ms, remove_max_ms)) =
+            (times(Operation::Add), times(Operation::Remove));
+        Self {
+            operations,
+            members: rows.last().map_or(0, |row| row.members),
+            out_of_order: after.out_of_order - before.out_of_order,
+            repeated: after.repeated - before.repeated,
+            skipped: after.skipped - before.skipped,
+            add_mean_ms,
+            add_max_ms,
+            remove_mean_ms,
+            remove_max_ms,
+        }
+    }
 }
 
 fn print(rows: &[OperationRow], summary: &Summary, out: &mut dyn Write) -> Result<(), Failure> {

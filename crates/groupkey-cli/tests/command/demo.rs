@@ -1,0 +1,54 @@
+//! `groupkey demo --operations`: what is sent to a group arrives once.
+
+use serde_json::Value;
+
+use crate::broker::mosquitto;
+use crate::finished::{groupkey, or_skip};
+use crate::validate::unshared;
+
+#[test]
+fn two_hundred_members_get_every_key_once() {
+    let Some((port, _broker)) = mosquitto("two_hundred_members") else { return };
+    let arguments = "demo --members 200 --operations 10 --qos 2 --json --broker 127.0.0.1";
+    let objects = groupkey(&format!("{arguments}:{port}")).objects();
+    assert_eq!(objects.len(), 12);
+    for (turn, row) in objects[..11].iter().enumerate() {
+        let operation = if turn == 0 { "create" } else { ["remove", "add"][turn % 2] };
+        assert_eq!(row["operation"], operation, "{row}");
+        assert!(turn == 0 || row["epoch"].as_u64() > objects[turn - 1]["epoch"].as_u64(), "{row}");
+        assert_eq!(row["members"], 200 + turn % 2, "{row}");
+        assert!(row["everywhere_ms"].as_f64() >= row["made_ms"].as_f64(), "{row}");
+    }
+    assert_nothing_lost(&objects[11]);
+    assert_eq!(objects[11]["repeated"], 0, "{}", objects[11]);
+}
+
+/// In a network of its own, with 5 % of the packets lost and 100 ms each way.
+#[test]
+fn a_bad_network_loses_no_key() {
+    let arguments = "--net -- GROUPKEY demo --members 20 --operations 6 --qos 2 --loss 5 \
+                     --delay 100 --json";
+    let Some(finished) = or_skip("a_bad_network_loses_no_key", unshared(arguments)) else {
+        return;
+    };
+    let objects = finished.objects();
+    assert_eq!(objects.len(), 8);
+    for row in &objects[1..7] {
+        // Two one-way delays at the very least.
+        assert!(row["everywhere_ms"].as_f64() >= Some(200.0), "{row}");
+    }
+    assert_nothing_lost(&objects[7]);
+}
+
+#[test]
+fn what_is_no_broker_is_refused() {
+    let finished = groupkey("demo --operations 2 --broker localhost");
+    assert_eq!(finished.code, 2);
+    assert!(finished.stderr.contains("HOST:PORT"), "{}", finished.stderr);
+    assert_eq!(groupkey("demo --json").code, 2);
+}
+
+fn assert_nothing_lost(summary: &Value) {
+    assert_eq!(summary["out_of_order"], 0, "{summary}");
+    assert_eq!(summary["skipped"], 0, "{summary}");
+}

@@ -1,0 +1,243 @@
+//! `groupkey serve` is killed as `kill -9` does it, again and again, while its members live on.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use groupkey::{Epoch, Key};
+use groupkey_mqtt::driver::{Connection, Handle, Running, run};
+use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
+use groupkey_mqtt::{Member, member};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::broker::mosquitto;
+use crate::finished::{Folder, GROUPKEY};
+
+const KILLS: u32 = 24;
+const FOUNDERS: u32 = 4;
+
+#[test]
+fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
+    let Some((port, _broker)) = mosquitto("killed_again_and_again") else { return };
+    let tokio = tokio::runtime::Runtime::new().expect("tokio starts");
+    let _guard = tokio.enter();
+    let folder = Folder::new();
+    folder.file("serve.toml", &settings(port));
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let mut service = Service::start(&folder);
+    let mut group = Group { port, service_key: service.public, members: BTreeMap::new() };
+    let mut keys = BTreeMap::new();
+    let mut staying: Vec<u32> = (0..FOUNDERS).collect();
+    staying.iter().for_each(|&number| group.arrive(number));
+    group.agree(&staying, &mut keys);
+
+    let (mut acknowledged, mut newcomer) = (Epoch(1), FOUNDERS);
+    let mut out = Vec::new();
+    let mut leaving = None;
+    let mut unanswered = 0;
+    for kill in 0..KILLS {
+        // What was asked for and not answered is asked for again, as an operator would.
+        if leaving.is_none() && kill % 2 == 0 {
+            group.arrive(newcomer);
+            staying.push(newcomer);
+            newcomer += 1;
+        } else {
+            let number = leaving.unwrap_or_else(|| staying.remove(rng.next_u64() as usize % 3));
+            leaving = Some(number);
+            service.says(&format!("evict device-{number}"));
+        }
+        // An eviction is stored within a few milliseconds, a join takes longer.
+        let longest = if leaving.is_some() { 6_000 } else { 120_000 };
+        thread::sleep(Duration::from_micros(rng.next_u64() % longest));
+        let answer = service.kill();
+        if let Some(number) = leaving {
+            match answer {
+                Some(epoch) => {
+                    acknowledged = acknowledged.max(epoch);
+                    out.push(number);
+                    leaving = None;
+                }
+                None => unanswered += 1,
+            }
+        }
+        service = Service::start(&folder);
+        assert!(service.goes_on >= acknowledged, "epoch {acknowledged} was promised");
+        assert_eq!(service.public, group.service_key);
+        // Now and then all come to rest; mostly the next kill comes before that.
+        if kill % 4 == 3 && leaving.is_none() {
+            group.agree(&staying, &mut keys);
+        }
+        group.look(&mut keys);
+    }
+    if let Some(number) = leaving {
+        service.says(&format!("evict device-{number}"));
+        out.push(number);
+    }
+    let (epoch, key) = group.agree(&staying, &mut keys);
+    assert!(epoch >= acknowledged);
+    for number in &out {
+        let held = group.key_of(*number);
+        assert!(held.is_none_or(|(_, held)| held != key), "device-{number} is out");
+    }
+    println!(
+        "{KILLS} kills, {unanswered} of them before the answer; {} members in epoch {epoch}, {} out",
+        staying.len(),
+        out.len()
+    );
+    assert!(out.len() >= 5, "{out:?}");
+}
+
+/// A process that serves.
+struct Service {
+    process: Child,
+    lines: Receiver<String>,
+    public: [u8; 32],
+    goes_on: Epoch,
+}
+
+impl Service {
+    /// Starts it and waits until it is connected.
+    fn start(folder: &Folder) -> Self {
+        let mut process = Command::new(GROUPKEY)
+            .args(["serve", "--config", "serve.toml"])
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let mut service = Self { process, lines, public: [0; 32], goes_on: Epoch(0) };
+        loop {
+            let line = service.lines.recv_timeout(PATIENCE).expect("it says that it is connected");
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                ["connected"] => return service,
+                ["service", public] => service.public = bytes_from_hex(public).expect("hex"),
+                ["goes", "on", "in", "epoch", epoch, ..] => {
+                    service.goes_on = Epoch(epoch.parse().expect("a number"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn says(&mut self, line: &str) {
+        let input = self.process.stdin.as_mut().expect("it is piped");
+        writeln!(input, "{line}").expect("it is there");
+    }
+
+    /// SIGKILL. The epoch that it promised in answer to a command, if it came to that.
+    fn kill(mut self) -> Option<Epoch> {
+        self.process.kill().expect("it is ours");
+        self.process.wait().expect("it ends");
+        let mut promised = None;
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                // `epoch 7: 5 members` tells; `epoch 7` answers.
+                Ok(line) => {
+                    let epoch = line.strip_prefix("epoch ").and_then(|rest| rest.parse().ok());
+                    promised = epoch.map(Epoch).or(promised);
+                    assert!(!line.starts_with("not done"), "{line}");
+                }
+                Err(RecvTimeoutError::Disconnected) => return promised,
+                Err(RecvTimeoutError::Timeout) => panic!("its output does not end"),
+            }
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The members, which live in this process.
+struct Group {
+    port: u16,
+    service_key: [u8; 32],
+    members: BTreeMap<u32, Running<Member>>,
+}
+
+impl Group {
+    fn arrive(&mut self, number: u32) {
+        let settings = member::Settings {
+            prefix: "groupkey/1".to_owned(),
+            name: format!("device-{number}"),
+            identity: Secret::from_bytes([number as u8 + 100; 32]),
+            shared: Some(key(number)),
+            service: Some(self.service_key),
+            messages: Default::default(),
+        };
+        let connection = Connection::new("127.0.0.1", self.port, format!("device-{number}"));
+        let member = Member::new(settings).expect("the settings are good");
+        self.members.insert(number, run(member, connection));
+    }
+
+    fn key_of(&self, number: u32) -> Option<(Epoch, Key)> {
+        let handle: &Handle<Member> = &self.members[&number].handle;
+        let held =
+            handle.call(|member, _, _| member.group_key().map(|(epoch, key)| (epoch, key.clone())));
+        tokio::runtime::Handle::current().block_on(held).expect("the member lives")
+    }
+
+    /// Takes down who has what: no epoch has two keys.
+    fn look(&self, keys: &mut BTreeMap<Epoch, Key>) {
+        for &number in self.members.keys() {
+            if let Some((epoch, key)) = self.key_of(number) {
+                let known = keys.entry(epoch).or_insert_with(|| key.clone());
+                assert_eq!(*known, key, "epoch {epoch} has two keys");
+            }
+        }
+    }
+
+    /// Waits until these have the same key, and nobody else has it.
+    fn agree(&self, numbers: &[u32], keys: &mut BTreeMap<Epoch, Key>) -> (Epoch, Key) {
+        let begin = Instant::now();
+        loop {
+            self.look(keys);
+            let held: BTreeMap<u32, _> =
+                self.members.keys().map(|&number| (number, self.key_of(number))).collect();
+            let first = held[&numbers[0]].clone();
+            let agreed = held.iter().all(|(number, key)| {
+                numbers.contains(number) == (*key == first) && first.is_some()
+            });
+            if let Some(first) = first.filter(|_| agreed) {
+                return first;
+            }
+            let epochs: Vec<_> =
+                held.iter().map(|(id, key)| (id, key.as_ref().map(|key| key.0.0))).collect();
+            assert!(begin.elapsed() < PATIENCE, "no agreement of {numbers:?}: {epochs:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn settings(port: u16) -> String {
+    let mut settings = format!(
+        "store = \"group.redb\"\n[broker]\nport = {port}\n[group]\nfounders = {FOUNDERS}\n\
+         batch_ms = 10\n"
+    );
+    for number in 0..FOUNDERS + KILLS {
+        let key = key(number).to_hex();
+        writeln!(settings, "[[device]]\nname = \"device-{number}\"\nkey = \"{}\"", *key)
+            .expect("strings grow");
+    }
+    settings
+}
+
+fn key(number: u32) -> Secret {
+    Secret::from_bytes([number as u8 + 1; 32])
+}
+
+/// Far more than it takes.
+const PATIENCE: Duration = Duration::from_secs(60);
