@@ -12,7 +12,7 @@ use groupkey::{Operation, Suite};
 use groupkey_lab::bench::trace::Kind;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
-use groupkey_lab::device::Device;
+use groupkey_lab::device::{Device, Target};
 use groupkey_lab::input::InputError;
 use groupkey_lab::registry;
 use groupkey_sim::HandOver;
@@ -147,6 +147,11 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
         ("publish", HandOver::Publish, "the first packet: the message is there"),
         ("pubrel", HandOver::PubRel, "the third packet: it is there exactly once"),
     ])
+}
+
+/// A processor that can be emulated.
+pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
+    named(Target::ALL.map(|target| (target.name(), target, target.description())))
 }
 
 /// A device: one with a built-in profile, or a file.

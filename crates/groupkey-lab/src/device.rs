@@ -2,9 +2,10 @@
 //! costs it.
 //!
 //! A profile is a TOML file in `devices/`; `docs/devices.md` lists its keys. Every figure in it says where
-//! it comes from: `measured`, `published`, `calibrated` (solved so that a published value comes out) or
-//! `assumed`.
+//! it comes from: `measured`, `published`, `calibrated` (solved so that a published value comes out),
+//! `counted` (instructions, which a clock makes a time) or `assumed`.
 
+mod emulated;
 mod file;
 mod measured;
 mod power;
@@ -20,6 +21,7 @@ use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey_sim::{Duration, Processing};
 use serde::Deserialize;
 
+pub use self::emulated::{EmulationError, Target};
 pub use self::file::DeviceError;
 pub use self::power::{CallEnergy, Energy, Power, PowerFigure};
 use crate::bench::Deviation;
@@ -34,6 +36,8 @@ pub struct Device {
     pub description: String,
     /// Its cost of an MQTT packet.
     pub processing: PacketTimes,
+    /// What makes times of counted instructions, if it has any.
+    pub clock: Option<Clock>,
     /// What it draws, if anybody knows.
     pub power: Option<Power>,
     suites: [Option<Costs>; Suite::ALL.len()],
@@ -44,19 +48,41 @@ pub struct Device {
 pub struct Costs([Cost; Primitive::ALL.len()]);
 
 /// What one primitive costs: so much a call, and so much a unit of the call's amount.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Time of a call (ns).
     pub per_call_ns: f64,
     /// Time of a unit (ns); what a unit is, [`Primitive`] tells.
-    #[serde(default)]
     pub per_unit_ns: f64,
+    /// What the times are made of by the device's clock, where instructions were counted.
+    pub instructions: Option<Instructions>,
     /// Error of both times (%), where the source has one.
     pub error_percent: Option<f64>,
     /// The energy of a call, where it is known by itself; else it is the time's at the device's power.
     pub energy: Option<CallEnergy>,
     /// Where the figures come from.
+    pub source: String,
+}
+
+/// Instructions of a primitive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Instructions {
+    /// Of a call.
+    pub per_call: f64,
+    /// Of a unit.
+    pub per_unit: f64,
+}
+
+/// What makes times of counted instructions. That is a model: how many cycles an instruction takes,
+/// counting does not tell.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Cycles a second.
+    pub hertz: u64,
+    /// Instructions that a cycle completes, on average.
+    pub instructions_per_cycle: f64,
+    /// Where the two come from.
     pub source: String,
 }
 
@@ -94,6 +120,16 @@ impl Device {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
+    /// Its name, and what its times are if they are no times: instructions at some pace.
+    pub fn told(&self) -> String {
+        let Self { name, clock, .. } = self;
+        let Some(Clock { hertz, instructions_per_cycle: rate, .. }) = clock else {
+            return name.clone();
+        };
+        let megahertz = *hertz as f64 / 1e6;
+        format!("{name} (instruction counts, as if {rate} a cycle at {megahertz} MHz)")
+    }
+
     /// Reads a profile from a file; errors name the file.
     pub fn load(path: &Path) -> Result<Self, InputError> {
         let text = InputError::read(path)?;
@@ -120,7 +156,8 @@ impl Device {
         Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
     }
 
-    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated` or `assumed`.
+    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated`, `counted`
+    /// or `assumed`.
     pub fn sources(&self) -> BTreeMap<&str, usize> {
         let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
         let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
@@ -129,6 +166,7 @@ impl Device {
         let mut sources = BTreeMap::new();
         for source in packets
             .into_iter()
+            .chain(self.clock.iter().map(|clock| clock.source.as_str()))
             .chain(powers.map(|figure| figure.source.as_str()))
             .chain(costs.map(|cost| cost.source.as_str()))
         {
@@ -187,6 +225,13 @@ impl Cost {
     }
 }
 
+impl Clock {
+    /// Time of so many instructions (ns).
+    pub fn time_ns(&self, instructions: f64) -> f64 {
+        instructions * 1e9 / (self.hertz as f64 * self.instructions_per_cycle)
+    }
+}
+
 impl From<&PacketTimes> for Processing {
     fn from(times: &PacketTimes) -> Self {
         Self {
@@ -197,13 +242,15 @@ impl From<&PacketTimes> for Processing {
     }
 }
 
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("host", include_str!("devices/host.toml")),
     ("esp32-micropython", include_str!("devices/esp32-micropython.toml")),
     ("i5-6500-python", include_str!("devices/i5-6500-python.toml")),
     ("esp32-pbc", include_str!("devices/esp32-pbc.toml")),
     ("esp8266", include_str!("devices/esp8266.toml")),
     ("i3-5005u-python", include_str!("devices/i3-5005u-python.toml")),
+    ("cortex-m4", include_str!("devices/cortex-m4.toml")),
+    ("rv32imac", include_str!("devices/rv32imac.toml")),
 ];
 
 #[cfg(test)]

@@ -118,6 +118,80 @@ fn figures_that_cannot_be_are_refused() {
     assert!(basis("toaster", "2").is_err_and(|error| error.to_string().contains("esp32-pbc")));
 }
 
+#[test]
+fn instructions_take_the_time_that_the_clock_gives_them() {
+    let device = device("cortex-m4");
+    let clock = device.clock.as_ref().expect("it has one");
+    assert!(clock.source.starts_with("assumed:"), "{}", clock.source);
+    for suite in Suite::ALL {
+        for primitive in Primitive::ALL {
+            let cost = device.costs(suite).expect("it has all").of(primitive);
+            let instructions = cost.instructions.expect("they were counted");
+            assert!(cost.source.starts_with("counted:"), "{}", cost.source);
+            assert_eq!(cost.per_call_ns, instructions.per_call * 1e9 / 64e6);
+            assert_eq!(cost.per_unit_ns, instructions.per_unit * 1e9 / 64e6);
+        }
+    }
+
+    let text = device.to_toml();
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} is not in the profile");
+        Device::from_toml(&text.replacen(from, to, 1))
+    };
+    let told = |from: &str, to: &str| changed(from, to).expect_err("a mistake").to_string();
+    let faster = changed("instructions_per_cycle = 1", "instructions_per_cycle = 2");
+    let faster = faster.expect("a clock that can be");
+    let sign = |device: &Device| {
+        device.costs(Suite::Standard).expect("it has all").of(Primitive::Sign).per_call_ns
+    };
+    assert_eq!(2.0 * sign(&faster), sign(&device));
+    assert!(told("hertz = 64000000", "hertz = 0").contains("more than 0"));
+    assert!(told("instructions_per_cycle = 1", "instructions_per_cycle = nan").contains("clock"));
+    assert!(told("per_call_instructions = ", "per_call_instructions = -").contains("not negative"));
+    // A count never passes for a time, nor a time for a count.
+    assert!(told("per_call_instructions", "per_call_ns").contains("with a source that begins"));
+    assert!(told("\"counted: ", "\"measured: ").contains("with a source that begins"));
+    let (before, after) = (text.find("[clock]"), text.find("[standard]"));
+    let [Some(before), Some(after)] = [before, after] else { panic!("it has both") };
+    let without = [&text[..before], &text[after..]].concat();
+    assert_eq!(Device::from_toml(&without), Err(DeviceError::WithoutClock));
+}
+
+/// What `docs/devices.md` says of software AES.
+#[test]
+fn ascon_wraps_a_key_in_a_tenth_of_the_instructions() {
+    for name in ["cortex-m4", "rv32imac"] {
+        let device = device(name);
+        let [aes, ascon] = [Suite::Standard, Suite::Constrained].map(|suite| {
+            device.costs(suite).expect("it has all").time(&of(&[(Primitive::Wrap, 1)])).value
+        });
+        assert!((9.0..12.0).contains(&(aes / ascon)), "{name}: {}", aes / ascon);
+    }
+}
+
+/// The table in `docs/devices.md`.
+#[test]
+fn documented_instruction_counts_are_those_of_the_profiles() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/devices.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let section = page.split("## Instruction counts").nth(1).expect("the section is there");
+    let million = |name: &str, primitive: Primitive| {
+        let device = device(name);
+        let cost = device.costs(Suite::Standard).expect("it has all").of(primitive);
+        let instructions = cost.instructions.expect("they were counted");
+        format!("{:.3}", (instructions.per_call + instructions.per_unit) / 1e6)
+    };
+    let mut rows = 0;
+    for primitive in Primitive::ALL {
+        let row = section.lines().find(|row| row.contains(&format!("| `{}` |", primitive.name())));
+        let Some(row) = row else { continue };
+        rows += 1;
+        let expected = ["cortex-m4", "rv32imac"].map(|name| million(name, primitive));
+        assert!(row.ends_with(&format!("| {} |", expected.join(" | "))), "{row}: {expected:?}");
+    }
+    assert!(rows >= 5, "{rows} rows");
+}
+
 fn device(name: &str) -> Device {
     Device::named(name).expect("built in")
 }

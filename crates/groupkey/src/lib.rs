@@ -46,6 +46,8 @@ pub mod rig;
 pub mod schemes;
 pub mod secret;
 pub mod wire;
+#[cfg(feature = "workbench")]
+pub mod workbench;
 
 pub use context::{Context, Setting};
 pub use crypto::Suite;

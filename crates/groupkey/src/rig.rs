@@ -15,6 +15,7 @@ mod hostility;
 mod interception;
 mod report;
 mod trace;
+mod transcript;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -44,6 +45,7 @@ use self::interception::Adversary;
 pub use self::interception::{Fate, Forger, Transit};
 pub use self::report::{Report, RigError, Sent};
 pub use self::trace::{Act, Message as TracedMessage, Trace, ValueId};
+pub use self::transcript::transcript;
 pub use crate::protection::Guard;
 
 /// What can be chosen for a rig.

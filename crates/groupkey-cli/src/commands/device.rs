@@ -9,7 +9,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::device::{Device, PowerFigure};
+use groupkey_lab::device::{Device, EmulationError, PowerFigure, Target};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -24,6 +24,7 @@ Examples:
   groupkey device list
   groupkey device show esp32-pbc
   groupkey device measure --out my-host.toml
+  groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
   groupkey device show my-host.toml")]
 pub(crate) struct DeviceArguments {
     #[command(subcommand)]
@@ -42,14 +43,25 @@ enum Action {
     ///
     /// Takes a few minutes on one core, for which nothing else should run; with --quick some seconds.
     /// Only times are measured: what packets cost is assumed, and power takes a meter.
+    ///
+    /// With --target it counts instructions instead: it builds the firmware of the repository for a
+    /// microcontroller and runs it in QEMU, which takes a few minutes, too.
     Measure {
-        /// The profile's name.
-        #[arg(long, value_name = "NAME", default_value = "this-machine")]
-        name: String,
+        /// The profile's name [default: this-machine, or the target's].
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
 
         /// Measure less: for a first look.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "target")]
         quick: bool,
+
+        /// Count the instructions of this processor, emulated.
+        #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
+        target: Option<Target>,
+
+        /// The folder of the firmware.
+        #[arg(long, value_name = "FOLDER", default_value = "firmware", requires = "target")]
+        firmware: PathBuf,
 
         /// Write the profile into this new file.
         #[arg(long, value_name = "FILE")]
@@ -67,7 +79,13 @@ enum Action {
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
         Action::List { json } => list(*json, out),
-        Action::Measure { name, quick, out: file } => measure(name, *quick, file.as_deref(), out),
+        Action::Measure { name, quick, target, firmware, out: file } => {
+            let name = name.as_deref();
+            write_profile(file.as_deref(), out, || match target {
+                None => measure(name.unwrap_or("this-machine"), *quick),
+                Some(target) => count(*target, firmware, name),
+            })
+        }
         Action::Show { device } => {
             write!(out, "{}", device.to_toml())?;
             Ok(())
@@ -89,6 +107,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
         Column::number("measured"),
         Column::number("published"),
         Column::number("calibrated"),
+        Column::number("counted"),
         Column::number("assumed"),
         Column::text("suites"),
         Column::text("description"),
@@ -109,6 +128,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
             count("measured"),
             count("published"),
             count("calibrated"),
+            count("counted"),
             count("assumed"),
             suites.join(" "),
             device.description.clone(),
@@ -117,46 +137,79 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nmeasured, published, calibrated, assumed: so many of the profile's figures come from there.\n\
+        "\nmeasured, published, calibrated, counted, assumed: so many of the profile's figures come from there.\n\
+         Counted are instructions, in an emulator: an assumed clock makes times of them.\n\
          Each figure with its source: groupkey device show esp32-pbc"
     )?;
     Ok(())
 }
 
-fn measure(
-    name: &str,
-    quick: bool,
+/// Writes the profile that `make` makes.
+fn write_profile(
     file: Option<&Path>,
     out: &mut dyn Write,
+    make: impl FnOnce() -> Result<Device, Failure>,
 ) -> Result<(), Failure> {
     // Before the work: a place that cannot be written to should not cost minutes.
     let file = file.map(|path| new_file(path).map(|file| (path, file))).transpose()?;
-    let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
-    let stop = interruption::requested();
-    let progress = ProgressBar::counting("figures");
-    let device = Device::measured(name, &provenance::machine(), effort, &mut |done, total| {
-        progress.advance(done, total);
-        !stop.load(Ordering::Relaxed)
-    });
-    drop(progress);
-    let Some(device) = device else {
+    let device = make().inspect_err(|_| {
         if let Some((path, _)) = file {
             // Empty, and ours.
             let _ = std::fs::remove_file(path);
         }
-        return Err(Failure::interrupted("the profile is not complete and was dropped"));
-    };
+    })?;
     let text = device.to_toml();
     match file {
         None => write!(out, "{text}")?,
         Some((path, mut file)) => {
             let failed = |error| Failure::running(format!("{}: {error}", path.display()));
             file.write_all(text.as_bytes()).map_err(failed)?;
-            let path = path.display();
+            let (path, name) = (path.display(), device.name);
             writeln!(out, "{path}: {name}. Look at it: groupkey device show {path}")?;
         }
     }
     Ok(())
+}
+
+fn measure(name: &str, quick: bool) -> Result<Device, Failure> {
+    let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("figures");
+    Device::measured(name, &provenance::machine(), effort, &mut |done, total| {
+        progress.advance(done, total);
+        !stop.load(Ordering::Relaxed)
+    })
+    .ok_or_else(incomplete)
+}
+
+fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, Failure> {
+    // Ctrl-C stops the emulator as well, so there is nothing to ask in between.
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("figures");
+    let counted = Device::emulated(target, firmware, &mut |done, total| {
+        progress.advance(done, total);
+    });
+    drop(progress);
+    if stop.load(Ordering::Relaxed) {
+        return Err(incomplete());
+    }
+    match counted {
+        Ok(mut device) => {
+            device.name = name.map_or(device.name, str::to_owned);
+            Ok(device)
+        }
+        Err(error) => {
+            let failure = match error {
+                EmulationError::NoFirmware(_) => Failure::input(error.to_string()),
+                _ => Failure::running(error.to_string()),
+            };
+            Err(error.help().into_iter().fold(failure, Failure::with_help))
+        }
+    }
+}
+
+fn incomplete() -> Failure {
+    Failure::interrupted("the profile is not complete and was dropped")
 }
 
 fn new_file(path: &Path) -> Result<std::fs::File, Failure> {

@@ -47,6 +47,17 @@ fn a_row_has_every_field_and_adds_up() {
 }
 
 #[test]
+fn counted_instructions_are_told_from_times() {
+    let shown = groupkey(
+        "bench --scheme lkh-group --members 5 --operation remove --repetitions 2 --device cortex-m4",
+    );
+    let shown = shown.success();
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "cost on cortex-m4 (instruction counts, as if 1 a cycle at 64 MHz).";
+    assert!(shown.contains(told), "{shown}");
+}
+
+#[test]
 fn what_is_counted_is_the_same_in_every_run() {
     let counted = |arguments: &str| {
         let rows = groupkey(&format!("bench {arguments} --repetitions 2 --json")).objects();

@@ -19,6 +19,10 @@ fn devices_are_listed_and_shown() {
     let esp32 = listed.iter().find(|device| device["name"] == "esp32-pbc").expect("it is listed");
     assert_eq!(esp32["power"]["idle"]["watt"], 0.20504);
     assert!(esp32["sources"]["calibrated"].as_u64().is_some_and(|count| count >= 5), "{esp32}");
+    assert!(table.contains("instruction counts"), "{table}");
+    let emulated = listed.iter().find(|device| device["name"] == "rv32imac").expect("it is listed");
+    assert!(emulated["sources"]["counted"].as_u64().is_some_and(|count| count > 200), "{emulated}");
+    assert!(emulated["sources"].get("measured").is_none(), "{emulated}");
 }
 
 #[test]
@@ -49,6 +53,22 @@ fn a_profile_is_not_written_over_another_file() {
         groupkey_in(folder.path(), &["device", "measure", "--quick", "--out", "mine.toml"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("does not exist yet"), "{refused:?}");
+}
+
+#[test]
+fn a_target_is_emulated_with_the_firmware_or_not_at_all() {
+    let folder = Folder::new();
+    let refused = groupkey_in(
+        folder.path(),
+        &["device", "measure", "--target", "cortex-m4", "--out", "mine.toml"],
+    );
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("a clone of the repository"), "{refused:?}");
+    assert!(!folder.path().join("mine.toml").exists(), "an empty profile was left");
+    for arguments in ["--target z80", "--target rv32imac --quick", "--firmware firmware"] {
+        let refused = groupkey(&format!("device measure {arguments}"));
+        assert_eq!(refused.code, 2, "{arguments}: {refused:?}");
+    }
 }
 
 #[test]

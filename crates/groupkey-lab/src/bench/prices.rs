@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::workbench::Workbench;
 
 use super::StaticVariables;
-use crate::device::measure::{Effort, Price, Workbench};
+use crate::device::measure::{Effort, Price};
 
 /// What primitives cost here. Those that occur are measured when they first do.
 #[derive(Clone, Debug)]
@@ -41,12 +42,12 @@ impl Prices {
         // They are drawn as schemes draw in the benchmark.
         let variables = StaticVariables::recurring(1, DRAWN);
         let randomness = || Box::new(variables.clone()) as _;
-        let bench = Workbench { suite, effort: self.effort, randomness: &randomness };
+        let bench = Workbench { suite, stopwatch: &self.effort, randomness: &randomness };
         for primitive in Primitive::ALL {
             if meter.tally(primitive).calls > 0 {
                 self.known
                     .entry((suite.name(), primitive))
-                    .or_insert_with(|| bench.price(primitive));
+                    .or_insert_with(|| bench.cost(primitive).into());
             }
         }
     }

@@ -8,12 +8,19 @@ use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use serde::Deserialize;
 
-use super::{CallEnergy, Cost, Costs, Device, PacketTimes, Power};
+use super::{CallEnergy, Clock, Cost, Costs, Device, Instructions, PacketTimes, Power};
 use crate::input::{InputError, Mistake};
 
 /// A device profile that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceError {
+    /// A clock that does not tick, or completes no instructions.
+    InvalidClock,
+    /// A cost that is neither a time, nor counted instructions, or both.
+    InvalidCost {
+        /// The primitive.
+        primitive: String,
+    },
     /// A factor to a basis, or an error in percent, that there cannot be.
     InvalidFactor {
         /// The key.
@@ -21,7 +28,7 @@ pub enum DeviceError {
     },
     /// A power or an energy that is negative or not a number, or an idle power above the active one.
     InvalidPower,
-    /// A time that is negative or not a number.
+    /// A time, or a count of instructions, that is negative or not a number.
     InvalidTime {
         /// The primitive.
         primitive: String,
@@ -45,11 +52,13 @@ pub enum DeviceError {
         /// The primitive as written.
         primitive: String,
     },
-    /// A figure whose source does not begin with one of the four words.
+    /// A figure whose source does not begin with one of the five words.
     UnknownSource {
         /// The source as written.
         source: String,
     },
+    /// Counted instructions, and no clock to make times of them.
+    WithoutClock,
     /// There is no table for any suite.
     WithoutCosts,
 }
@@ -61,6 +70,9 @@ pub(super) fn parse(text: &str) -> Result<Device, DeviceError> {
     let PacketTimes { publish, acknowledgement, payload_handling } = &file.processing;
     for time in [publish, acknowledgement, payload_handling] {
         check_source(&time.source)?;
+    }
+    if let Some(clock) = &file.clock {
+        check_clock(clock)?;
     }
     if let Some(power) = &file.power {
         check_power(power)?;
@@ -77,13 +89,13 @@ pub(super) fn parse(text: &str) -> Result<Device, DeviceError> {
             other.wrapping() == suite.wrapping() && other.hashing() == suite.hashing()
         });
         let alike = alike.and_then(|(_, table)| table.as_ref());
-        *costs = Some(costs_from(suite, table, alike)?);
+        *costs = Some(costs_from(suite, table, alike, file.clock.as_ref())?);
     }
     if suites.iter().all(Option::is_none) {
         return Err(DeviceError::WithoutCosts);
     }
-    let File { name, description, processing, power, .. } = file;
-    Ok(Device { name, description, processing, power, suites })
+    let File { name, description, processing, clock, power, .. } = file;
+    Ok(Device { name, description, processing, clock, power, suites })
 }
 
 #[derive(Deserialize)]
@@ -92,6 +104,7 @@ struct File {
     name: String,
     description: String,
     processing: PacketTimes,
+    clock: Option<Clock>,
     power: Option<Power>,
     basis: Option<Basis>,
     standard: Option<Table>,
@@ -118,7 +131,20 @@ struct Basis {
 }
 
 /// Costs by the names of primitives.
-type Table = BTreeMap<String, Cost>;
+type Table = BTreeMap<String, CostEntry>;
+
+/// A cost as it is written: in time, or in instructions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostEntry {
+    per_call_ns: Option<f64>,
+    per_unit_ns: Option<f64>,
+    per_call_instructions: Option<f64>,
+    per_unit_instructions: Option<f64>,
+    error_percent: Option<f64>,
+    energy: Option<CallEnergy>,
+    source: String,
+}
 
 impl File {
     /// Takes the tables, in the order of [`Suite::ALL`].
@@ -153,15 +179,14 @@ impl Basis {
             for primitive in Primitive::ALL {
                 let there = costs.of(primitive);
                 let why = source.split_once(':').map_or("", |(_, why)| why.trim());
-                table.entry(primitive.name().to_owned()).or_insert_with(|| Cost {
-                    per_call_ns: there.per_call_ns * factor,
-                    per_unit_ns: there.per_unit_ns * factor,
-                    error_percent: None,
-                    energy: None,
+                table.entry(primitive.name().to_owned()).or_insert_with(|| CostEntry {
+                    per_call_ns: Some(there.per_call_ns * factor),
+                    per_unit_ns: Some(there.per_unit_ns * factor),
                     source: format!(
                         "assumed: {factor} times {name} ({why}); there {}",
                         there.source
                     ),
+                    ..CostEntry::default()
                 });
             }
         }
@@ -171,15 +196,19 @@ impl Basis {
 
 /// The costs in a suite's own table; what does not depend on the group may stand in `alike`, the
 /// table of the suite that differs from it in the group alone.
-fn costs_from(suite: Suite, table: &Table, alike: Option<&Table>) -> Result<Costs, DeviceError> {
+fn costs_from(
+    suite: Suite,
+    table: &Table,
+    alike: Option<&Table>,
+    clock: Option<&Clock>,
+) -> Result<Costs, DeviceError> {
     let mut costs = Vec::new();
     for primitive in Primitive::ALL {
         let name = primitive.name();
         let missing = DeviceError::MissingPrimitive { suite: suite.name(), primitive: name };
         let inherited = alike.filter(|_| !primitive.is_of_group());
-        let cost = table.get(name).or_else(|| inherited?.get(name)).ok_or(missing)?;
-        check_cost(name, cost)?;
-        costs.push(cost.clone());
+        let entry = table.get(name).or_else(|| inherited?.get(name)).ok_or(missing)?;
+        costs.push(entry.cost(name, clock)?);
     }
     let known = |name: &&String| Primitive::ALL.iter().any(|known| known.name() == *name);
     if let Some(primitive) = table.keys().find(|name| !known(name)) {
@@ -189,20 +218,58 @@ fn costs_from(suite: Suite, table: &Table, alike: Option<&Table>) -> Result<Cost
     Ok(Costs(costs))
 }
 
-fn check_cost(name: &str, cost: &Cost) -> Result<(), DeviceError> {
-    let Cost { per_call_ns, per_unit_ns, error_percent, energy, source } = cost;
-    if !is_amount(*per_call_ns) || !is_amount(*per_unit_ns) {
-        return Err(DeviceError::InvalidTime { primitive: name.to_owned() });
+impl CostEntry {
+    fn cost(&self, primitive: &str, clock: Option<&Clock>) -> Result<Cost, DeviceError> {
+        let name = || primitive.to_owned();
+        check_source(&self.source)?;
+        let counted = self.source.starts_with(COUNTED);
+        let (per_call, per_unit, neither) = match counted {
+            false => (self.per_call_ns, self.per_unit_ns, self.counted()),
+            true => (self.per_call_instructions, self.per_unit_instructions, self.timed()),
+        };
+        let (Some(per_call), None) = (per_call, neither) else {
+            return Err(DeviceError::InvalidCost { primitive: name() });
+        };
+        let per_unit = per_unit.unwrap_or(0.0);
+        if !is_amount(per_call) || !is_amount(per_unit) {
+            return Err(DeviceError::InvalidTime { primitive: name() });
+        }
+        if self.error_percent.is_some_and(|percent| !is_amount(percent)) {
+            return Err(DeviceError::InvalidFactor { key: "error_percent" });
+        }
+        if let Some(CallEnergy { per_call_joule, per_unit_joule, error_percent }) = &self.energy
+            && ![per_call_joule, per_unit_joule, error_percent].into_iter().all(|n| is_amount(*n))
+        {
+            return Err(DeviceError::InvalidPower);
+        }
+        let clock = counted.then(|| clock.ok_or(DeviceError::WithoutClock)).transpose()?;
+        let time_ns = |amount| clock.map_or(amount, |clock| clock.time_ns(amount));
+        Ok(Cost {
+            per_call_ns: time_ns(per_call),
+            per_unit_ns: time_ns(per_unit),
+            instructions: counted.then_some(Instructions { per_call, per_unit }),
+            error_percent: self.error_percent,
+            energy: self.energy,
+            source: self.source.clone(),
+        })
     }
-    if error_percent.is_some_and(|percent| !is_amount(percent)) {
-        return Err(DeviceError::InvalidFactor { key: "error_percent" });
+
+    fn counted(&self) -> Option<f64> {
+        self.per_call_instructions.or(self.per_unit_instructions)
     }
-    if let Some(CallEnergy { per_call_joule, per_unit_joule, error_percent }) = energy
-        && ![per_call_joule, per_unit_joule, error_percent].into_iter().all(|n| is_amount(*n))
-    {
-        return Err(DeviceError::InvalidPower);
+
+    fn timed(&self) -> Option<f64> {
+        self.per_call_ns.or(self.per_unit_ns)
     }
-    check_source(source)
+}
+
+fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
+    check_source(&clock.source)?;
+    let rate = clock.instructions_per_cycle;
+    match clock.hertz > 0 && rate.is_finite() && rate > 0.0 {
+        true => Ok(()),
+        false => Err(DeviceError::InvalidClock),
+    }
 }
 
 fn check_power(power: &Power) -> Result<(), DeviceError> {
@@ -245,6 +312,14 @@ impl DeviceError {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::InvalidClock => {
+                write!(f, "hertz and instructions_per_cycle of the clock must be more than 0")
+            }
+            Self::InvalidCost { primitive } => write!(
+                f,
+                "the cost of {primitive} must be per_call_ns and per_unit_ns; or \
+                 per_call_instructions and per_unit_instructions, with a source that begins with {COUNTED}"
+            ),
             Self::InvalidFactor { key } => {
                 write!(f, "{key} must be a number, not negative, and a factor more than 0")
             }
@@ -253,7 +328,10 @@ impl fmt::Display for DeviceError {
                 "powers and energies must be numbers, not negative, and active at least idle power"
             ),
             Self::InvalidTime { primitive } => {
-                write!(f, "the time of {primitive} must be a number of nanoseconds, not negative")
+                write!(
+                    f,
+                    "the time of {primitive} must be a number of nanoseconds or instructions, not negative"
+                )
             }
             Self::Malformed(problem) => f.write_str(problem.trim_end()),
             Self::MissingPrimitive { suite, primitive } => write!(
@@ -271,6 +349,10 @@ impl fmt::Display for DeviceError {
             Self::UnknownSource { source } => {
                 write!(f, "the source {source:?} must begin with one of: {}", SOURCES.join(", "))
             }
+            Self::WithoutClock => write!(
+                f,
+                "instructions take no time without a [clock]: give it hertz, instructions_per_cycle and source"
+            ),
             Self::WithoutCosts => {
                 write!(f, "the profile has costs for no suite; add a table such as [standard]")
             }
@@ -280,4 +362,7 @@ impl fmt::Display for DeviceError {
 
 impl error::Error for DeviceError {}
 
-const SOURCES: [&str; 4] = ["assumed:", "calibrated:", "measured:", "published:"];
+const SOURCES: [&str; 5] = ["assumed:", "calibrated:", COUNTED, "measured:", "published:"];
+
+/// Of instructions, and of nothing else.
+const COUNTED: &str = "counted:";

@@ -2,10 +2,11 @@
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
+use groupkey::workbench::{Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::measure::{Effort, Workbench};
+use super::measure::Effort;
 use super::{Cost, Costs, Device, PacketTime, PacketTimes};
 
 impl Device {
@@ -20,36 +21,24 @@ impl Device {
         effort: Effort,
         go_on: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Option<Self> {
-        let total = Suite::ALL.into_iter().map(|suite| own_primitives(suite).count()).sum();
-        let mut done = 0;
-        let mut suites: [Option<Costs>; Suite::ALL.len()] = [const { None }; Suite::ALL.len()];
         let randomness = || Box::new(ChaCha20Rng::seed_from_u64(1)) as _;
-        for suite in Suite::ALL {
-            let bench = Workbench { suite, effort, randomness: &randomness };
-            let mut costs = Vec::new();
-            for primitive in Primitive::ALL {
-                let cost = match own_primitives(suite).any(|own| own == primitive) {
-                    true => {
-                        if !go_on(done, total) {
-                            return None;
-                        }
-                        done += 1;
-                        let price = bench.price(primitive);
-                        Cost {
-                            per_call_ns: tenths(price.per_call_ns),
-                            per_unit_ns: tenths(price.per_unit_ns),
-                            error_percent: None,
-                            energy: None,
-                            source: SOURCE.to_owned(),
-                        }
-                    }
-                    // As in the suite that differs in the group alone, which comes before.
-                    false => suites[Suite::Published as usize].as_ref()?.of(primitive).clone(),
-                };
-                costs.push(cost);
+        let mut done = 0;
+        let suites = all_suites(|suite, primitive| {
+            if !go_on(done, figures()) {
+                return None;
             }
-            suites[suite as usize] = Some(Costs(costs.try_into().ok()?));
-        }
+            done += 1;
+            let bench = Workbench { suite, stopwatch: &effort, randomness: &randomness };
+            let price = bench.cost(primitive);
+            Some(Cost {
+                per_call_ns: tenths(price.per_call),
+                per_unit_ns: tenths(price.per_unit),
+                instructions: None,
+                error_percent: None,
+                energy: None,
+                source: SOURCE.to_owned(),
+            })
+        })?;
         let host = Self::named("host")?.processing;
         let packet = |time: PacketTime| PacketTime {
             source: format!("assumed: as host, where it is {}", time.source),
@@ -63,16 +52,35 @@ impl Device {
                 acknowledgement: packet(host.acknowledgement),
                 payload_handling: packet(host.payload_handling),
             },
+            clock: None,
             power: None,
             suites,
         })
     }
 }
 
-/// The primitives that are a suite's own: all, but in suites that follow `published` those of the group.
-fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
-    let whole = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Published);
-    Primitive::ALL.into_iter().filter(move |primitive| whole || primitive.is_of_group())
+/// So many figures has a profile of all suites.
+pub(super) fn figures() -> usize {
+    Suite::ALL.into_iter().map(|suite| own_primitives(suite).count()).sum()
+}
+
+/// The costs of all suites, each suite's own from `own`; `None` as soon as that has none.
+pub(super) fn all_suites(
+    mut own: impl FnMut(Suite, Primitive) -> Option<Cost>,
+) -> Option<[Option<Costs>; Suite::ALL.len()]> {
+    let mut suites: [Option<Costs>; Suite::ALL.len()] = [const { None }; Suite::ALL.len()];
+    for suite in Suite::ALL {
+        let mut costs = Vec::new();
+        for primitive in Primitive::ALL {
+            costs.push(match own_primitives(suite).any(|own| own == primitive) {
+                true => own(suite, primitive)?,
+                // As in the suite that differs in the group alone, which comes before.
+                false => suites[Suite::Published as usize].as_ref()?.of(primitive).clone(),
+            });
+        }
+        suites[suite as usize] = Some(Costs(costs.try_into().ok()?));
+    }
+    Some(suites)
 }
 
 /// In steps of a tenth of a nanosecond: more is noise.

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use groupkey::crypto::meter::Primitive;
 
-use super::{CallEnergy, Cost, Device, PowerFigure};
+use super::{CallEnergy, Clock, Cost, Device, Instructions, PowerFigure};
 
 /// The profile as TOML.
 pub(super) fn profile(device: &Device) -> String {
-    let Device { name, description, processing, power, .. } = device;
+    let Device { name, description, processing, clock, power, .. } = device;
     let mut text = format!("name = {}\ndescription = {}\n", quoted(name), quoted(description));
     for (key, time) in [
         ("publish", &processing.publish),
@@ -17,6 +17,10 @@ pub(super) fn profile(device: &Device) -> String {
     ] {
         let line = format!("ns = {}\nsource = {}", time.ns, quoted(&time.source));
         write(&mut text, &format!("\n[processing.{key}]\n{line}"));
+    }
+    if let Some(Clock { hertz, instructions_per_cycle, source }) = clock {
+        let figures = format!("hertz = {hertz}\ninstructions_per_cycle = {instructions_per_cycle}");
+        write(&mut text, &format!("\n[clock]\n{figures}\nsource = {}", quoted(source)));
     }
     if let Some(power) = power {
         for (key, figure) in [("idle", &power.idle), ("active", &power.active)] {
@@ -37,10 +41,14 @@ pub(super) fn profile(device: &Device) -> String {
 }
 
 fn cost(cost: &Cost) -> String {
-    let Cost { per_call_ns, per_unit_ns, error_percent, energy, source } = cost;
-    let mut figures = format!("per_call_ns = {per_call_ns}");
-    if *per_unit_ns != 0.0 {
-        figures += &format!(", per_unit_ns = {per_unit_ns}");
+    let Cost { per_call_ns, per_unit_ns, instructions, error_percent, energy, source } = cost;
+    let (unit, per_call, per_unit) = match *instructions {
+        None => ("ns", *per_call_ns, *per_unit_ns),
+        Some(Instructions { per_call, per_unit }) => ("instructions", per_call, per_unit),
+    };
+    let mut figures = format!("per_call_{unit} = {per_call}");
+    if per_unit != 0.0 {
+        figures += &format!(", per_unit_{unit} = {per_unit}");
     }
     if let Some(percent) = error_percent {
         figures += &format!(", error_percent = {percent}");

@@ -162,7 +162,7 @@ fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Re
             out,
             "\nSeconds and joules are modelled: counted primitives, priced by the profile {}. all: of all \
              parties in\nthe role together; busiest: of the one that computes longest, idling included.",
-            device.name
+            device.told()
         )?;
     }
     if let Some(row) = rows.first() {

@@ -1,0 +1,297 @@
+//! A profile of a microcontroller that QEMU emulates: the instructions of each primitive of this library.
+//!
+//! The firmware in `firmware/` counts them and prints a line for each. Counts are exact, and the same in
+//! every run of one build. They are not cycles: what an instruction waits for, nobody here knows.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, error, fmt, io};
+
+use super::measured::{all_suites, figures};
+use super::{Clock, Cost, Device, Instructions, PacketTime, PacketTimes};
+
+/// A microcontroller's processor that can be emulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Arm Cortex-M4 with its floating point unit.
+    CortexM4,
+    /// RISC-V, 32 bits, with multiplication, atomics and compressed instructions.
+    Rv32imac,
+}
+
+/// Why there is no profile of an emulated device.
+#[derive(Debug)]
+pub enum EmulationError {
+    /// The folder is not that of the firmware.
+    NoFirmware(PathBuf),
+    /// The emulator is not installed.
+    NoEmulator(Target),
+    /// The compiler does not know the target.
+    NoCompiler(Target),
+    /// The firmware was not built, or did not run to its end; what was wrong is on standard error.
+    Stopped(Target),
+    /// The firmware printed something else.
+    Unreadable(String),
+    /// A program could not be started.
+    Io(io::Error),
+}
+
+impl Device {
+    /// Builds the firmware in this folder, runs it in the emulator, and makes a profile of what it counted.
+    /// `progress` is told after each figure how many there are, and how many there will be.
+    ///
+    /// What packets cost is assumed, and so is the clock that makes times of instructions.
+    pub fn emulated(
+        target: Target,
+        firmware: &Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, EmulationError> {
+        let counted = count(target, firmware, progress)?;
+        let provenance = target.provenance()?;
+        let suites = all_suites(|suite, primitive| {
+            let instructions = *counted.get(&[suite.name(), primitive.name()].join(" "))?;
+            Some(Cost {
+                per_call_ns: target.clock().time_ns(instructions.per_call),
+                per_unit_ns: target.clock().time_ns(instructions.per_unit),
+                instructions: Some(instructions),
+                error_percent: None,
+                energy: None,
+                source: provenance.clone(),
+            })
+        });
+        let missing = || EmulationError::Unreadable("fewer figures than there are".to_owned());
+        Ok(Self {
+            name: target.name().to_owned(),
+            description: target.description().to_owned(),
+            processing: target.packet_times(),
+            clock: Some(target.clock()),
+            power: None,
+            suites: suites.ok_or_else(missing)?,
+        })
+    }
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Self; 2] = [Self::CortexM4, Self::Rv32imac];
+
+    /// The name on the command line, and of the profile.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CortexM4 => "cortex-m4",
+            Self::Rv32imac => "rv32imac",
+        }
+    }
+
+    /// What it is.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::CortexM4 => {
+                "Cortex-M4, this library in Rust: instruction counts, as if one a cycle at 64 MHz"
+            }
+            Self::Rv32imac => {
+                "RV32IMAC, this library in Rust: instruction counts, as if one a cycle at 160 MHz"
+            }
+        }
+    }
+
+    /// The compiler's name of it.
+    const fn triple(self) -> &'static str {
+        match self {
+            Self::CortexM4 => "thumbv7em-none-eabihf",
+            Self::Rv32imac => "riscv32imac-unknown-none-elf",
+        }
+    }
+
+    const fn emulator(self) -> &'static str {
+        match self {
+            Self::CortexM4 => "qemu-system-arm",
+            Self::Rv32imac => "qemu-system-riscv32",
+        }
+    }
+
+    /// Debian's package of the emulator.
+    const fn package(self) -> &'static str {
+        match self {
+            Self::CortexM4 => "qemu-system-arm",
+            Self::Rv32imac => "qemu-system-misc",
+        }
+    }
+
+    fn clock(self) -> Clock {
+        let (hertz, chip) = match self {
+            Self::CortexM4 => (64_000_000, "nRF52840"),
+            Self::Rv32imac => (160_000_000, "ESP32-C6"),
+        };
+        Clock {
+            hertz,
+            instructions_per_cycle: 1.0,
+            source: format!(
+                "assumed: the clock of an {chip}, an instruction a cycle; what waits for memory takes longer"
+            ),
+        }
+    }
+
+    /// Those of a member in C on an ESP32, whose clock has 240 MHz.
+    fn packet_times(self) -> PacketTimes {
+        let Clock { hertz, .. } = self.clock();
+        let packet = |ns: u64| PacketTime {
+            ns: ns * 240_000_000 / hertz,
+            source: format!("assumed: as esp32-pbc, for a clock of {} MHz", hertz / 1_000_000),
+        };
+        PacketTimes {
+            publish: packet(300_000),
+            acknowledgement: packet(130_000),
+            payload_handling: packet(0),
+        }
+    }
+
+    /// Builds a program of the firmware in this folder, runs it in the emulator, and hands over every line
+    /// that it prints.
+    pub fn run(
+        self,
+        firmware: &Path,
+        program: &str,
+        take: &mut dyn FnMut(&str),
+    ) -> Result<(), EmulationError> {
+        if !firmware.join("memory").is_dir() {
+            return Err(EmulationError::NoFirmware(firmware.to_owned()));
+        }
+        self.provenance()?;
+        // How the emulator is started is in the firmware's own configuration of Cargo.
+        let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["run", "--release", "--locked", "--bin", program, "--target", self.triple()])
+            .current_dir(firmware)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(EmulationError::Io)?;
+        for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+            take(&line.map_err(EmulationError::Io)?);
+        }
+        match child.wait().map_err(EmulationError::Io)?.success() {
+            true => Ok(()),
+            false => Err(EmulationError::Stopped(self)),
+        }
+    }
+
+    /// What counts, and what compiles; an error if either is not installed.
+    fn provenance(self) -> Result<String, EmulationError> {
+        let emulator = said(Command::new(self.emulator()).arg("--version"))
+            .map_err(|_| EmulationError::NoEmulator(self))?;
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let compiler = said(Command::new(&rustc).arg("--version")).map_err(EmulationError::Io)?;
+        let mut libraries = Command::new(&rustc);
+        libraries.args(["--print", "target-libdir", "--target", self.triple()]);
+        let libraries = said(&mut libraries).map_err(EmulationError::Io)?;
+        if !Path::new(libraries.trim()).is_dir() {
+            return Err(EmulationError::NoCompiler(self));
+        }
+        // "QEMU emulator version 7.2.22 (and whose)" and "rustc 1.95.0 (and when)".
+        let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
+        let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
+        Ok(format!(
+            "counted: groupkey device measure --target {}, QEMU {emulator}, Rust {compiler}",
+            self.name()
+        ))
+    }
+}
+
+/// What the firmware counts, by suite and primitive.
+fn count(
+    target: Target,
+    firmware: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<HashMap<String, Instructions>, EmulationError> {
+    let mut counted = HashMap::new();
+    let mut unreadable = None;
+    target.run(firmware, "instructions", &mut |line| match figure(line) {
+        Some((name, instructions)) => {
+            counted.insert(name, instructions);
+            progress(counted.len(), figures());
+        }
+        None => unreadable = Some(line.to_owned()),
+    })?;
+    unreadable.map_or(Ok(counted), |line| Err(EmulationError::Unreadable(line)))
+}
+
+/// A line of the firmware: `standard wrap 5971.00 46232.00`.
+fn figure(line: &str) -> Option<(String, Instructions)> {
+    let [suite, primitive, per_call, per_unit] =
+        line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let amount = |text: &str| text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    let instructions = Instructions { per_call: amount(per_call)?, per_unit: amount(per_unit)? };
+    Some(([suite, primitive].join(" "), instructions))
+}
+
+/// What a program prints.
+fn said(command: &mut Command) -> io::Result<String> {
+    let output = command.stdin(Stdio::null()).output()?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+    }
+}
+
+impl EmulationError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoFirmware(_) => {
+                Some("run it in a clone of the repository, or say where with --firmware".to_owned())
+            }
+            Self::NoEmulator(target) => Some(format!("apt-get install {}", target.package())),
+            Self::NoCompiler(target) => Some(format!("rustup target add {}", target.triple())),
+            Self::Stopped(_) | Self::Unreadable(_) | Self::Io(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for EmulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFirmware(folder) => {
+                write!(f, "the folder {} does not have the firmware", folder.display())
+            }
+            Self::NoEmulator(target) => write!(f, "{} is not installed", target.emulator()),
+            Self::NoCompiler(target) => {
+                write!(f, "Rust's target {} is not installed", target.triple())
+            }
+            Self::Stopped(target) => {
+                write!(f, "the firmware for {} did not run to its end", target.name())
+            }
+            Self::Unreadable(line) => write!(f, "the firmware printed no figures: {line}"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for EmulationError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_figure_or_refused() {
+        let (name, instructions) = figure("standard wrap 5971.00 46232.25").expect("a figure");
+        assert_eq!(name, "standard wrap");
+        assert_eq!(instructions, Instructions { per_call: 5971.0, per_unit: 46232.25 });
+        for line in
+            ["", "standard wrap 1", "standard wrap 1 2 3", "a b x 0", "a b -1 0", "a b NaN 0"]
+        {
+            assert_eq!(figure(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_firmware_is_refused_with_what_to_do() {
+        let refused =
+            Device::emulated(Target::Rv32imac, Path::new("no-such-folder"), &mut |_, _| {})
+                .expect_err("there is none");
+        assert!(refused.to_string().contains("no-such-folder"));
+        assert!(refused.help().is_some_and(|help| help.contains("--firmware")));
+    }
+}

@@ -1,0 +1,39 @@
+//! A group's short life in a few bytes, which are the same on every platform.
+
+use sha2::{Digest, Sha256};
+
+use super::{Report, Rig, RigError, Settings};
+use crate::party::Operation;
+use crate::schemes::catalogue::Scheme;
+
+/// The hash of all that a small group of this scheme sends, and of its keys: it is created, takes a
+/// member in, evicts one, renews its key and sends, as far as the scheme can.
+pub fn transcript(scheme: &'static Scheme, settings: Settings) -> Result<[u8; 32], RigError> {
+    const MEMBERS: u32 = 4;
+    let mut rig = Rig::new(scheme, settings);
+    let mut hash = Sha256::new();
+    for operation in
+        [Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey, Operation::Send]
+    {
+        if !scheme.operations.contains(&operation) {
+            continue;
+        }
+        let Report { messages, deployment, .. } = match operation {
+            Operation::Create => rig.create(MEMBERS)?,
+            Operation::Add => rig.add(MEMBERS)?,
+            Operation::Remove => rig.remove(1)?,
+            Operation::Rekey => rig.rekey()?,
+            _ => rig.send(0)?,
+        };
+        for message in deployment.iter().chain(&messages) {
+            hash.update((message.bytes.len() as u64).to_be_bytes());
+            hash.update(&message.bytes);
+        }
+        // Some schemes have a key only once somebody has sent.
+        if let Ok(key) = rig.agreed_key() {
+            hash.update(key.as_bytes());
+        }
+    }
+    rig.agreed_key()?;
+    Ok(hash.finalize().into())
+}

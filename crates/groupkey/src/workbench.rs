@@ -1,0 +1,380 @@
+//! What a primitive costs by itself on the machine that this runs on, by whatever stopwatch it has:
+//! a host has a clock, a device that is emulated counts instructions.
+//!
+//! A cost is measured through the door that schemes use, [`Context`], less the framing of a message
+//! around it.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::hint::black_box;
+
+use rand_core::CryptoRng;
+
+use crate::context::Draft;
+use crate::credentials::Credentials;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::integer::{Integer, Prime};
+use crate::crypto::meter::Primitive;
+use crate::crypto::pairing::{G1, G2};
+use crate::protection::Guard;
+use crate::{
+    Channel, Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox,
+    Party, PartyId, Recipient, Setting, Suite,
+};
+
+/// Measures the primitives of one suite.
+pub struct Workbench<'r> {
+    /// The algorithms.
+    pub suite: Suite,
+    /// What measures.
+    pub stopwatch: &'r dyn Stopwatch,
+    /// Makes the randomness that steps draw from; drawing is part of what they cost.
+    pub randomness: &'r dyn Fn() -> Box<dyn CryptoRng>,
+}
+
+/// Measures work that can be done again and again, in a unit of its own.
+pub trait Stopwatch {
+    /// What one call costs.
+    fn one(&self, work: &mut dyn FnMut()) -> f64;
+
+    /// What one call costs on average, of work that costs now more, now less.
+    fn mean(&self, work: &mut dyn FnMut()) -> f64;
+}
+
+/// What a primitive costs: so much a call, and so much a unit of the call's amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Of a call.
+    pub per_call: f64,
+    /// Of a unit; what a unit is, [`Primitive`] tells.
+    pub per_unit: f64,
+}
+
+/// The primitives that are a suite's own: all, but of a suite that differs from `published` in the
+/// group of Diffie-Hellman alone, those of the group.
+pub fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
+    let whole = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Published);
+    Primitive::ALL.into_iter().filter(move |primitive| whole || primitive.is_of_group())
+}
+
+/// Few and many units, between which a line is drawn.
+const KEYS: [usize; 2] = [1, 33];
+const BYTES: [usize; 2] = [16, 4_112];
+const MANY: usize = 65;
+
+impl Workbench<'_> {
+    /// What a primitive costs here.
+    pub fn cost(&self, primitive: Primitive) -> Cost {
+        let (per_call, per_unit) = self.line_of(primitive);
+        // What is too cheap for the stopwatch may come out below nothing.
+        Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
+    }
+
+    /// Of a call and of a unit.
+    fn line_of(&self, primitive: Primitive) -> (f64, f64) {
+        let one_key = Key::default();
+        match primitive {
+            Primitive::Random => (self.time(Guard::None, |cx| keep(cx.random_key())), 0.0),
+            Primitive::Wrap => line(KEYS, |count| {
+                let keys = vec![Key::default(); count];
+                let wrapped = self.time(Guard::None, |cx| send_wrapped(cx, &keys));
+                let bytes = vec![0; self.wrapped_length(count)];
+                wrapped - self.time(Guard::None, |cx| send_bytes(cx, &bytes))
+            }),
+            Primitive::Unwrap => line(KEYS, |count| {
+                let keys = vec![Key::default(); count];
+                let message = self.sent(Guard::None, |cx| send_wrapped(cx, &keys));
+                let length = self.wrapped_length(count);
+                let wrapped = &message[message.len() - length..];
+                let mut opened = keys.clone();
+                self.time(Guard::None, |cx| {
+                    cx.unwrap_keys(&one_key, Epoch(1), 0, wrapped, &mut opened)
+                        .expect("just wrapped");
+                })
+            }),
+            Primitive::Derive => line(BYTES, |bytes| {
+                let context = vec![0; bytes - Key::BYTES];
+                self.time(Guard::None, |cx| keep(cx.derive(&one_key, "", &context)))
+            }),
+            Primitive::Hash => (self.time(Guard::None, |cx| keep(cx.hash(&one_key, ""))), 0.0),
+            Primitive::Seal => line(BYTES, |bytes| {
+                let message = vec![0; bytes];
+                self.time(Guard::None, |cx| {
+                    let mut content = message.clone();
+                    cx.seal(&one_key, 0, &[], &mut content).expect("it is short");
+                    keep(content);
+                })
+            }),
+            Primitive::Unseal => line(BYTES, |bytes| {
+                let mut sealed = vec![0; bytes];
+                self.once(|cx| cx.seal(&one_key, 0, &[], &mut sealed)).expect("it is short");
+                self.time(Guard::None, |cx| {
+                    let mut content = sealed.clone();
+                    cx.unseal(&one_key, 0, &[], &mut content).expect("just sealed");
+                    keep(content);
+                })
+            }),
+            Primitive::Mac => self.protection(Guard::Mac),
+            Primitive::Sign => self.protection(Guard::Signature),
+            Primitive::Verify => line(BYTES, |bytes| {
+                let bytes = vec![0; bytes];
+                let check = |guard| {
+                    let message = self.sent(guard, |cx| send_bytes(cx, &bytes));
+                    self.time(guard, |cx| {
+                        cx.deliver(&mut Idle, Channel::Open, &message).expect("just sent")
+                    })
+                };
+                check(Guard::Signature) - check(Guard::None)
+            }),
+            Primitive::ExponentiateGenerator => {
+                let exponent = self.once(random_exponent);
+                (self.time(Guard::None, |cx| keep(cx.generator_power(&exponent))), 0.0)
+            }
+            Primitive::Exponentiate => {
+                let (exponent, element) = self.once(|cx| {
+                    let exponent = random_exponent(cx);
+                    let element = cx.generator_power(&exponent);
+                    (exponent, element)
+                });
+                (self.time(Guard::None, |cx| keep(cx.power(&element, &exponent))), 0.0)
+            }
+            Primitive::MultiplyElements => {
+                let (a, b) = self.once(two_elements);
+                (self.time(Guard::None, |cx| keep(cx.multiply(&a, &b))), 0.0)
+            }
+            Primitive::DivideElements => {
+                let (a, b) = self.once(two_elements);
+                (self.time(Guard::None, |cx| keep(cx.divide(&a, &b))), 0.0)
+            }
+            Primitive::InvertExponent => {
+                let exponent = self.once(random_exponent);
+                (self.time(Guard::None, |cx| keep(cx.inverse(&exponent))), 0.0)
+            }
+            Primitive::CheckElement => {
+                let message = self.sent(Guard::None, |cx| {
+                    let exponent = random_exponent(cx);
+                    let element = cx.generator_power(&exponent);
+                    let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+                    draft.element(&element).send();
+                });
+                let bytes = &message[message.len() - Element::length(self.suite)..];
+                (self.time(Guard::None, |cx| keep(cx.element(bytes, Check::Subgroup))), 0.0)
+            }
+            // Elements are read in one suite only, and the check of their order is a power.
+            Primitive::CheckGt if self.suite != Suite::Published => (0.0, 0.0),
+            Primitive::CheckGt => self.line_of(Primitive::ExponentiateGt),
+            Primitive::GeneratePrime => (self.mean_time(|cx| keep(cx.random_prime())), 0.0),
+            Primitive::MultiplyPrimes => self.line_of_integers(|cx, primes, _| {
+                keep(cx.multiply_primes(primes));
+            }),
+            Primitive::MultiplyInteger => self.line_of_integers(|cx, primes, product| {
+                keep(cx.multiply_by_prime(product, &primes[0]));
+            }),
+            Primitive::DivideInteger => self.line_of_integers(|cx, primes, product| {
+                keep(cx.short_of_multiple(product, &primes[0]));
+            }),
+            _ => self.pairing_cost(primitive),
+        }
+    }
+
+    /// The same, of what has to do with pairings.
+    fn pairing_cost(&self, primitive: Primitive) -> (f64, f64) {
+        let (p, q, gt, scalar) = self.once(|cx| {
+            let scalar = cx.random_scalar();
+            let (first, second) = (cx.g1_generator(), cx.g2_generator());
+            let (p, q) = (cx.g1_power(&first, &scalar), cx.g2_power(&second, &scalar));
+            let gt = cx.pairings(&[(&p, &q)]);
+            (p, q, gt, scalar)
+        });
+        let time = |work: &mut dyn FnMut(&mut Context<'_>)| self.time(Guard::None, work);
+        let once = |work: &mut dyn FnMut(&mut Context<'_>)| (time(work), 0.0);
+        match primitive {
+            Primitive::InvertScalar => once(&mut |cx| keep(cx.invert_scalar(&scalar))),
+            Primitive::TabulateG1 => once(&mut |cx| keep(cx.g1_table(&p))),
+            Primitive::ExponentiateG1Fixed => {
+                let table = self.once(|cx| cx.g1_table(&p));
+                let scalars = self.once(|cx| [(); MANY].map(|()| cx.random_scalar()));
+                line([1, MANY], |count| {
+                    time(&mut |cx| keep(cx.g1_powers(&table, &scalars[..count])))
+                })
+            }
+            Primitive::ExponentiateG1 => once(&mut |cx| keep(cx.g1_power(&p, &scalar))),
+            Primitive::ExponentiateG2 => once(&mut |cx| keep(cx.g2_power(&q, &scalar))),
+            Primitive::ExponentiateGt => once(&mut |cx| keep(cx.gt_power(&gt, &scalar))),
+            Primitive::MultiplyG1 => line([1, MANY], |count| {
+                time(&mut |cx| keep(cx.g1_product(&p, core::iter::repeat_n(&p, count))))
+            }),
+            Primitive::MultiplyG2 => line([1, MANY], |count| {
+                time(&mut |cx| keep(cx.g2_product(&q, core::iter::repeat_n(&q, count))))
+            }),
+            Primitive::MultiplyGt => once(&mut |cx| keep(cx.gt_product(&gt, &gt))),
+            // The two are always together: what is there once counts as final exponentiation.
+            Primitive::MillerLoop => {
+                let (_, pair) = line([1, 2], |count| {
+                    time(&mut |cx| keep(cx.pairings(&[(&p, &q); 2][..count])))
+                });
+                (0.0, pair)
+            }
+            Primitive::FinalExponentiation => {
+                let (rest, _) = line([1, 2], |count| {
+                    time(&mut |cx| keep(cx.pairings(&[(&p, &q); 2][..count])))
+                });
+                (rest, 0.0)
+            }
+            Primitive::CheckG1 => {
+                let bytes = self.body(&|draft| _ = draft.g1(&p), G1::length(self.suite));
+                once(&mut |cx| keep(cx.g1(&bytes, Check::Subgroup)))
+            }
+            Primitive::CheckG2 => {
+                let bytes = self.body(&|draft| _ = draft.g2(&q), G2::length(self.suite));
+                once(&mut |cx| keep(cx.g2(&bytes, Check::Subgroup)))
+            }
+            _ => unreachable!("the others have nothing to do with pairings"),
+        }
+    }
+
+    /// The last so many bytes of a message with what `write` writes.
+    fn body(&self, write: &dyn Fn(&mut Draft<'_, '_>), length: usize) -> Vec<u8> {
+        let message = self.sent(Guard::None, |cx| {
+            let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+            write(&mut draft);
+            draft.send();
+        });
+        message[message.len() - length..].to_vec()
+    }
+
+    /// Of work on primes and their product, by the product's bytes.
+    fn line_of_integers(
+        &self,
+        mut work: impl FnMut(&mut Context<'_>, &[Prime], &Integer),
+    ) -> (f64, f64) {
+        let bytes_each = Prime::length(self.suite);
+        line([16, 1_024].map(|count| count * bytes_each), |bytes| {
+            let count = bytes / bytes_each;
+            let primes: Vec<_> = self.once(|cx| (0..count).map(|_| cx.random_prime()).collect());
+            let product = self.once(|cx| cx.multiply_primes(&primes));
+            self.time(Guard::None, |cx| work(cx, &primes, &product))
+        })
+    }
+
+    /// What protecting a message adds to sending it.
+    fn protection(&self, guard: Guard) -> (f64, f64) {
+        line(BYTES, |bytes| {
+            let bytes = vec![0; bytes];
+            let send = |guard| self.time(guard, |cx| send_bytes(cx, &bytes));
+            send(guard) - send(Guard::None)
+        })
+    }
+
+    fn time(&self, guard: Guard, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
+        let mut desk = Desk::new(self, guard);
+        self.stopwatch.one(&mut || desk.step(&mut work))
+    }
+
+    fn mean_time(&self, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
+        let mut desk = Desk::new(self, Guard::None);
+        self.stopwatch.mean(&mut || desk.step(&mut work))
+    }
+
+    /// The message that `work` sends.
+    fn sent(&self, guard: Guard, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
+        let mut desk = Desk::new(self, guard);
+        desk.step(work);
+        let message = desk.outbox.messages().next().expect("it sends one");
+        message.bytes.to_vec()
+    }
+
+    fn wrapped_length(&self, keys: usize) -> usize {
+        self.once(|cx| cx.wrapped_length(keys))
+    }
+
+    fn once<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        Desk::new(self, Guard::None).step(work)
+    }
+}
+
+impl fmt::Debug for Workbench<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workbench").field("suite", &self.suite).finish_non_exhaustive()
+    }
+}
+
+/// Where a party works: all that a context borrows.
+struct Desk {
+    suite: Suite,
+    credentials: Credentials,
+    rng: Box<dyn CryptoRng>,
+    outbox: Outbox,
+}
+
+impl Desk {
+    fn new(bench: &Workbench<'_>, guard: Guard) -> Self {
+        let mut credentials = Credentials::new(guard, 1);
+        credentials.issue(ME);
+        Self { suite: bench.suite, credentials, rng: (bench.randomness)(), outbox: Outbox::new() }
+    }
+
+    fn step<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        self.outbox.clear();
+        work(&mut Context::new(
+            Setting { group: GroupId(1), suite: self.suite },
+            ME,
+            self.credentials.protection(ME),
+            &mut *self.rng,
+            0,
+            &mut self.outbox,
+            &mut (),
+        ))
+    }
+}
+
+/// Takes every message and does nothing with it.
+struct Idle;
+
+impl Party for Idle {
+    fn step(&mut self, _: &mut Context<'_>, _: Input<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        None
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+const ME: PartyId = PartyId::Member(MemberId(1));
+
+fn random_exponent(cx: &mut Context<'_>) -> Exponent {
+    cx.random_exponent()
+}
+
+fn two_elements(cx: &mut Context<'_>) -> (Element, Element) {
+    let [a, b] = [random_exponent(cx), random_exponent(cx)];
+    (cx.generator_power(&a), cx.generator_power(&b))
+}
+
+fn send_bytes(cx: &mut Context<'_>, bytes: &[u8]) {
+    cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0).bytes(bytes).send();
+}
+
+fn send_wrapped(cx: &mut Context<'_>, keys: &[Key]) {
+    let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
+    draft.wrapped(&Key::default(), Epoch(1), 0, keys).send();
+}
+
+/// Keeps the compiler from leaving out what nobody looks at.
+fn keep<T>(result: T) {
+    drop(black_box(result));
+}
+
+/// The line through a few and many units: of a call and of a unit.
+fn line([few, many]: [usize; 2], mut time: impl FnMut(usize) -> f64) -> (f64, f64) {
+    let (short, long) = (time(few), time(many));
+    let per_unit = (long - short) / (many - few) as f64;
+    (short - per_unit * few as f64, per_unit)
+}
