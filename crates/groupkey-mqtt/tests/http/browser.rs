@@ -38,6 +38,7 @@ fn come_in(browser: &mut Browser) {
     browser.wait("at('members').rows.length === 4 && at('door').hidden");
     assert_eq!(browser.ask("at('epoch').textContent"), "1");
     assert_eq!(browser.ask("at('trouble').textContent"), "");
+    assert_eq!(browser.ask("at('alarm').hidden"), true);
     assert_eq!(browser.ask("localStorage.length + document.cookie.length"), 0);
     assert_eq!(browser.ask("at('token').value"), "");
 }
