@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
-use crate::notice::{Farewell, Notice};
+use crate::notice::{Farewell, Notice, Unsigned};
 use crate::parties::{Order, party_of};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{BadPrefix, Place, Topics};
@@ -153,12 +153,15 @@ impl Member {
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Outside { asking, due, tries, .. } = &mut self.standing else { return };
-        let mut ephemeral = [0; 32];
-        rng.fill_bytes(&mut ephemeral);
-        self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let Settings { prefix, name, identity, shared, .. } = &self.settings;
-        let request =
-            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number);
+        // The same request as before, in case it was lost: the answer may be on its way, and answers no
+        // other. Now and then a new one, in case the answer was lost.
+        let request = asking.take().filter(|_| *tries % SAME != 0).unwrap_or_else(|| {
+            let mut ephemeral = [0; 32];
+            rng.fill_bytes(&mut ephemeral);
+            self.stamp = (self.stamp + 1).max(now / MILLISECOND);
+            let Settings { prefix, name, identity, shared, .. } = &self.settings;
+            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number)
+        });
         self.desk.publish(self.topics.join(), request.bytes.clone());
         *asking = Some(request);
         *tries += 1;
@@ -183,12 +186,14 @@ impl Member {
             self.dismissed(farewell.epoch);
             return;
         }
-        let Standing::Outside { asking: Some(asking), early, .. } = &mut self.standing else {
+        let Standing::Outside { asking: Some(asking), early, tries, .. } = &mut self.standing
+        else {
             self.desk.counters.refused += 1;
             return;
         };
         if let Some(number) = asking.offered(bytes) {
             if self.number != Some(number) {
+                *tries = 0;
                 let old = self.number.replace(number).map(MemberId);
                 let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
                 let old = old.map(|id| Output::Unsubscribe(topic(id)));
@@ -259,6 +264,21 @@ impl Member {
         self.consider(result, now, rng);
     }
 
+    fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        // Before the welcome, nobody can tell whether the notice is good.
+        let Some(service) = self.service else { return };
+        let reached = match &self.standing {
+            Standing::Inside(agent) => agent.epoch().0,
+            Standing::Outside { .. } | Standing::Out => 0,
+        };
+        match Notice::read(bytes, reached, &service) {
+            Ok(Some(notice)) => self.announced = self.announced.max(notice.epoch),
+            Ok(None) => {}
+            Err(Unsigned) => self.desk.counters.forged += 1,
+        }
+        self.compare(now, rng);
+    }
+
     /// Begins to catch up where something was missed.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result {
@@ -302,16 +322,7 @@ impl Runtime for Member {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Epoch) => {
-                    let notice = self.service.and_then(|key| Notice::read(payload, &key));
-                    match notice {
-                        Some(notice) => self.announced = self.announced.max(notice.epoch),
-                        // Before the welcome, nobody can tell.
-                        None if self.service.is_none() => {}
-                        None => self.desk.counters.forged += 1,
-                    }
-                    self.compare(now, rng);
-                }
+                Some(Place::Epoch) => self.noticed(payload, now, rng),
                 Some(Place::Talk) => {
                     if let Standing::Inside(agent) = &mut self.standing {
                         let result = agent.hear(&mut self.desk, payload, now, rng);
@@ -336,7 +347,9 @@ impl Runtime for Member {
             },
             Input::Connected => {
                 self.connected = true;
-                if matches!(self.standing, Standing::Outside { asking: None, .. }) {
+                // What came before, or was to come, may be lost with the connection.
+                if let Standing::Outside { tries, .. } = &mut self.standing {
+                    *tries = 0;
                     self.ask(now, rng);
                 }
             }
@@ -372,6 +385,9 @@ impl Standing {
 
 /// How long to wait for an answer to the first request; it doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
+
+/// How often the same request is made: for half a minute.
+const SAME: u32 = 4;
 
 /// How long what was missed may be on its way.
 const PATIENCE: u64 = 200 * MILLISECOND;
