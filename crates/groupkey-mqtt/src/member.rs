@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
-use crate::notice::{Farewell, Notice};
+use crate::notice::{Farewell, Notice, Unsigned};
 use crate::parties::{Order, party_of};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{BadPrefix, Place, Topics};
@@ -259,6 +259,21 @@ impl Member {
         self.consider(result, now, rng);
     }
 
+    fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        // Before the welcome, nobody can tell whether the notice is good.
+        let Some(service) = self.service else { return };
+        let reached = match &self.standing {
+            Standing::Inside(agent) => agent.epoch().0,
+            Standing::Outside { .. } | Standing::Out => 0,
+        };
+        match Notice::read(bytes, reached, &service) {
+            Ok(Some(notice)) => self.announced = self.announced.max(notice.epoch),
+            Ok(None) => {}
+            Err(Unsigned) => self.desk.counters.forged += 1,
+        }
+        self.compare(now, rng);
+    }
+
     /// Begins to catch up where something was missed.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result {
@@ -302,16 +317,7 @@ impl Runtime for Member {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Epoch) => {
-                    let notice = self.service.and_then(|key| Notice::read(payload, &key));
-                    match notice {
-                        Some(notice) => self.announced = self.announced.max(notice.epoch),
-                        // Before the welcome, nobody can tell.
-                        None if self.service.is_none() => {}
-                        None => self.desk.counters.forged += 1,
-                    }
-                    self.compare(now, rng);
-                }
+                Some(Place::Epoch) => self.noticed(payload, now, rng),
                 Some(Place::Talk) => {
                     if let Standing::Inside(agent) = &mut self.standing {
                         let result = agent.hear(&mut self.desk, payload, now, rng);

@@ -42,6 +42,10 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
+/// Not a notice of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unsigned;
+
 impl Notice {
     /// Signs a notice.
     pub(crate) fn write(group: u64, epoch: u64, members: u64, service: &Secret) -> Vec<u8> {
@@ -50,12 +54,21 @@ impl Notice {
         encoded(&Self { group, epoch, members, signature })
     }
 
-    /// Reads a notice that this service signed.
-    pub(crate) fn read(bytes: &[u8], service: &[u8; 32]) -> Option<Self> {
-        let notice: Self = decoded(bytes)?;
+    /// Reads a notice that this service signed. One that tells a member nothing new, because it has the
+    /// key of that epoch, is not worth checking a signature: most notices are of that kind.
+    pub(crate) fn read(
+        bytes: &[u8],
+        reached: u64,
+        service: &[u8; 32],
+    ) -> Result<Option<Self>, Unsigned> {
+        let notice: Self = decoded(bytes).ok_or(Unsigned)?;
+        if notice.epoch <= reached {
+            return Ok(None);
+        }
         let parts = [notice.group, notice.epoch, notice.members].map(u64::to_be_bytes);
         keyring::verifies(service, NOTICE, &[parts.as_flattened()], &notice.signature)
-            .then_some(notice)
+            .then_some(Some(notice))
+            .ok_or(Unsigned)
     }
 }
 
@@ -87,8 +100,10 @@ mod tests {
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
         let notice = Notice::write(1, 7, 3, &service);
-        assert_eq!(Notice::read(&notice, &service.public()).unwrap().epoch, 7);
-        assert_eq!(Notice::read(&notice, &other.public()), None);
+        let read = Notice::read(&notice, 6, &service.public()).unwrap();
+        assert_eq!(read.map(|notice| notice.epoch), Some(7));
+        assert_eq!(Notice::read(&notice, 6, &other.public()), Err(Unsigned));
+        assert_eq!(Notice::read(&notice, 7, &other.public()), Ok(None));
         let farewell = Farewell::write("a", 5, 7, &service);
         assert_eq!(Farewell::read(&farewell, "a", &service.public()).unwrap().member, 5);
         assert_eq!(Farewell::read(&farewell, "b", &service.public()), None);
@@ -96,7 +111,7 @@ mod tests {
             for index in 0..bytes.len() {
                 let mut forged = bytes.clone();
                 forged[index] ^= 1;
-                assert_eq!(Notice::read(&forged, &service.public()), None);
+                assert!(!matches!(Notice::read(&forged, 0, &service.public()), Ok(Some(_))));
                 assert_eq!(Farewell::read(&forged, "a", &service.public()), None);
             }
         }
