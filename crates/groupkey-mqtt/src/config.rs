@@ -252,7 +252,8 @@ impl BrokerFile {
             (None, Some(_)) => return Err("broker.password needs a broker.user".to_owned()),
             (None, None) => None,
         };
-        let port = self.port.unwrap_or_else(|| if self.tls.is_some() { 8883 } else { 1883 });
+        let usual_port = if self.tls.is_some() { 8883 } else { 1883 };
+        let port = self.port.unwrap_or(usual_port);
         let tls = self.tls.map(|tls| tls.understand(folder)).transpose()?;
         Ok(Connection { login, tls, qos, ..Connection::new(self.host, port, client) })
     }

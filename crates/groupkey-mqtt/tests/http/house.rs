@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use groupkey::catalogue;
-use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, run};
+use groupkey_mqtt::driver::{Connection, Running, fresh_rng, run};
 use groupkey_mqtt::http::{self, Limits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
@@ -133,6 +133,5 @@ fn connection(prefix: &str, name: &str) -> Connection {
     static BROKER: OnceLock<u16> = OnceLock::new();
     let port = *BROKER.get_or_init(|| broker::start().expect("the broker starts").port());
     let client = format!("{}-{name}", prefix.replace('/', "-"));
-    let host = "127.0.0.1".to_owned();
-    Connection { host, port, client, login: None, qos: Quality::AtLeastOnce }
+    Connection::new("127.0.0.1", port, client)
 }
