@@ -29,8 +29,9 @@ fn an_rv32imac_executes_so_many_instructions() {
     executes_what_its_profile_says(Target::Rv32imac);
 }
 
-/// The emulator counts exactly, but another version of the compiler makes other instructions.
-const TOLERANCE: f64 = 0.01;
+/// The emulator counts exactly. But another compiler makes other instructions, and what else is in the library
+/// changes what the compiler inlines: a module that no primitive uses has moved figures by 3 %.
+const TOLERANCE: f64 = 0.05;
 
 fn executes_what_its_profile_says(target: Target) {
     let name = target.name();
