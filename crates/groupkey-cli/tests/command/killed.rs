@@ -19,7 +19,8 @@ use crate::broker::mosquitto;
 use crate::finished::{Folder, GROUPKEY};
 
 const KILLS: u32 = 24;
-const FOUNDERS: u32 = 4;
+/// More than are evicted: newcomers may not be in yet when the next goes.
+const FOUNDERS: u32 = 16;
 
 #[test]
 fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
