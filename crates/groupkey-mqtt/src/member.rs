@@ -153,15 +153,12 @@ impl Member {
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Outside { asking, due, tries, .. } = &mut self.standing else { return };
-        // The same request as before, in case it was lost: the answer may be on its way, and answers no
-        // other. Now and then a new one, in case the answer was lost.
-        let request = asking.take().filter(|_| *tries % SAME != 0).unwrap_or_else(|| {
-            let mut ephemeral = [0; 32];
-            rng.fill_bytes(&mut ephemeral);
-            self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-            let Settings { prefix, name, identity, shared, .. } = &self.settings;
-            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number)
-        });
+        let mut ephemeral = [0; 32];
+        rng.fill_bytes(&mut ephemeral);
+        self.stamp = (self.stamp + 1).max(now / MILLISECOND);
+        let Settings { prefix, name, identity, shared, .. } = &self.settings;
+        let request =
+            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number);
         self.desk.publish(self.topics.join(), request.bytes.clone());
         *asking = Some(request);
         *tries += 1;
@@ -186,14 +183,12 @@ impl Member {
             self.dismissed(farewell.epoch);
             return;
         }
-        let Standing::Outside { asking: Some(asking), early, tries, .. } = &mut self.standing
-        else {
+        let Standing::Outside { asking: Some(asking), early, .. } = &mut self.standing else {
             self.desk.counters.refused += 1;
             return;
         };
         if let Some(number) = asking.offered(bytes) {
             if self.number != Some(number) {
-                *tries = 0;
                 let old = self.number.replace(number).map(MemberId);
                 let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
                 let old = old.map(|id| Output::Unsubscribe(topic(id)));
@@ -347,9 +342,7 @@ impl Runtime for Member {
             },
             Input::Connected => {
                 self.connected = true;
-                // What came before, or was to come, may be lost with the connection.
-                if let Standing::Outside { tries, .. } = &mut self.standing {
-                    *tries = 0;
+                if matches!(self.standing, Standing::Outside { asking: None, .. }) {
                     self.ask(now, rng);
                 }
             }
@@ -385,9 +378,6 @@ impl Standing {
 
 /// How long to wait for an answer to the first request; it doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
-
-/// How often the same request is made: for half a minute.
-const SAME: u32 = 4;
 
 /// How long what was missed may be on its way.
 const PATIENCE: u64 = 200 * MILLISECOND;
