@@ -24,8 +24,10 @@ fn it_serves_and_answers() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Kept to the end: who prints into a closed pipe ends.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let address = lines
+        .by_ref()
         .map_while(Result::ok)
         .find_map(|line| line.strip_prefix("http://").map(str::to_owned))
         .expect("it says where it listens");
