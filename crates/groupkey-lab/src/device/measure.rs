@@ -24,7 +24,7 @@ pub struct Effort {
 pub struct Price {
     /// Time of a call (ns).
     pub per_call_ns: f64,
-    /// Time of a unit (ns); what a unit is, [`Primitive`](groupkey::crypto::meter::Primitive) tells.
+    /// Time of a unit (ns); what a unit is, the primitive tells.
     pub per_unit_ns: f64,
 }
 
