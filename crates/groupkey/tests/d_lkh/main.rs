@@ -171,7 +171,7 @@ fn hostile_members_do_not_get_through_in_the_sound_form() {
 fn no_hostile_member_gets_through(profile: Profile) {
     for (seed, suite) in (0..24).zip(Suite::ALL.into_iter().cycle()) {
         // Each suite with both, in turn.
-        let is_signed = (seed + seed / Suite::ALL.len() as u64) % 2 == 0;
+        let is_signed = (seed + seed / Suite::ALL.len() as u64).is_multiple_of(2);
         let protection = if is_signed { Guard::Signature } else { Guard::Mac };
         let hostile = true;
         let settings =
