@@ -1,7 +1,8 @@
 //! Joining: the confidential channel of the deployment phase, end to end between device and service.
 //!
 //! ```text
-//! request:  [body, proof, signature]        body: [context, name, identity, ephemeral, stamp, number]
+//! request:  [body, proof, signature]
+//! body:     [context, name, identity, ephemeral, stamp, number, attempt]
 //! offer:    [number, hash of the request]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
 //! ```
@@ -19,6 +20,9 @@
 //!   listens. So a device without a number gets an offer of one, subscribes, and asks again with it. The
 //!   offer is a hint: whoever forges one makes the device ask for a number that it does not get.
 //! - `stamp` grows with every request of a name (ms since 1970 do): the service takes none twice.
+//! - `attempt` is drawn when a device begins to join, and again when long nothing has come back. By it the
+//!   service tells a member that still waits for its welcome, and gets it once more, from one that has
+//!   lost its memory, and must be taken out and in.
 //!
 //! Who records the exchange and later learns a pre-shared key or an identity cannot open the welcome.
 
@@ -34,6 +38,7 @@ use zeroize::Zeroizing;
 
 use crate::form::Written;
 use crate::keyring::{self, Secret};
+use crate::member::Settings;
 
 /// The longest payload that is looked at, bytes: a rekey message of a group of many thousands fits.
 pub const MAX_PAYLOAD: usize = 1 << 20;
@@ -56,6 +61,9 @@ pub(crate) struct Body {
     /// The member's number, once the device knows it.
     #[n(5)]
     pub(crate) number: Option<u32>,
+    /// The same in all requests of a device that has lost nothing in between.
+    #[n(6)]
+    pub(crate) attempt: ByteArray<8>,
 }
 
 /// The number that a device would have as a member.
@@ -108,25 +116,25 @@ pub(crate) struct Welcome {
 
 /// Makes a request.
 pub(crate) fn ask(
-    context: &str,
-    name: &str,
-    identity: &Secret,
-    shared: Option<&Secret>,
+    settings: &Settings,
+    attempt: [u8; 8],
     ephemeral: [u8; 32],
     stamp: u64,
     number: Option<u32>,
 ) -> Asking {
+    let Settings { prefix, name, identity, shared, .. } = settings;
     let ephemeral = StaticSecret::from(ephemeral);
     let body = Body {
-        context: context.to_owned(),
-        name: name.to_owned(),
+        context: prefix.clone(),
+        name: name.clone(),
         identity: identity.public().into(),
         ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
         stamp,
         number,
+        attempt: attempt.into(),
     };
     let body = encoded(&body);
-    let proof = shared.map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
+    let proof = shared.as_ref().map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
     let proof = proof.unwrap_or_default();
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));

@@ -70,7 +70,9 @@ pub enum SettingsError {
 enum Standing {
     /// Has asked, or will as soon as there is a connection.
     Outside {
-        asking: Option<Asking>,
+        attempt: [u8; 8],
+        /// The requests of this attempt: a welcome may answer any of them.
+        asked: Vec<Asking>,
         due: u64,
         tries: u32,
         early: VecDeque<(Recipient, Vec<u8>)>,
@@ -152,15 +154,19 @@ impl Member {
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Outside { asking, due, tries, .. } = &mut self.standing else { return };
+        let Standing::Outside { attempt, asked, due, tries, .. } = &mut self.standing else {
+            return;
+        };
+        if (*tries).is_multiple_of(TRIES) {
+            rng.fill_bytes(attempt);
+            asked.clear();
+        }
         let mut ephemeral = [0; 32];
         rng.fill_bytes(&mut ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let Settings { prefix, name, identity, shared, .. } = &self.settings;
-        let request =
-            ask(prefix, name, identity, shared.as_ref(), ephemeral, self.stamp, self.number);
+        let request = ask(&self.settings, *attempt, ephemeral, self.stamp, self.number);
         self.desk.publish(self.topics.join(), request.bytes.clone());
-        *asking = Some(request);
+        asked.push(request);
         *tries += 1;
         let pause = (FIRST_PAUSE << (*tries).min(4)) + rng.next_u64() % FIRST_PAUSE;
         *due = now.saturating_add(pause);
@@ -183,11 +189,11 @@ impl Member {
             self.dismissed(farewell.epoch);
             return;
         }
-        let Standing::Outside { asking: Some(asking), early, .. } = &mut self.standing else {
+        let Standing::Outside { asked, early, .. } = &mut self.standing else {
             self.desk.counters.refused += 1;
             return;
         };
-        if let Some(number) = asking.offered(bytes) {
+        if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
             if self.number != Some(number) {
                 let old = self.number.replace(number).map(MemberId);
                 let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
@@ -198,8 +204,8 @@ impl Member {
             }
             return;
         }
-        let shared = self.settings.shared.as_ref();
-        let welcome = asking.open(bytes, self.service.as_ref(), shared);
+        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
+        let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
         let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
             self.desk.counters.forged += 1;
             return;
@@ -342,7 +348,7 @@ impl Runtime for Member {
             },
             Input::Connected => {
                 self.connected = true;
-                if matches!(self.standing, Standing::Outside { asking: None, .. }) {
+                if matches!(self.standing, Standing::Outside { tries: 0, .. }) {
                     self.ask(now, rng);
                 }
             }
@@ -364,7 +370,7 @@ impl Runtime for Member {
 
     fn deadline(&self) -> Option<u64> {
         match &self.standing {
-            Standing::Outside { asking: Some(_), due, .. } => Some(*due),
+            Standing::Outside { tries: 1.., due, .. } => Some(*due),
             _ => self.behind.as_ref().map(|behind| behind.due),
         }
     }
@@ -372,12 +378,17 @@ impl Runtime for Member {
 
 impl Standing {
     const fn outside() -> Self {
-        Self::Outside { asking: None, due: u64::MAX, tries: 0, early: VecDeque::new() }
+        let (asked, early) = (Vec::new(), VecDeque::new());
+        Self::Outside { attempt: [0; 8], asked, due: u64::MAX, tries: 0, early }
     }
 }
 
 /// How long to wait for an answer to the first request; it doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
+
+/// Requests of one attempt, some 100 s of them. Whose welcome is lost for good, because the service began
+/// again before the broker had it, comes in by the next.
+const TRIES: u32 = 8;
 
 /// How long what was missed may be on its way.
 const PATIENCE: u64 = 200 * MILLISECOND;

@@ -15,6 +15,7 @@ mod intake;
 mod log;
 mod recovery;
 mod roster;
+mod welcomes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -29,6 +30,7 @@ use self::faults::Faults;
 use self::history::{History, Tally};
 use self::log::{Draw, Entry};
 use self::roster::Roster;
+use self::welcomes::Welcomes;
 use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Request, encoded};
@@ -54,6 +56,7 @@ pub struct Service {
     /// Numbers that were offered to devices which have not come back with them.
     offers: BTreeMap<String, u32>,
     waiting: Vec<Applicant>,
+    welcomes: Welcomes,
     /// When those who wait are taken in.
     admission_due: Option<u64>,
     /// When the key is changed if nothing else changes it.

@@ -51,6 +51,10 @@ impl Service {
             self.counters.taken += 1;
             return;
         }
+        if self.waits_for_its_welcome(&request) {
+            self.welcome_again(number, &request);
+            return;
+        }
         let applicant = Applicant { request, shared, token };
         match waiting {
             Some(index) => self.waiting[index] = applicant,
@@ -63,6 +67,25 @@ impl Service {
         self.counters.taken += 1;
         let due = now.saturating_add(self.policy.batch);
         self.admission_due = self.admission_due.or(Some(due));
+    }
+
+    /// Whether who asks has been taken in and has lost nothing but, perhaps, its welcome.
+    fn waits_for_its_welcome(&self, request: &Request) -> bool {
+        let body = &request.body;
+        self.roster
+            .record(&body.name)
+            .is_some_and(|(_, record)| record.is_current && record.attempt == *body.attempt)
+    }
+
+    /// The welcome still answers: to an earlier request of the same attempt.
+    fn welcome_again(&mut self, member: u32, request: &Request) {
+        self.roster.at(member).into_iter().for_each(|record| record.stamp = request.body.stamp);
+        let Some(welcome) = self.welcomes.of(member).map(<[u8]>::to_vec) else {
+            self.counters.refused += 1;
+            return;
+        };
+        self.publish_unstored(self.topics.welcome(&request.body.name), welcome, false);
+        self.counters.taken += 1;
     }
 
     /// By what a device may join: the secret that it proved to know, and the hash of its token.
@@ -174,6 +197,7 @@ impl Service {
                 identity: body.identity,
                 stamp: body.stamp,
                 token: applicant.token.map(Into::into),
+                attempt: body.attempt,
             };
             self.admit_to_roster(&admission);
             self.change.entries.push(encoded(&Entry::Admitted(admission)));
@@ -201,6 +225,7 @@ impl Service {
             let shared = applicant.shared.as_ref();
             let answer = applicant.request.answer(&welcome, &self.identity, shared, ephemeral);
             if let Some(answer) = answer {
+                self.welcomes.keep(member, answer.clone());
                 self.publish(self.topics.welcome(applicant.name()), answer, false);
             }
             let name = applicant.name().to_owned();

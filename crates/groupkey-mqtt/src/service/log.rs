@@ -52,6 +52,8 @@ pub(super) struct Admission {
     /// The hash of the token that was used up.
     #[n(4)]
     pub(super) token: Option<ByteArray<32>>,
+    #[n(5)]
+    pub(super) attempt: ByteArray<8>,
 }
 
 /// A step's time, and the place in a stream of randomness where it begins.

@@ -15,6 +15,7 @@ use super::faults::Faults;
 use super::history::{History, Tally};
 use super::log::{Entry, Secrets};
 use super::roster::Roster;
+use super::welcomes::Welcomes;
 use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::encoded;
@@ -117,6 +118,7 @@ impl Service {
             used_tokens: BTreeSet::new(),
             offers: BTreeMap::new(),
             waiting: Vec::new(),
+            welcomes: Welcomes::default(),
             admission_due: None,
             rekey_due: None,
             store,

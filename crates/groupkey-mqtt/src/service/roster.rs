@@ -18,6 +18,8 @@ pub(super) struct Record {
     pub(super) identity: [u8; 32],
     /// Of the last request that was taken.
     pub(super) stamp: u64,
+    /// The attempt by which it came in last.
+    pub(super) attempt: [u8; 8],
     /// The hash of the token by which it joined.
     pub(super) token: Option<[u8; 32]>,
     pub(super) is_current: bool,
@@ -48,7 +50,7 @@ impl Roster {
     }
 
     pub(super) fn admit(&mut self, admission: &Admission) {
-        let Admission { member, name, identity, stamp, token } = admission.clone();
+        let Admission { member, name, identity, stamp, token, attempt } = admission.clone();
         self.numbers.insert(name.clone(), member);
         let before = self.records.get(&member);
         let is_current = before.is_some_and(|record| record.is_current);
@@ -59,6 +61,7 @@ impl Roster {
             name,
             identity: identity.into(),
             stamp,
+            attempt: attempt.into(),
             token,
             is_current,
             is_barred: false,

@@ -2,6 +2,7 @@
 
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::{Input, Runtime};
 
 use crate::room::{Room, name};
@@ -102,6 +103,73 @@ fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
     room.assert_group(&[0, 1, 2, 3]);
     assert_eq!(room.service.members(), before.1);
     assert!(room.epoch() > before.0);
+}
+
+/// Otherwise, a group that is founded over a slow network would lose and find each member many times.
+#[test]
+fn who_asks_again_while_its_welcome_is_on_its_way_is_taken_in_once() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    room.keep_back = is_welcome;
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let asked = room.heard_by_broker().iter().filter(|sent| sent.topic.ends_with("/join")).count();
+    assert!(asked > 6, "each asked for a number, with it, and once more: {asked}");
+    assert_eq!((room.service.member_count(), room.epoch().0), (3, 1));
+    assert!(room.members[&name(1)].member.group_key().is_none());
+    room.let_go();
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+    assert_eq!(room.epoch().0, 1);
+}
+
+#[test]
+fn a_welcome_that_was_lost_is_said_again() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.keep_back = is_welcome;
+    room.patience = 1_000_000_000;
+    room.arrive(3);
+    room.settle();
+    assert_eq!((room.service.member_count(), room.kept_back.len()), (4, 1));
+    room.kept_back.clear();
+    room.keep_back = |_| false;
+    room.patience = 5_000_000_000;
+    let epoch = room.epoch();
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    assert_eq!(room.epoch(), epoch);
+}
+
+/// The service has forgotten the welcome, and may not take the device for one without memory: who
+/// recorded its requests could have it thrown out.
+#[test]
+fn whose_welcome_is_gone_for_good_comes_in_by_its_next_attempt() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.keep_back = is_welcome;
+    room.patience = 1_000_000_000;
+    room.arrive(3);
+    room.settle();
+    room.kept_back.clear();
+    room.keep_back = |_| false;
+    room.revive(&Fatal::Crashed);
+    let epoch = room.epoch();
+    room.patience = 10_000_000_000;
+    room.settle();
+    assert_eq!(room.epoch(), epoch);
+    assert!(room.service.counters().refused > 0);
+    assert!(room.members[&name(3)].member.group_key().is_none());
+    room.patience = 30_000_000_000;
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    assert!(room.epoch() > epoch);
+}
+
+/// An offer of a number is shorter.
+fn is_welcome(publish: &Publish) -> bool {
+    publish.topic.contains("/welcome/") && publish.payload.len() > 100
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub(crate) struct Room {
     pub(crate) deaths: VecDeque<u64>,
     /// How long nobody must have anything to do before the room counts as settled, ns.
     pub(crate) patience: u64,
+    /// What the broker keeps back for now.
+    pub(crate) keep_back: fn(&Publish) -> bool,
+    pub(crate) kept_back: Vec<Publish>,
     /// All that went over the broker.
     heard: Vec<Publish>,
     service_topics: BTreeSet<String>,
@@ -69,6 +72,8 @@ impl Room {
             crashes: 0,
             deaths: VecDeque::new(),
             patience: 5_000_000_000,
+            keep_back: |_| false,
+            kept_back: Vec::new(),
             heard: Vec::new(),
             service_topics: BTreeSet::new(),
             retained: BTreeMap::new(),
@@ -117,6 +122,12 @@ impl Room {
                 seat.member.handle(input, self.now, &mut self.rng).unwrap();
             }
         }
+    }
+
+    /// The broker delivers what it kept back.
+    pub(crate) fn let_go(&mut self) {
+        self.keep_back = |_| false;
+        self.on_the_way.extend(self.kept_back.drain(..));
     }
 
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
@@ -230,7 +241,11 @@ impl Room {
         }
         while let Some(publish) = self.on_the_way.pop_front() {
             progress = true;
-            self.deliver(&publish)?;
+            if (self.keep_back)(&publish) {
+                self.kept_back.push(publish);
+            } else {
+                self.deliver(&publish)?;
+            }
         }
         while let Some(output) = self.service.poll()? {
             progress = true;
