@@ -18,11 +18,11 @@ mod group;
 pub mod growth;
 mod measurement;
 mod part;
+mod phase;
 mod plan;
 mod prices;
 mod reach;
 pub mod requirements;
-mod role;
 mod row;
 mod stage;
 mod static_variables;
@@ -37,16 +37,17 @@ pub use self::error::BenchError;
 pub use self::file::BenchHeader;
 pub use self::function::Function;
 pub use self::measurement::{Instruments, Measurement, measure};
+pub use self::phase::Phase;
 pub use self::plan::BenchPlan;
 pub use self::prices::Prices;
 pub use self::reach::Reach;
-pub use self::role::{Phase, Role};
 pub use self::row::{BenchRow, Count, Deviation, Traffic};
 pub use self::static_variables::StaticVariables;
 pub use self::warning::{Warning, Watch};
 pub use self::workload::Workload;
 pub use crate::device::measure::Price;
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
+pub use groupkey::growth::Role;
 
 /// A row to test with.
 #[cfg(test)]

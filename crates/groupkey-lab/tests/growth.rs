@@ -9,7 +9,7 @@ use std::fmt::Write;
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::growth::Role;
 use groupkey::rig::{Guard, Report, Rig, Settings};
-use groupkey::{MemberId, Operation, PartyId, Suite};
+use groupkey::{MemberId, Operation, Suite};
 use groupkey_lab::bench::growth::{Fit, Point};
 use groupkey_lab::device::{Costs, Device};
 
@@ -117,12 +117,7 @@ fn busiest(
     let mut by_role: BTreeMap<Role, Vec<u64>> = BTreeMap::new();
     for (&party, meter) in &report.meters {
         let joins = operation == Operation::Add && party == MemberId(members).into();
-        let role = match party {
-            PartyId::Controller => Role::Controller,
-            PartyId::Member(_) if joins => Role::NewMember,
-            PartyId::Member(_) => Role::Member,
-            PartyId::SubgroupController(_) => Role::SubgroupController,
-        };
+        let role = if joins { Role::NewMember } else { Role::of_party(party) };
         by_role.entry(role).or_default().push(costs.computation(meter));
     }
     let mut busiest = Vec::new();

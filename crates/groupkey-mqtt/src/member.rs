@@ -378,8 +378,13 @@ impl Runtime for Member {
 
 impl Standing {
     const fn outside() -> Self {
-        let (asked, early) = (Vec::new(), VecDeque::new());
-        Self::Outside { attempt: [0; 8], asked, due: u64::MAX, tries: 0, early }
+        Self::Outside {
+            attempt: [0; 8],
+            asked: Vec::new(),
+            due: u64::MAX,
+            tries: 0,
+            early: VecDeque::new(),
+        }
     }
 }
 

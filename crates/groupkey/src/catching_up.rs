@@ -1,15 +1,18 @@
 //! How an answer is known to be fresh: who asks for what it missed draws a nonce, and takes no answer
 //! but one to that.
 //!
-//! The header of every message of [`Operation::CatchUp`](crate::Operation::CatchUp) has a nonce, and
+//! The header of every message of [`Operation::CatchUp`] has a nonce, and
 //! no other message has one. A request brings its own. Whatever a party sends of this operation while
 //! it takes such a message repeats the nonce: the answer, and what is handed up to somebody who can
 //! answer, or handed on afterwards. So an answer is younger than the request, and cannot have been
 //! made before an eviction that preceded it. A request has one answer, to one asker: nobody else can
 //! take it, and nothing of this operation goes to several.
 
-use crate::context::Context;
+use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::outbox::Recipient;
+use crate::party::Operation;
 use crate::wire::Message;
 
 /// Tells one request from all others. It is no secret, but drawn at random: who could guess it could
@@ -28,10 +31,17 @@ impl Nonce {
 }
 
 impl Asked {
-    /// Begins a request: what this step sends of the operation has a new nonce. An answer to an earlier
-    /// request is none any longer.
-    pub fn anew(&mut self, cx: &mut Context<'_>) {
+    /// Begins a request, a message of a kind of the scheme's own: what this step sends of the operation
+    /// has a new nonce. An answer to an earlier request is none any longer.
+    pub fn request<'d, 'a>(
+        &mut self,
+        cx: &'d mut Context<'a>,
+        to: Recipient,
+        epoch: Epoch,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
         self.0 = Some(cx.draw_nonce());
+        cx.draft(to, epoch, Operation::CatchUp, kind)
     }
 
     /// Refuses an answer to anything but the request under way. Messages of other operations pass.

@@ -9,9 +9,11 @@
 //! by a replay; a party that takes one of them fails the run.
 
 pub mod boneh;
+mod delivery;
 pub mod fractions;
 mod history;
 mod hostility;
+mod inspection;
 mod interception;
 mod report;
 mod trace;
@@ -19,27 +21,23 @@ mod transcript;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 
-use crate::context::{Context, PeerKeys, Setting};
 use crate::credentials::Credentials;
 use crate::crypto::Suite;
-use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
-use crate::outbox::{Channel, Event, Outbox, Recipient, SubsetId};
-use crate::party::{Command, KeyNode, Party};
-use crate::protection::{Protection, PublicIdentity};
-use crate::schemes::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
-use crate::secret::Key;
+use crate::outbox::{Channel, Recipient, SubsetId};
+use crate::party::{Command, Party};
+use crate::schemes::catalogue::{Class, Configuration, Profile, Scheme};
 
+use self::delivery::{Delivery, Given};
 pub use self::history::Move;
 use self::interception::Adversary;
 pub use self::interception::{Fate, Forger, Transit};
@@ -93,9 +91,6 @@ pub struct Rig {
 /// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
 /// apart but by lengths, so tests of schemes run these; `tests/groups.rs` runs all.
 pub const SUITES: [Suite; 3] = [Suite::Standard, Suite::Constrained, Suite::Published];
-
-/// Messages delivered before a run counts as not settling.
-const DELIVERY_LIMIT: usize = 4_000_000;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -317,125 +312,6 @@ impl Rig {
         self.seats.get(&member).is_some_and(|seat| self.has_no_server(member, seat))
     }
 
-    /// The key that the controller and all current members that are awake hold: the group's, or where
-    /// there is none that of the last message. A subgroup controller need not hold it, but holds no
-    /// other of the same epoch. Where members hand keys on and somebody sleeps, that goes for all: the
-    /// key is that of the latest epoch, and who is held up is in an earlier one. Members whose subgroup's
-    /// controller sleeps do not count.
-    pub fn agreed_key(&self) -> Result<&Key, RigError> {
-        let hybrid = self.configuration.scheme().class == Class::Hybrid;
-        let held_up = self.configuration.scheme().recovery == Recovery::Relay
-            && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
-        let mut agreed: Option<(Epoch, &Key)> = None;
-        let mut held = Vec::new();
-        for (&id, seat) in self.seats.iter().filter(|&(&id, seat)| self.is_at_hand(id, seat)) {
-            if self.has_no_server(id, seat) {
-                continue;
-            }
-            match self.held_key(seat) {
-                Some(own) => held.push((id, own)),
-                None if hybrid && !matches!(id, PartyId::Member(_)) => {}
-                // Not its time.
-                None if self.configuration.scheme().law == Law::PlannedPeriods => {}
-                None => return Err(RigError::Disagreement(id)),
-            }
-        }
-        for &(id, own) in &held {
-            if held_up && agreed.is_none_or(|(latest, _)| latest < own.0) {
-                agreed = Some(own);
-            } else if !hybrid || matches!(id, PartyId::Member(_)) {
-                agreed.get_or_insert(own);
-            }
-        }
-        // In a period that no member was promised, the controllers have the key to themselves.
-        let agreed = agreed.or_else(|| held.first().map(|&(_, own)| own));
-        let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
-        for (id, (its_epoch, its_key)) in held {
-            let may_be_behind = held_up || hybrid && !matches!(id, PartyId::Member(_));
-            let outdated = may_be_behind && its_epoch < epoch;
-            if !outdated && (its_epoch, its_key) != (epoch, key) {
-                return Err(RigError::Disagreement(id));
-            }
-        }
-        Ok(key)
-    }
-
-    /// Whether an evicted party or a sleeping member holds the key that the group agreed on.
-    pub fn outsider_knows_key(&self) -> bool {
-        let agreed = self.agreed_key().ok();
-        self.seats
-            .values()
-            .filter(|seat| seat.standing == Standing::Former)
-            .filter_map(|seat| self.held_key(seat))
-            .any(|(_, key)| Some(key) == agreed)
-    }
-
-    /// The current members, in the order of their ids.
-    pub fn members(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.current.iter().map(|member| member.0)
-    }
-
-    /// The key that a party holds.
-    pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
-        self.seats.get(&party).and_then(|seat| seat.party.group_key())
-    }
-
-    /// The key that a party has of an epoch, where the scheme heals.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such party.
-    pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
-        self.ask(party, |cx, party| party.past_key(cx, epoch))
-    }
-
-    /// The key tree as a party knows it; empty where the scheme has none.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such party.
-    pub fn key_tree_of(&mut self, party: PartyId) -> Vec<KeyNode> {
-        self.ask(party, |cx, party| party.key_tree(cx))
-    }
-
-    /// A party's state machine.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such party.
-    pub fn party(&self, party: PartyId) -> &dyn Party {
-        &*self.seats[&party].party
-    }
-
-    /// Does something at a member that is not a step of its party: its context is the member's, now.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such member.
-    pub fn at<T>(
-        &mut self,
-        member: MemberId,
-        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
-    ) -> T {
-        let id = member.into();
-        self.credentials.issue(id);
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
-        let (mut outbox, mut probe) = (Outbox::new(), ());
-        let protection = self.credentials.protection(id);
-        let mut cx =
-            Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
-        what(&mut cx, &*self.seats[&id].party)
-    }
-
-    /// The key that a member's signatures verify under, if signatures protect the group.
-    pub fn public_identity(&mut self, member: MemberId) -> Option<PublicIdentity> {
-        self.credentials.issue(member.into());
-        match self.credentials.protection(member.into()) {
-            Protection::Signature { identity, .. } => Some(identity.public()),
-            Protection::Mac(_) | Protection::None => None,
-        }
-    }
-
     /// Lets time pass, in ns.
     pub fn wait(&mut self, time: u64) {
         self.now += time;
@@ -451,20 +327,6 @@ impl Rig {
         let outbox = self.step(party, Given::Command(command))?;
         self.post(party, &outbox);
         Ok(())
-    }
-
-    /// Has a party tell something that needs no protection and sends nothing.
-    fn ask<T>(
-        &mut self,
-        party: PartyId,
-        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
-    ) -> T {
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
-        let (protection, mut outbox) = (Protection::None, Outbox::new());
-        let (rng, mut probe) = (&mut self.rng, ());
-        let mut cx =
-            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
-        what(&mut cx, &*self.seats[&party].party)
     }
 
     /// Whether a member waits for the controller of its subgroup, which is asleep. Who was not enrolled
@@ -564,145 +426,10 @@ impl Rig {
         Ok(())
     }
 
-    /// The group key that a party holds, or where there is none that of the last message.
-    fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
-        match self.configuration.scheme().law {
-            Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
-            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key)),
-        }
-    }
-
     fn finish(&mut self) -> Result<Report, RigError> {
         self.drive()?;
         let deployment = core::mem::take(&mut self.deployment);
         Ok(Report { deployment, ..core::mem::take(&mut self.report) })
-    }
-
-    fn drive(&mut self) -> Result<(), RigError> {
-        for _ in 0..DELIVERY_LIMIT {
-            let Some(Reverse(delivery)) = self.queue.pop() else { return Ok(()) };
-            self.now = delivery.at;
-            self.deliver(&delivery)?;
-        }
-        Err(RigError::Unsettled)
-    }
-
-    fn deliver(&mut self, delivery: &Delivery) -> Result<(), RigError> {
-        let Some(seat) = self.seats.get(&delivery.to) else { return Ok(()) };
-        match seat.standing {
-            Standing::Asleep => return Ok(()),
-            Standing::Former => {
-                // It may try, and whatever it makes of the message is its own business.
-                let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
-                return Ok(());
-            }
-            Standing::Awake => {}
-        }
-        let hostile = self.settings.hostile && delivery.channel == Channel::Open;
-        if hostile {
-            self.tamper(delivery)?;
-        }
-        let Some(bytes) = self.pass(delivery) else { return Ok(()) };
-        let outbox = match self.step(delivery.to, Given::Bytes(delivery.channel, &bytes)) {
-            Ok(outbox) => outbox,
-            Err(error) if self.adversary.is_some() => {
-                self.report.refusals.push((delivery.to, error));
-                return Ok(());
-            }
-            Err(error) => return Err(RigError::Refused(delivery.to, error)),
-        };
-        if hostile {
-            self.replay(delivery)?;
-        }
-        self.post(delivery.to, &outbox);
-        Ok(())
-    }
-
-    fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
-        let me = seat.acts_as.unwrap_or(id);
-        let keys_of = seat.keys_of.unwrap_or(me);
-        self.credentials.issue(me);
-        self.credentials.issue(keys_of);
-        let protection = self.credentials.protection(keys_of);
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
-        let mut outbox = Outbox::new();
-        let mut meter = Meter::new();
-        let peer_keys = self.credentials.peer_keys(keys_of, self.settings.suite);
-        let (rng, now) = (seat.rng.as_mut().unwrap_or(&mut self.rng), self.now);
-        let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
-            .with_peer_keys(&peer_keys);
-        // What a former member makes of things is the auditor's business.
-        if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
-            trace.begin(me, &peer_keys.secret());
-            cx = cx.with_tracer(trace);
-        }
-        let result = match given {
-            Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
-            Given::Command(command) => cx.command(&mut *seat.party, command),
-        };
-        // A refused step must have left nothing, and its cost is not the operation's; nor is an
-        // outsider's.
-        result?;
-        if seat.standing != Standing::Former {
-            self.report.meters.entry(id).or_default().add(&meter);
-        }
-        for event in outbox.events() {
-            match *event {
-                Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),
-                Event::Unsubscribed(subset) => drop(seat.subscriptions.remove(&subset)),
-                Event::MessageKey | Event::Rekeyed(_) => {}
-            }
-        }
-        Ok(outbox)
-    }
-
-    /// Puts what a party sent on its way to everybody it is for, and to all outsiders.
-    fn post(&mut self, from: PartyId, outbox: &Outbox) {
-        for message in outbox.messages() {
-            let bytes: Rc<[u8]> = message.bytes.into();
-            if let (Some(trace), Channel::Open) = (&mut self.trace, message.channel) {
-                trace.published(from, Rc::clone(&bytes));
-            }
-            self.report.messages.push(Sent {
-                from,
-                to: message.to,
-                channel: message.channel,
-                bytes: Rc::clone(&bytes),
-                body_bytes: message.body_bytes,
-            });
-            let receivers: Vec<_> = self
-                .seats
-                .iter()
-                .filter(|&(&id, seat)| {
-                    let overhears =
-                        seat.standing == Standing::Former && message.channel == Channel::Open;
-                    let receives =
-                        seat.receives(id, message.to) && self.is_apart(id) == self.is_apart(from);
-                    id != from && (overhears || receives)
-                })
-                .map(|(&id, _)| id)
-                .collect();
-            for to in receivers {
-                if let (Some(trace), Channel::Confidential) = (&mut self.trace, message.channel) {
-                    trace.entrusted(from, to, Rc::clone(&bytes));
-                }
-                let latency = match self.settings.latency {
-                    0 => 0,
-                    latency => self.rng.next_u64() % latency,
-                };
-                let latest = self.latest.entry((from, to)).or_default();
-                *latest = (self.now + latency).max(*latest);
-                self.sequence += 1;
-                self.queue.push(Reverse(Delivery {
-                    at: *latest,
-                    sequence: self.sequence,
-                    to,
-                    channel: message.channel,
-                    bytes: Rc::clone(&bytes),
-                }));
-            }
-        }
     }
 
     /// Whether a party is awake and in the part of the group that is in hand.
@@ -776,19 +503,4 @@ impl Seat {
             Recipient::Subset(subset) => self.subscriptions.contains(&subset),
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Given<'a> {
-    Bytes(Channel, &'a [u8]),
-    Command(Command<'a>),
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Delivery {
-    at: u64,
-    sequence: u64,
-    to: PartyId,
-    channel: Channel,
-    bytes: Rc<[u8]>,
 }

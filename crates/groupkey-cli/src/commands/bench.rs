@@ -22,7 +22,7 @@ use groupkey_lab::report::Benchmark;
 
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
-use crate::commands::reproduce::folder::Earlier;
+use crate::commands::reproduce::folder::EarlierArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::{choice, interruption, provenance};
@@ -116,11 +116,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
         plans.name(),
     );
     header.assumptions = ASSUMPTIONS.map(str::to_owned).to_vec();
-    let earlier = match (output.resume, output.fresh) {
-        (true, _) => Earlier::Resume,
-        (_, true) => Earlier::Replace,
-        _ => Earlier::Keep,
-    };
+    let earlier = EarlierArguments { resume: output.resume, fresh: output.fresh }.choice();
     let found = match &folder {
         Some(folder) => folder.earlier(&header, earlier, &units)?,
         None => None,

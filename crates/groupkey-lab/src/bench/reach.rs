@@ -1,8 +1,8 @@
 //! Whom a message reaches, and what role and phase follow from party and channel.
 
-use groupkey::{Channel, PartyId, Recipient};
+use groupkey::{Channel, Recipient};
 
-use super::{Phase, Role, Traffic};
+use super::{Phase, Traffic};
 
 /// To how many a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,17 +33,6 @@ impl Reach {
             Self::Broadcast => "broadcast",
             Self::Multicast => "multicast",
             Self::Unicast => "unicast",
-        }
-    }
-}
-
-impl Role {
-    /// The role that a party has by its place; whether a member is new or acts for others, that does not tell.
-    pub const fn of_party(party: PartyId) -> Self {
-        match party {
-            PartyId::Controller => Self::Controller,
-            PartyId::Member(_) => Self::Member,
-            PartyId::SubgroupController(_) => Self::SubgroupController,
         }
     }
 }

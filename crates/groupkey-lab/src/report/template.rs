@@ -15,7 +15,7 @@ pub(crate) fn fill(page: &str, values: Value) -> String {
         .expect("the page's template is sound")
 }
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("benchmark.css", include_str!("../../templates/benchmark.css")),
     ("benchmark.html", include_str!("../../templates/benchmark.html")),
     ("benchmark.js", include_str!("../../templates/benchmark.js")),
@@ -24,6 +24,7 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("network-impact.html", include_str!("../../templates/network-impact.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("page.js", include_str!("../../templates/page.js")),
+    ("published.html", include_str!("../../templates/published.html")),
     ("report.css", include_str!("../../templates/report.css")),
     ("report.js", include_str!("../../templates/report.js")),
 ];

@@ -1,6 +1,7 @@
 //! How costs grow with the group: what each scheme's table of costs comes to, in a form that a test
 //! can hold against real runs (`groupkey-lab`, `tests/growth.rs`).
 
+use crate::identity::PartyId;
 use crate::party::Operation;
 use crate::schemes::catalogue::Profile;
 
@@ -23,16 +24,16 @@ pub struct Growth {
 /// What a party is to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// The controller.
+    /// The controller (papers: CI).
     Controller,
-    /// The controller of a subgroup: the one with the most to do.
+    /// The controller of a subgroup (papers: SgC): the one with the most to do.
     SubgroupController,
+    /// Where there is no controller, the member with the most to do.
+    Sponsor,
     /// A member that neither comes nor goes: of all but a sponsor the one with the most to do.
     Member,
     /// The member that an addition takes in.
     NewMember,
-    /// Where there is no controller, the member with the most to do.
-    Sponsor,
 }
 
 /// A form of growth, from the slowest to the fastest.
@@ -72,18 +73,27 @@ impl Growth {
 }
 
 impl Role {
-    /// All roles.
+    /// All roles, in the order in which tables show them.
     pub const ALL: [Self; 5] =
-        [Self::Controller, Self::SubgroupController, Self::Member, Self::NewMember, Self::Sponsor];
+        [Self::Controller, Self::SubgroupController, Self::Sponsor, Self::Member, Self::NewMember];
+
+    /// The role that a party has by its place; whether a member is new or acts for others, that does not tell.
+    pub const fn of_party(party: PartyId) -> Self {
+        match party {
+            PartyId::Controller => Self::Controller,
+            PartyId::Member(_) => Self::Member,
+            PartyId::SubgroupController(_) => Self::SubgroupController,
+        }
+    }
 
     /// The name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Controller => "controller",
             Self::SubgroupController => "subgroup-controller",
+            Self::Sponsor => "sponsor",
             Self::Member => "member",
             Self::NewMember => "new-member",
-            Self::Sponsor => "sponsor",
         }
     }
 }

@@ -159,36 +159,6 @@ fn a_skipped_epoch_is_noticed() {
 }
 
 #[test]
-fn hostile_members_do_not_get_through_as_published() {
-    no_hostile_member_gets_through(Profile::Published);
-}
-
-#[test]
-fn hostile_members_do_not_get_through_in_the_sound_form() {
-    no_hostile_member_gets_through(Profile::Sound);
-}
-
-fn no_hostile_member_gets_through(profile: Profile) {
-    for (seed, suite) in (0..24).zip(Suite::ALL.into_iter().cycle()) {
-        // Each suite with both, in turn.
-        let is_signed = (seed + seed / Suite::ALL.len() as u64).is_multiple_of(2);
-        let protection = if is_signed { Guard::Signature } else { Guard::Mac };
-        let hostile = true;
-        let settings =
-            Settings { seed, profile, suite, protection, hostile, ..Settings::default() };
-        let mut rig = Rig::new(scheme(), settings);
-        rig.create(2 + seed as u32 % 9).unwrap();
-        for round in 0..4 {
-            rig.add(50 + round).unwrap();
-            let leaver = rig.members().nth((seed as usize * 5 + 1) % 3).unwrap();
-            rig.remove(leaver).unwrap();
-            rig.agreed_key().unwrap();
-            assert!(!rig.outsider_knows_key());
-        }
-    }
-}
-
-#[test]
 fn commands_out_of_place_are_refused() {
     let mut rig = rig(Profile::Sound, Suite::Standard);
     rig.create(4).unwrap();

@@ -8,7 +8,7 @@ use groupkey_lab::report::{Outcome, Verdict};
 use groupkey_lab::reproduce::{self, Overview};
 use serde::Serialize;
 
-use super::folder::{Earlier, Folder};
+use super::folder::{EarlierArguments, Folder, RESULTS};
 use super::network_impact::{self, NetworkImpactArguments};
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
@@ -50,13 +50,8 @@ pub(crate) struct AllArguments {
     #[arg(long, value_name = "DIR", default_value = "groupkey-results")]
     out: PathBuf,
 
-    /// Go on where an earlier run was interrupted.
-    #[arg(long)]
-    resume: bool,
-
-    /// Start again even if there are unfinished results.
-    #[arg(long, conflicts_with = "resume")]
-    fresh: bool,
+    #[command(flatten)]
+    earlier: EarlierArguments,
 
     /// Print one JSON object instead of tables.
     #[arg(long)]
@@ -121,31 +116,27 @@ impl AllArguments {
             repetitions: self.repetitions,
             most_members: self.most_members,
             seed: self.seed,
-            // What is not begun yet cannot be gone on with.
-            resume: self.resume && has_results(&out),
+            earlier: self.earlier_in(&out),
             out: Some(out),
-            fresh: self.fresh,
             json: false,
         }
     }
 
     fn of_network_impact(&self) -> NetworkImpactArguments {
         let out = self.out.join(NETWORK_IMPACT);
-        let earlier = match (self.resume && has_results(&out), self.fresh) {
-            (true, _) => Earlier::Resume,
-            (false, true) => Earlier::Replace,
-            (false, false) => Earlier::Keep,
-        };
+        let earlier = self.earlier_in(&out);
         NetworkImpactArguments::of_all(self.repetitions.unwrap_or(RUNS), self.seed, out, earlier)
+    }
+
+    /// What is not begun yet cannot be gone on with.
+    fn earlier_in(&self, folder: &Path) -> EarlierArguments {
+        let EarlierArguments { resume, fresh } = self.earlier;
+        EarlierArguments { resume: resume && folder.join(RESULTS).exists(), fresh }
     }
 }
 
 /// Runs of each network setting, as in the study: fewer leave most of its findings open.
 const RUNS: u32 = 30;
-
-fn has_results(folder: &Path) -> bool {
-    folder.join(super::folder::RESULTS).exists()
-}
 
 fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new([

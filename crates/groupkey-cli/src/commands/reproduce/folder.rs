@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::{self, Header, NetworkRow};
@@ -28,6 +29,18 @@ pub(crate) enum Earlier {
     Resume,
 }
 
+/// The arguments that say it.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct EarlierArguments {
+    /// Go on where an earlier run was interrupted.
+    #[arg(long)]
+    pub(crate) resume: bool,
+
+    /// Start again even if there are unfinished results.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) fresh: bool,
+}
+
 /// A folder that can be written to.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -39,6 +52,17 @@ pub(crate) struct Folder {
 pub(crate) struct Growing {
     path: PathBuf,
     file: File,
+}
+
+impl EarlierArguments {
+    /// What they say.
+    pub(crate) const fn choice(self) -> Earlier {
+        match (self.resume, self.fresh) {
+            (true, _) => Earlier::Resume,
+            (false, true) => Earlier::Replace,
+            (false, false) => Earlier::Keep,
+        }
+    }
 }
 
 impl Folder {

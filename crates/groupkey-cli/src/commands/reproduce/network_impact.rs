@@ -14,7 +14,7 @@ use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{Earlier, Folder, RESULTS};
+use crate::commands::reproduce::folder::{EarlierArguments, Folder, RESULTS};
 use crate::commands::reproduce::{print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
@@ -54,13 +54,8 @@ pub(crate) struct NetworkImpactArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Go on with a campaign that was interrupted.
-    #[arg(long)]
-    resume: bool,
-
-    /// Start again even if the folder has an unfinished campaign.
-    #[arg(long, conflicts_with = "resume")]
-    fresh: bool,
+    #[command(flatten)]
+    earlier: EarlierArguments,
 
     /// Print one JSON object instead of tables.
     #[arg(long)]
@@ -89,7 +84,7 @@ pub(super) fn reproduce(
     let folder = Folder::create(&arguments.out)?;
     let header = header(arguments);
     let (mut rows, mut growing) =
-        folder.begin(&header, arguments.earlier(), network_impact::plans)?;
+        folder.begin(&header, arguments.earlier.choice(), network_impact::plans)?;
 
     let plans = network_impact::plans(header.runs, header.seed);
     let outcome = campaign::run(remaining(&plans, &rows).plans, arguments.threads, |row| {
@@ -133,18 +128,13 @@ pub(super) struct Files {
 
 impl NetworkImpactArguments {
     /// As `all` runs it, on all cores.
-    pub(super) const fn of_all(runs: u32, seed: u64, out: PathBuf, earlier: Earlier) -> Self {
-        let (resume, fresh) =
-            (matches!(earlier, Earlier::Resume), matches!(earlier, Earlier::Replace));
-        Self { runs, seed, out, threads: None, resume, fresh, json: false }
-    }
-
-    const fn earlier(&self) -> Earlier {
-        match (self.resume, self.fresh) {
-            (true, _) => Earlier::Resume,
-            (false, true) => Earlier::Replace,
-            (false, false) => Earlier::Keep,
-        }
+    pub(super) const fn of_all(
+        runs: u32,
+        seed: u64,
+        out: PathBuf,
+        earlier: EarlierArguments,
+    ) -> Self {
+        Self { runs, seed, out, threads: None, earlier, json: false }
     }
 
     /// The command that makes the same results.

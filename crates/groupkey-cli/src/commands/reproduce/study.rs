@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{print_verdicts, quoted};
 use crate::commands::bench::folder::{BenchFolder, Found};
 use crate::commands::bench::{failure, in_words};
-use crate::commands::reproduce::folder::{Earlier, RESULTS};
+use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure};
@@ -57,13 +57,8 @@ pub(crate) struct StudyArguments {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// Go on with a measurement that was interrupted.
-    #[arg(long)]
-    pub(super) resume: bool,
-
-    /// Start again even if the folder has an unfinished measurement.
-    #[arg(long, conflicts_with = "resume")]
-    pub(super) fresh: bool,
+    #[command(flatten)]
+    pub(super) earlier: EarlierArguments,
 
     /// Print one JSON object instead of tables.
     #[arg(long)]
@@ -115,14 +110,15 @@ pub(super) fn reproduce(
         study.id.to_owned(),
     );
     header.assumptions = study.assumptions.iter().map(|&words| words.to_owned()).collect();
-    let (mut rows, done, mut prices) = match folder.earlier(&header, arguments.earlier(), &units)? {
-        Some(Found { header: found, rows, units_done }) => {
-            let prices = Prices::resume(Effort::QUICK, &found.prices);
-            header = found;
-            (rows, units_done, prices)
-        }
-        None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
-    };
+    let (mut rows, done, mut prices) =
+        match folder.earlier(&header, arguments.earlier.choice(), &units)? {
+            Some(Found { header: found, rows, units_done }) => {
+                let prices = Prices::resume(Effort::QUICK, &found.prices);
+                header = found;
+                (rows, units_done, prices)
+            }
+            None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
+        };
     let rest = &units[done..];
     measure(study, arguments, rest, &folder, &mut header, &mut prices, &mut rows)?;
 
@@ -210,14 +206,6 @@ impl StudyArguments {
     /// Where the results of a study go.
     pub(super) fn folder(&self, study: &Study) -> PathBuf {
         self.out.clone().unwrap_or_else(|| Path::new("groupkey-results").join(study.id))
-    }
-
-    const fn earlier(&self) -> Earlier {
-        match (self.resume, self.fresh) {
-            (true, _) => Earlier::Resume,
-            (false, true) => Earlier::Replace,
-            (false, false) => Earlier::Keep,
-        }
     }
 
     fn plans(&self, study: &Study) -> Vec<BenchPlan> {

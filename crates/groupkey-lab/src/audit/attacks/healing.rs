@@ -1,7 +1,7 @@
 //! Periods that a member misses: does it have their keys with the next message, as it was promised?
 
 use groupkey::catalogue::{Configuration, Recovery};
-use groupkey::rig::{Fate, Guard, Rig, RigError};
+use groupkey::rig::{Guard, Rig, RigError};
 use groupkey::{Epoch, PartyId};
 
 use super::stage::{self, Event};
@@ -63,10 +63,7 @@ impl Group {
         let mut group = Self { rig, history: Vec::new(), epoch: 0 };
         group.play(Event::Create(5))?;
         let victim = stage::party(VICTIM);
-        group.rig.intercept(move |transit| match transit.to == victim {
-            true => Fate::Lost,
-            false => Fate::Arrives,
-        });
+        stage::deafen(&mut group.rig, victim);
         group.history.push(format!("{victim} hears nothing from now on"));
         for &event in lost {
             group.play(event)?;

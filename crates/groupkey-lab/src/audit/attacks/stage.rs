@@ -114,6 +114,14 @@ pub(super) fn play(rig: &mut Rig, event: Event) -> Result<Report, RigError> {
     }
 }
 
+/// Loses everything that goes to a party from now on.
+pub(super) fn deafen(rig: &mut Rig, victim: PartyId) {
+    rig.intercept(move |transit| match transit.to == victim {
+        true => Fate::Lost,
+        false => Fate::Arrives,
+    });
+}
+
 /// What a party holds: the epoch's number and the key, of the group or of the last message.
 pub(super) fn held(rig: &Rig, party: PartyId) -> Option<(u64, Key)> {
     rig.key_of(party).map(|(epoch, key)| (epoch.0, key.clone()))

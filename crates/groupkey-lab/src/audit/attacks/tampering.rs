@@ -161,10 +161,7 @@ fn drop_one(configuration: &Configuration, seed: u64) -> Result<Outcome, RigErro
     let victim = stage::party(VICTIM);
     for (dropped, next) in (1..events.len()).zip(2..events.len()) {
         let mut rig = group_after(configuration, seed, &events[..dropped])?;
-        rig.intercept(move |transit| match transit.to == victim {
-            true => Fate::Lost,
-            false => Fate::Arrives,
-        });
+        stage::deafen(&mut rig, victim);
         let mut noticed = stage::play(&mut rig, events[dropped]).is_err();
         rig.intercept(|_| Fate::Arrives);
         noticed |= match stage::play(&mut rig, events[next]) {

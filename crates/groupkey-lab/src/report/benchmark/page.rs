@@ -7,7 +7,7 @@ use super::super::text::fixed;
 use super::super::{Report, fill, page as network, scheme as network_scheme};
 use super::figures::{self, Figure};
 use super::measure::Measure;
-use super::published::PRINTED;
+use super::published::{PRINTED, PrintedValue};
 use super::series::{Styles, thinned};
 use super::{Benchmark, Entry, audit, reproduction, scheme, table};
 use crate::audit::Finding;
@@ -63,7 +63,10 @@ pub(super) fn render(benchmark: &Benchmark) -> String {
         left_out => benchmark.entries.len() > entries.len(),
         devices,
         parts,
-        published => published(&entries),
+        published => match &benchmark.reproduction {
+            Some(reproduction) => reproduction::published(reproduction),
+            None => published(&entries),
+        },
         sections => scheme::sections(benchmark, &entries, &findings, &styles),
         rows => table::rows(&entries, &styles),
         findings => audit::findings(&findings, None),
@@ -111,16 +114,9 @@ fn published(entries: &[Entry]) -> Vec<Value> {
         if measured.is_none() && modelled.is_none() {
             return None;
         }
-        let words = |value: Option<f64>| {
-            value.map_or_else(|| "–".to_owned(), |value| printed.measure().words(value))
-        };
-        let (from, to) = printed.members;
+        let words = |value: Option<f64>| value.map(|value| printed.measure().words(value));
         Some(context! {
-            source => printed.source,
-            who => printed.scheme.map_or_else(|| format!("{} schemes", printed.class), str::to_owned),
-            role => printed.role,
-            operation => printed.operation.unwrap_or("all operations"),
-            members => if from == to { from.to_string() } else { format!("{from} to {to}") },
+            what => what(printed),
             published => printed.amount(),
             measured => words(measured),
             modelled => words(modelled),
@@ -128,6 +124,14 @@ fn published(entries: &[Entry]) -> Vec<Value> {
         })
     });
     lines.collect()
+}
+
+fn what(printed: &PrintedValue) -> String {
+    let PrintedValue { source, class, scheme, role, operation, members: (from, to), .. } = printed;
+    let who = scheme.map_or_else(|| format!("{class} schemes"), str::to_owned);
+    let operation = operation.unwrap_or("all operations");
+    let members = if from == to { from.to_string() } else { format!("{from} to {to}") };
+    format!("{source}: {who}, {role}, {operation}, {members} members")
 }
 
 /// The figures of a network study, as its own report has them.

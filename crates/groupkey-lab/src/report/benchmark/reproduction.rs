@@ -8,27 +8,31 @@ use super::Reproduction;
 
 /// The study's part of the page.
 pub(super) fn part(reproduction: &Reproduction) -> Value {
-    let published = reproduction.published.iter().map(|value| {
-        let shown = |value: Option<f64>| value.map(figure);
-        context! {
-            what => &value.what,
-            published => match value.error {
-                Some(error) => format!("{} ± {}", figure(value.published), figure(error)),
-                None => figure(value.published),
-            },
-            measured => shown(value.measured),
-            modelled => shown(value.modelled),
-            unit => value.unit,
-            note => &value.note,
-        }
-    });
     context! {
         title => &reproduction.title,
         source => &reproduction.source,
         verdicts => verdicts(&reproduction.verdicts),
-        published => published.collect::<Vec<_>>(),
         command => &reproduction.command,
     }
+}
+
+/// The study's values beside ours.
+pub(super) fn published(reproduction: &Reproduction) -> Vec<Value> {
+    let values = reproduction.published.iter().map(|value| {
+        let unit = value.unit;
+        let amount = |value: f64| format!("{} {unit}", figure(value));
+        context! {
+            what => &value.what,
+            published => match value.error {
+                Some(error) => format!("{} ± {}", figure(value.published), amount(error)),
+                None => amount(value.published),
+            },
+            measured => value.measured.map(amount),
+            modelled => value.modelled.map(amount),
+            note => &value.note,
+        }
+    });
+    values.collect()
 }
 
 /// A number for people.

@@ -327,8 +327,7 @@ impl Membership {
         to: Recipient,
         kind: u8,
     ) -> Draft<'d, 'a> {
-        self.asked.anew(cx);
-        cx.draft(to, self.epoch, Operation::CatchUp, kind)
+        self.asked.request(cx, to, self.epoch, kind)
     }
 
     /// Refuses a message unless it leads to a later epoch and, if it is an answer, answers the request

@@ -311,8 +311,7 @@ impl Member {
         if self.share.is_none() {
             return Err(Misuse::NotCreated.into());
         }
-        self.asked.anew(cx);
-        cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
+        self.asked.request(cx, Recipient::Group, self.view.epoch(), REQUEST).send();
         Ok(())
     }
 

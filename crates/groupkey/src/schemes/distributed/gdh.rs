@@ -272,8 +272,7 @@ impl Peer {
         if self.share.is_none() && !self.view.is_creating() {
             return Err(not_created());
         }
-        self.asked.anew(cx);
-        cx.draft(Recipient::Group, self.view.epoch(), Operation::CatchUp, REQUEST).send();
+        self.asked.request(cx, Recipient::Group, self.view.epoch(), REQUEST).send();
         Ok(())
     }
 

@@ -124,8 +124,7 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         let message = match input {
             Input::Command(Command::CatchUp) => {
-                self.asked.anew(cx);
-                cx.draft(Recipient::Controller, self.epoch, Operation::CatchUp, REQUEST).send();
+                self.asked.request(cx, Recipient::Controller, self.epoch, REQUEST).send();
                 return Ok(());
             }
             Input::Command(_) => return Err(Unsupported::Operation.into()),

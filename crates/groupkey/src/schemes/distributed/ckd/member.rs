@@ -105,8 +105,7 @@ impl Member {
             return Err(Misuse::WrongRole.into());
         }
         let to = Recipient::Member(controller);
-        self.asked.anew(cx);
-        cx.draft(to, self.view.epoch(), Operation::CatchUp, REQUEST).send();
+        self.asked.request(cx, to, self.view.epoch(), REQUEST).send();
         Ok(())
     }
 

@@ -42,8 +42,7 @@ impl Peer {
         if self.share.is_none() && self.joining.is_none() && !told {
             return Err(not_created());
         }
-        self.asked.anew(cx);
-        cx.draft(Recipient::Group, self.epoch, Operation::CatchUp, REQUEST).send();
+        self.asked.request(cx, Recipient::Group, self.epoch, REQUEST).send();
         Ok(())
     }
 

@@ -1,0 +1,164 @@
+//! Messages on their way into the outbox.
+
+use alloc::vec::Vec;
+
+use super::{Context, Rule};
+use crate::crypto::derive;
+use crate::crypto::group::Element;
+use crate::crypto::meter::Primitive;
+use crate::crypto::wrap::{Binding, wrap};
+use crate::identity::Epoch;
+use crate::outbox::{Channel, Recipient};
+use crate::protection::Protection;
+use crate::secret::Key;
+use crate::wire::Writer;
+
+/// A message that is being written, straight into the outbox.
+#[derive(Debug)]
+#[must_use = "a draft that is not sent leaves half a message behind"]
+pub struct Draft<'d, 'a> {
+    pub(super) cx: &'d mut Context<'a>,
+    pub(super) to: Recipient,
+    pub(super) channel: Channel,
+    pub(super) start: usize,
+    pub(super) body_start: usize,
+}
+
+impl Draft<'_, '_> {
+    /// Appends a number.
+    pub fn number(&mut self, value: u64) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).number(value);
+        self
+    }
+
+    /// Appends the head of an array; so many items must follow.
+    pub fn array(&mut self, length: usize) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).array(length as u64);
+        self
+    }
+
+    /// Appends a byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).bytes(bytes);
+        self
+    }
+
+    /// Appends a key in the clear; only for the confidential channel.
+    pub fn secret(&mut self, key: &Key) -> &mut Self {
+        debug_assert_eq!(self.channel, Channel::Confidential);
+        self.bytes(key.as_bytes())
+    }
+
+    /// Appends a group element as a byte string.
+    pub fn element(&mut self, element: &Element) -> &mut Self {
+        let length = Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(length);
+        element.encode(buffer);
+        self
+    }
+
+    /// Appends group elements, one after the other, as one byte string.
+    pub fn elements(&mut self, elements: &[Element]) -> &mut Self {
+        let length = Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer();
+        Writer::new(buffer).bytes_head(elements.len() * length);
+        buffer.reserve(elements.len() * length);
+        for element in elements {
+            element.encode(buffer);
+        }
+        self
+    }
+
+    /// A key for this message, as [`Context::derive`] makes it.
+    pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.cx.derive(secret, label, context)
+    }
+
+    /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
+    /// different sets of keys may be wrapped under `kek` with the same epoch and label.
+    pub fn wrapped<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let keys = keys.into_iter();
+        let length = self.cx.wrapped_length(keys.len());
+        Writer::new(self.cx.outbox.buffer()).bytes_head(length);
+        self.packed_wrapped(kek, epoch, label, keys)
+    }
+
+    /// Appends the head of a byte string whose content follows through the `packed` methods.
+    pub fn packed(&mut self, length: usize) -> &mut Self {
+        Writer::new(self.cx.outbox.buffer()).bytes_head(length);
+        self
+    }
+
+    /// Appends four bytes, most significant first, to a packed byte string.
+    pub fn packed_number(&mut self, value: u32) -> &mut Self {
+        self.packed_bytes(&value.to_be_bytes())
+    }
+
+    /// Appends bytes to a packed byte string.
+    pub fn packed_bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.cx.outbox.buffer().extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends a group element to a packed byte string.
+    pub fn packed_element(&mut self, element: &Element) -> &mut Self {
+        element.encode(self.cx.outbox.buffer());
+        self
+    }
+
+    /// Appends wrapped keys, as [`Self::wrapped`] does, to a packed byte string.
+    pub fn packed_wrapped<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let keys = keys.into_iter();
+        self.cx.probe.record(Primitive::Wrap, keys.len());
+        let binding = Binding { epoch: epoch.0, label };
+        let is_traced = self.cx.is_traced();
+        let Context { setting, rng, outbox, .. } = &mut *self.cx;
+        let suite = setting.suite;
+        if is_traced {
+            let keys: Vec<&Key> = keys.collect();
+            let start = outbox.buffer().len();
+            wrap(suite, kek, binding, keys.iter().copied(), *rng, outbox.buffer());
+            let wrapped = self.cx.outbox.buffer()[start..].to_vec();
+            self.cx.trace_wrapping(Rule::Wrap, kek, &keys, &wrapped);
+        } else {
+            wrap(suite, kek, binding, keys, *rng, outbox.buffer());
+        }
+        self
+    }
+
+    /// Protects the message and puts it into the outbox.
+    pub fn send(&mut self) {
+        let Context { setting, protection, outbox, probe, .. } = &mut *self.cx;
+        let buffer = outbox.buffer();
+        let end = buffer.len();
+        let content = &buffer[self.start..];
+        match protection {
+            Protection::None => {}
+            Protection::Mac(key) => {
+                probe.record(Primitive::Mac, content.len());
+                let tag = derive::mac(setting.suite, key.as_bytes(), content);
+                Writer::new(buffer).bytes(&tag);
+            }
+            Protection::Signature { identity, .. } => {
+                probe.record(Primitive::Sign, content.len());
+                let tag = identity.sign(content);
+                Writer::new(buffer).bytes(&tag);
+            }
+        }
+        let bytes = self.start..buffer.len();
+        outbox.push_message(self.to, self.channel, bytes, self.body_start..end);
+    }
+}

@@ -1,0 +1,125 @@
+//! Operations in the suite's group.
+
+use alloc::vec::Vec;
+
+use super::{Context, Rule, Verbatim};
+use crate::crypto::derive;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::meter::Primitive;
+use crate::error::{Error, Misbehaviour};
+
+impl Context<'_> {
+    /// A new random exponent.
+    pub fn random_exponent(&mut self) -> Exponent {
+        self.probe.record(Primitive::Random, self.setting.suite.group().drawn_bytes());
+        let exponent = Exponent::random(self.setting.suite, self.rng);
+        self.trace(Rule::Random, &[], &[&exponent]);
+        exponent
+    }
+
+    /// The generator raised to an exponent.
+    pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
+        self.probe.record(Primitive::ExponentiateGenerator, 1);
+        let power = Element::generator_power(exponent);
+        self.trace(Rule::PowerOfGenerator, &[exponent], &[&power]);
+        power
+    }
+
+    /// Appends the generator raised to each of these exponents, encoded.
+    pub fn encode_generator_powers(&mut self, exponents: &[Exponent], out: &mut Vec<u8>) {
+        let start = out.len();
+        for _ in exponents {
+            self.probe.record(Primitive::ExponentiateGenerator, 1);
+        }
+        Element::encode_generator_powers(exponents, out);
+        let length = Element::length(self.setting.suite);
+        for (exponent, power) in exponents.iter().zip(out[start..].chunks_exact(length)) {
+            self.trace(Rule::PowerOfGenerator, &[exponent], &[&Verbatim(power)]);
+        }
+    }
+
+    /// An element raised to an exponent.
+    pub fn power(&mut self, element: &Element, exponent: &Exponent) -> Element {
+        self.probe.record(Primitive::Exponentiate, 1);
+        let power = element.power(exponent);
+        self.trace(Rule::Power, &[element, exponent], &[&power]);
+        power
+    }
+
+    /// The product of two elements.
+    pub fn multiply(&mut self, a: &Element, b: &Element) -> Element {
+        self.probe.record(Primitive::MultiplyElements, 1);
+        let product = a.times(b);
+        self.trace(Rule::Multiply, &[a, b], &[&product]);
+        product
+    }
+
+    /// An element divided by another.
+    pub fn divide(&mut self, dividend: &Element, divisor: &Element) -> Element {
+        self.probe.record(Primitive::DivideElements, 1);
+        let quotient = dividend.over(divisor);
+        self.trace(Rule::Divide, &[dividend, divisor], &[&quotient]);
+        quotient
+    }
+
+    /// The exponent that follows from a shared element, for schemes whose keys are exponents again:
+    /// a hash of the element, reduced modulo the order. It depends on the group and on `label`, which
+    /// says what for, and on nothing that changes while the element stays.
+    pub fn exponent_from_element(&mut self, element: &Element, label: &'static str) -> Exponent {
+        let suite = self.setting.suite;
+        let mut bytes = Vec::with_capacity(Element::length(suite));
+        element.encode(&mut bytes);
+        let mut context = [0; 9];
+        context[..8].copy_from_slice(&self.setting.group.0.to_be_bytes());
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let mut wide = zeroize::Zeroizing::new(alloc::vec![0; suite.group().wide_bytes()]);
+        let exponent = loop {
+            derive::wide(suite, &bytes, label, &context, &mut wide);
+            if let Some(exponent) = Exponent::from_wide(suite, &wide) {
+                break exponent;
+            }
+            // Nobody will see this: one element in 2^160 hashes to a multiple of the order.
+            context[8] = context[8].wrapping_add(1);
+        };
+        zeroize::Zeroize::zeroize(&mut bytes);
+        self.trace_labelled(Rule::OneWay, label, &[], &[element], &[&exponent]);
+        exponent
+    }
+
+    /// The product of two exponents.
+    pub(crate) fn exponent_product(&mut self, a: &Exponent, b: &Exponent) -> Exponent {
+        let product = a.times(b);
+        self.trace(Rule::ExponentProduct, &[a, b], &[&product]);
+        product
+    }
+
+    /// The exponent that undoes another.
+    pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
+        self.probe.record(Primitive::InvertExponent, 1);
+        let inverse = exponent.inverse();
+        self.trace(Rule::Invert, &[exponent], &[&inverse]);
+        inverse
+    }
+
+    /// Reads a received element: canonical, in range, not the identity, and in the subgroup of prime
+    /// order if `check` says so.
+    pub fn element(&mut self, bytes: &[u8], check: Check) -> Result<Element, Error> {
+        self.probe.record(Primitive::CheckElement, 1);
+        Element::decode(self.setting.suite, bytes, check)
+            .ok_or_else(|| Misbehaviour::InvalidElement.into())
+    }
+
+    /// Reads received elements that [`Draft::elements`](super::Draft::elements) appended; there must be exactly `count`.
+    pub fn elements(
+        &mut self,
+        bytes: &[u8],
+        count: usize,
+        check: Check,
+    ) -> Result<Vec<Element>, Error> {
+        let length = Element::length(self.setting.suite);
+        if bytes.len() != count * length {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        bytes.chunks_exact(length).map(|bytes| self.element(bytes, check)).collect()
+    }
+}

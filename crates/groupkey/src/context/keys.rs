@@ -1,0 +1,175 @@
+//! Symmetric keys: drawn, derived, hashed, wrapped.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Bytes, Context, Rule, Verbatim};
+use crate::crypto::derive;
+use crate::crypto::group::Element;
+use crate::crypto::meter::Primitive;
+use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::secret::Key;
+
+impl Context<'_> {
+    /// A new random key.
+    pub fn random_key(&mut self) -> Key {
+        self.probe.record(Primitive::Random, Key::BYTES);
+        let mut key = Key::default();
+        self.rng.fill_bytes(key.as_bytes_mut());
+        self.trace(Rule::Random, &[], &[&key]);
+        key
+    }
+
+    /// A key derived from another (HKDF or its Ascon counterpart); `label` says what for.
+    pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.probe.record(Primitive::Derive, Key::BYTES + label.len() + context.len());
+        let key = derive::derive(self.setting.suite, secret.as_bytes(), label, context);
+        self.trace_labelled(Rule::OneWay, label, context, &[secret], &[&key]);
+        key
+    }
+
+    /// A key derived from another for one epoch of this group.
+    pub fn derive_for(&mut self, epoch: Epoch, secret: &Key, label: &'static str) -> Key {
+        self.derive(secret, label, self.moment(epoch).as_flattened())
+    }
+
+    /// The next key of a one-way chain; `label`, of at most 38 bytes, says of which kind of chain.
+    /// Cheaper than [`Self::derive`], for chains of thousands of keys.
+    pub fn hash(&mut self, key: &Key, label: &'static str) -> Key {
+        self.hash_with(key, label, &[])
+    }
+
+    /// What follows from a uniform key and from `context`, in one step as of a chain, an eighth of
+    /// what [`Self::derive`] costs: for a controller that needs it for every member. `label` and
+    /// `context` have at most 38 bytes together.
+    pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.probe.record(Primitive::Hash, 1);
+        let next = derive::hash(self.setting.suite, key, label, context);
+        self.trace_labelled(Rule::OneWay, label, context, &[key], &[&next]);
+        next
+    }
+
+    /// The same for one epoch of this group.
+    pub fn hash_for(&mut self, epoch: Epoch, key: &Key, label: &'static str) -> Key {
+        self.hash_with(key, label, self.moment(epoch).as_flattened())
+    }
+
+    /// The hash of public data, of which each part but the last has a fixed length; `label` says of what.
+    pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.probe.record(Primitive::Derive, label.len() + length);
+        let digest = derive::digest(self.setting.suite, label, parts);
+        if self.is_traced() {
+            self.trace_labelled(Rule::OneWay, label, &parts.concat(), &[], &[&Verbatim(&digest)]);
+        }
+        digest
+    }
+
+    /// Two keys, bit by bit: masks one with the other, or takes the mask off.
+    pub fn xor(&mut self, key: &Key, mask: &Key) -> Key {
+        let mut result = key.clone();
+        for (byte, mask) in result.as_bytes_mut().iter_mut().zip(mask.as_bytes()) {
+            *byte ^= mask;
+        }
+        self.trace(Rule::Xor, &[key, mask], &[&result]);
+        result
+    }
+
+    /// A key derived from a shared group element.
+    pub fn derive_from_element(
+        &mut self,
+        element: &Element,
+        label: &'static str,
+        context: &[u8],
+    ) -> Key {
+        let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
+        element.encode(&mut bytes);
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        zeroize::Zeroize::zeroize(&mut bytes);
+        self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
+        key
+    }
+
+    /// Wraps keys in one call and appends the result to `out`, for what is sent more than once.
+    /// `label` is as in [`Draft::wrapped`](super::Draft::wrapped).
+    pub fn wrap_keys<'k>(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        keys: impl IntoIterator<Item = &'k Key, IntoIter: ExactSizeIterator>,
+        out: &mut Vec<u8>,
+    ) {
+        let keys = keys.into_iter();
+        self.probe.record(Primitive::Wrap, keys.len());
+        let binding = Binding { epoch: epoch.0, label };
+        let start = out.len();
+        if self.is_traced() {
+            let keys: Vec<&Key> = keys.collect();
+            wrap(self.setting.suite, kek, binding, keys.iter().copied(), self.rng, out);
+            self.trace_wrapping(Rule::Wrap, kek, &keys, &out[start..]);
+        } else {
+            wrap(self.setting.suite, kek, binding, keys, self.rng, out);
+        }
+    }
+
+    /// Opens a wrapped key.
+    pub fn unwrap_key(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        wrapped: &[u8],
+    ) -> Result<Key, Error> {
+        let mut key = [Key::default()];
+        self.unwrap_keys(kek, epoch, label, wrapped, &mut key)?;
+        let [key] = key;
+        Ok(key)
+    }
+
+    /// Opens keys that were wrapped in one call; there must be exactly as many as `keys` holds.
+    pub fn unwrap_keys(
+        &mut self,
+        kek: &Key,
+        epoch: Epoch,
+        label: u64,
+        wrapped: &[u8],
+        keys: &mut [Key],
+    ) -> Result<(), Error> {
+        self.probe.record(Primitive::Unwrap, keys.len());
+        unwrap(self.setting.suite, kek, Binding { epoch: epoch.0, label }, wrapped, keys)
+            .ok_or(Misbehaviour::WrongKey)?;
+        if self.is_traced() {
+            self.trace_wrapping(Rule::Unwrap, kek, &keys.iter().collect::<Vec<_>>(), wrapped);
+        }
+        Ok(())
+    }
+
+    pub(super) fn trace_wrapping(&mut self, rule: Rule, kek: &Key, keys: &[&Key], wrapped: &[u8]) {
+        let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
+        match rule {
+            Rule::Wrap => {
+                values.extend(keys.iter().map(|&key| key as &dyn Bytes));
+                self.trace(rule, &values, &[&wrapped]);
+            }
+            _ => {
+                let keys: Vec<_> = keys.iter().map(|&key| key as &dyn Bytes).collect();
+                values.push(&wrapped);
+                self.trace(rule, &values, &keys);
+            }
+        }
+    }
+
+    /// Length in bytes of so many keys wrapped in one call.
+    pub const fn wrapped_length(&self, keys: usize) -> usize {
+        wrapped_length(self.setting.suite, keys)
+    }
+
+    /// What binds a key to the group and to an epoch.
+    pub(super) const fn moment(&self, epoch: Epoch) -> [[u8; 8]; 2] {
+        [self.setting.group.0.to_be_bytes(), epoch.0.to_be_bytes()]
+    }
+}

@@ -1,0 +1,163 @@
+//! How messages go from party to party, and what a step of a party leaves.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use rand_core::Rng;
+
+use super::{GROUP, Rig, RigError, Sent, Standing};
+use crate::context::{Context, PeerKeys, Setting};
+use crate::crypto::meter::Meter;
+use crate::error::Error;
+use crate::identity::PartyId;
+use crate::outbox::{Channel, Event, Outbox};
+use crate::party::Command;
+
+#[derive(Clone, Copy)]
+pub(super) enum Given<'a> {
+    Bytes(Channel, &'a [u8]),
+    Command(Command<'a>),
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Delivery {
+    pub(super) at: u64,
+    pub(super) sequence: u64,
+    pub(super) to: PartyId,
+    pub(super) channel: Channel,
+    pub(super) bytes: Rc<[u8]>,
+}
+
+impl Rig {
+    /// Delivers until nothing is on its way.
+    pub(super) fn drive(&mut self) -> Result<(), RigError> {
+        for _ in 0..DELIVERY_LIMIT {
+            let Some(Reverse(delivery)) = self.queue.pop() else { return Ok(()) };
+            self.now = delivery.at;
+            self.deliver(&delivery)?;
+        }
+        Err(RigError::Unsettled)
+    }
+
+    fn deliver(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+        let Some(seat) = self.seats.get(&delivery.to) else { return Ok(()) };
+        match seat.standing {
+            Standing::Asleep => return Ok(()),
+            Standing::Former => {
+                // It may try, and whatever it makes of the message is its own business.
+                let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
+                return Ok(());
+            }
+            Standing::Awake => {}
+        }
+        let hostile = self.settings.hostile && delivery.channel == Channel::Open;
+        if hostile {
+            self.tamper(delivery)?;
+        }
+        let Some(bytes) = self.pass(delivery) else { return Ok(()) };
+        let outbox = match self.step(delivery.to, Given::Bytes(delivery.channel, &bytes)) {
+            Ok(outbox) => outbox,
+            Err(error) if self.adversary.is_some() => {
+                self.report.refusals.push((delivery.to, error));
+                return Ok(());
+            }
+            Err(error) => return Err(RigError::Refused(delivery.to, error)),
+        };
+        if hostile {
+            self.replay(delivery)?;
+        }
+        self.post(delivery.to, &outbox);
+        Ok(())
+    }
+
+    pub(super) fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
+        let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
+        let me = seat.acts_as.unwrap_or(id);
+        let keys_of = seat.keys_of.unwrap_or(me);
+        self.credentials.issue(me);
+        self.credentials.issue(keys_of);
+        let protection = self.credentials.protection(keys_of);
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let mut outbox = Outbox::new();
+        let mut meter = Meter::new();
+        let peer_keys = self.credentials.peer_keys(keys_of, self.settings.suite);
+        let (rng, now) = (seat.rng.as_mut().unwrap_or(&mut self.rng), self.now);
+        let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
+            .with_peer_keys(&peer_keys);
+        // What a former member makes of things is the auditor's business.
+        if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
+            trace.begin(me, &peer_keys.secret());
+            cx = cx.with_tracer(trace);
+        }
+        let result = match given {
+            Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
+            Given::Command(command) => cx.command(&mut *seat.party, command),
+        };
+        // A refused step must have left nothing, and its cost is not the operation's; nor is an
+        // outsider's.
+        result?;
+        if seat.standing != Standing::Former {
+            self.report.meters.entry(id).or_default().add(&meter);
+        }
+        for event in outbox.events() {
+            match *event {
+                Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),
+                Event::Unsubscribed(subset) => drop(seat.subscriptions.remove(&subset)),
+                Event::MessageKey | Event::Rekeyed(_) => {}
+            }
+        }
+        Ok(outbox)
+    }
+
+    /// Puts what a party sent on its way to everybody it is for, and to all outsiders.
+    pub(super) fn post(&mut self, from: PartyId, outbox: &Outbox) {
+        for message in outbox.messages() {
+            let bytes: Rc<[u8]> = message.bytes.into();
+            if let (Some(trace), Channel::Open) = (&mut self.trace, message.channel) {
+                trace.published(from, Rc::clone(&bytes));
+            }
+            self.report.messages.push(Sent {
+                from,
+                to: message.to,
+                channel: message.channel,
+                bytes: Rc::clone(&bytes),
+                body_bytes: message.body_bytes,
+            });
+            let receivers: Vec<_> = self
+                .seats
+                .iter()
+                .filter(|&(&id, seat)| {
+                    let overhears =
+                        seat.standing == Standing::Former && message.channel == Channel::Open;
+                    let receives =
+                        seat.receives(id, message.to) && self.is_apart(id) == self.is_apart(from);
+                    id != from && (overhears || receives)
+                })
+                .map(|(&id, _)| id)
+                .collect();
+            for to in receivers {
+                if let (Some(trace), Channel::Confidential) = (&mut self.trace, message.channel) {
+                    trace.entrusted(from, to, Rc::clone(&bytes));
+                }
+                let latency = match self.settings.latency {
+                    0 => 0,
+                    latency => self.rng.next_u64() % latency,
+                };
+                let latest = self.latest.entry((from, to)).or_default();
+                *latest = (self.now + latency).max(*latest);
+                self.sequence += 1;
+                self.queue.push(Reverse(Delivery {
+                    at: *latest,
+                    sequence: self.sequence,
+                    to,
+                    channel: message.channel,
+                    bytes: Rc::clone(&bytes),
+                }));
+            }
+        }
+    }
+}
+
+/// Messages delivered before a run counts as not settling.
+const DELIVERY_LIMIT: usize = 4_000_000;

@@ -1,0 +1,155 @@
+//! What a rig tells of its parties, and what must be true of them.
+
+use alloc::vec::Vec;
+
+use super::{GROUP, Rig, RigError, Seat, Standing};
+use crate::context::{Context, Setting};
+use crate::identity::{Epoch, MemberId, PartyId};
+use crate::outbox::Outbox;
+use crate::party::{KeyNode, Party};
+use crate::protection::{Protection, PublicIdentity};
+use crate::schemes::catalogue::{Class, Law, Recovery};
+use crate::secret::Key;
+
+impl Rig {
+    /// The key that the controller and all current members that are awake hold: the group's, or where
+    /// there is none that of the last message. A subgroup controller need not hold it, but holds no
+    /// other of the same epoch. Where members hand keys on and somebody sleeps, that goes for all: the
+    /// key is that of the latest epoch, and who is held up is in an earlier one. Members whose subgroup's
+    /// controller sleeps do not count.
+    pub fn agreed_key(&self) -> Result<&Key, RigError> {
+        let hybrid = self.configuration.scheme().class == Class::Hybrid;
+        let held_up = self.configuration.scheme().recovery == Recovery::Relay
+            && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
+        let mut agreed: Option<(Epoch, &Key)> = None;
+        let mut held = Vec::new();
+        for (&id, seat) in self.seats.iter().filter(|&(&id, seat)| self.is_at_hand(id, seat)) {
+            if self.has_no_server(id, seat) {
+                continue;
+            }
+            match self.held_key(seat) {
+                Some(own) => held.push((id, own)),
+                None if hybrid && !matches!(id, PartyId::Member(_)) => {}
+                // Not its time.
+                None if self.configuration.scheme().law == Law::PlannedPeriods => {}
+                None => return Err(RigError::Disagreement(id)),
+            }
+        }
+        for &(id, own) in &held {
+            if held_up && agreed.is_none_or(|(latest, _)| latest < own.0) {
+                agreed = Some(own);
+            } else if !hybrid || matches!(id, PartyId::Member(_)) {
+                agreed.get_or_insert(own);
+            }
+        }
+        // In a period that no member was promised, the controllers have the key to themselves.
+        let agreed = agreed.or_else(|| held.first().map(|&(_, own)| own));
+        let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
+        for (id, (its_epoch, its_key)) in held {
+            let may_be_behind = held_up || hybrid && !matches!(id, PartyId::Member(_));
+            let outdated = may_be_behind && its_epoch < epoch;
+            if !outdated && (its_epoch, its_key) != (epoch, key) {
+                return Err(RigError::Disagreement(id));
+            }
+        }
+        Ok(key)
+    }
+
+    /// Whether an evicted party or a sleeping member holds the key that the group agreed on.
+    pub fn outsider_knows_key(&self) -> bool {
+        let agreed = self.agreed_key().ok();
+        self.seats
+            .values()
+            .filter(|seat| seat.standing == Standing::Former)
+            .filter_map(|seat| self.held_key(seat))
+            .any(|(_, key)| Some(key) == agreed)
+    }
+
+    /// The current members, in the order of their ids.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.current.iter().map(|member| member.0)
+    }
+
+    /// The key that a party holds.
+    pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
+        self.seats.get(&party).and_then(|seat| seat.party.group_key())
+    }
+
+    /// The key that a party has of an epoch, where the scheme heals.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
+        self.ask(party, |cx, party| party.past_key(cx, epoch))
+    }
+
+    /// The key tree as a party knows it; empty where the scheme has none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn key_tree_of(&mut self, party: PartyId) -> Vec<KeyNode> {
+        self.ask(party, |cx, party| party.key_tree(cx))
+    }
+
+    /// A party's state machine.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such party.
+    pub fn party(&self, party: PartyId) -> &dyn Party {
+        &*self.seats[&party].party
+    }
+
+    /// Does something at a member that is not a step of its party: its context is the member's, now.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    pub fn at<T>(
+        &mut self,
+        member: MemberId,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+    ) -> T {
+        let id = member.into();
+        self.credentials.issue(id);
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        let protection = self.credentials.protection(id);
+        let mut cx =
+            Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
+        what(&mut cx, &*self.seats[&id].party)
+    }
+
+    /// The key that a member's signatures verify under, if signatures protect the group.
+    pub fn public_identity(&mut self, member: MemberId) -> Option<PublicIdentity> {
+        self.credentials.issue(member.into());
+        match self.credentials.protection(member.into()) {
+            Protection::Signature { identity, .. } => Some(identity.public()),
+            Protection::Mac(_) | Protection::None => None,
+        }
+    }
+
+    /// Has a party tell something that needs no protection and sends nothing.
+    fn ask<T>(
+        &mut self,
+        party: PartyId,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+    ) -> T {
+        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let (protection, mut outbox) = (Protection::None, Outbox::new());
+        let (rng, mut probe) = (&mut self.rng, ());
+        let mut cx =
+            Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
+        what(&mut cx, &*self.seats[&party].party)
+    }
+
+    /// The group key that a party holds, or where there is none that of the last message.
+    pub(super) fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
+        match self.configuration.scheme().law {
+            Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
+            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key)),
+        }
+    }
+}
