@@ -23,6 +23,7 @@ mod plan;
 mod prices;
 mod reach;
 pub mod requirements;
+pub mod rounds;
 mod row;
 mod stage;
 mod static_variables;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use groupkey::crypto::meter::{Meter, Primitive};
 
 use super::part::{Part, parts};
-use super::stage::{Episode, Share, Stage, Work};
+use super::rounds::independent;
+use super::stage::{Circumstances, Episode, Share, Work};
 use super::{Activity, BenchError, BenchPlan, BenchRow, Count, Phase, Prices, Warning};
 use crate::device::Device;
 use crate::statistics::Summary;
@@ -73,17 +74,17 @@ impl<'p> Book<'p> {
     /// for all of them.
     pub(crate) fn rows(
         &self,
-        stage: &Stage,
+        circumstances: Circumstances,
         prices: &mut Prices,
         busy: Option<Warning>,
     ) -> Vec<BenchRow> {
-        self.series.iter().map(|series| self.row(series, stage, prices, busy)).collect()
+        self.series.iter().map(|series| self.row(series, circumstances, prices, busy)).collect()
     }
 
     fn row(
         &self,
         series: &Series,
-        stage: &Stage,
+        circumstances: Circumstances,
         prices: &mut Prices,
         busy: Option<Warning>,
     ) -> BenchRow {
@@ -94,14 +95,14 @@ impl<'p> Book<'p> {
         let counted_ns = prices.cost(*suite, &work.meter);
         let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
         let summary = Summary::of(&times);
-        let warnings = Warning::of_samples(&times, stage.clock()).into_iter().chain(busy);
+        let warnings = Warning::of_samples(&times, circumstances.clock).into_iter().chain(busy);
         let traffic = work.traffic();
         let costs = device.as_ref().and_then(|device| device.costs(*suite));
         BenchRow {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
             suite: suite.name().to_owned(),
-            security_bits: stage.security_bits(),
+            security_bits: circumstances.security_bits,
             class: scheme.class.name().to_owned(),
             provenance: scheme.provenance.name().to_owned(),
             protection: protection.name().to_owned(),
@@ -110,12 +111,12 @@ impl<'p> Book<'p> {
             role: part.role.name().to_owned(),
             phase: phase.name().to_owned(),
             members: *members,
-            subgroups: stage.subgroups(),
+            subgroups: circumstances.subgroups,
             message_bytes: activity.operation().is_none().then_some(plan.message_bytes),
             repetitions: samples.len() as u32,
             seed: plan.seed,
             mean_ns: summary.mean,
-            ci95_ns: summary.ci95,
+            ci95_ns: Summary::of(&independent(&times)).ci95,
             sd_ns: summary.sd,
             p50_ns: summary.p50,
             p90_ns: summary.p90,

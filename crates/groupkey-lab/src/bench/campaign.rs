@@ -1,5 +1,5 @@
-//! A benchmark as a whole: one plan after the other, one size after the other, on one thread, because
-//! threads would disturb each other's clocks.
+//! A benchmark as a whole: one plan after the other, one size after the other, in rounds over stretches
+//! of both, on one thread, because threads would disturb each other's clocks.
 
 use std::cell::Cell;
 use std::io;
@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use groupkey::Error;
 
+use super::measurement::Ongoing;
+use super::rounds::rounds;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
 
 /// One scheme at one size: what is measured at a stretch.
@@ -52,7 +54,7 @@ pub fn units(plans: &[BenchPlan]) -> Vec<Unit<'_>> {
         .collect()
 }
 
-/// Measures the units and hands over the rows of each as it is done.
+/// Measures the units, and hands over their rows stretch by stretch.
 pub fn run(
     units: &[Unit<'_>],
     prices: &mut Prices,
@@ -61,29 +63,30 @@ pub fn run(
 ) -> Result<BenchOutcome, BenchError> {
     validate(units)?;
     let total = units.iter().map(Unit::repetitions).sum();
-    let done = Cell::new(0);
-    for (number, unit) in units.iter().enumerate() {
-        let begun_with = done.get();
-        let on_repetition = || {
-            done.set(done.get() + 1);
-            (options.on_progress)(done.get(), total);
+    let repetitions = Cell::new(0);
+    let on_repetition = || {
+        repetitions.set(repetitions.get() + 1);
+        (options.on_progress)(repetitions.get(), total);
+    };
+    let instruments = Instruments { prices, stop: options.stop, on_repetition: &on_repetition };
+    let mut done = 0;
+    while done < units.len() {
+        let begun_with = repetitions.get();
+        let Some(measured) = stretch(&units[done..], &instruments)? else {
+            return Ok(BenchOutcome::Interrupted { done, total: units.len() });
         };
-        let mut instruments =
-            Instruments { prices, stop: options.stop, on_repetition: &on_repetition };
-        let stopped = options.stop.load(Ordering::Relaxed);
-        let measured = match stopped {
-            true => None,
-            false => measure(unit.plan, unit.members, &mut instruments)?,
-        };
-        let Some(measurement) = measured else {
-            return Ok(BenchOutcome::Interrupted { done: number, total: units.len() });
-        };
-        for &(activity, error) in &measurement.refused {
-            (options.on_refusal)(*unit, activity, error);
+        let of_stretch = &units[done..][..measured.len()];
+        for (unit, ongoing) in of_stretch.iter().zip(measured) {
+            let measurement = ongoing.end(instruments.prices);
+            for &(activity, error) in &measurement.refused {
+                (options.on_refusal)(*unit, activity, error);
+            }
+            sink(&measurement.rows).map_err(BenchError::Sink)?;
+            done += 1;
         }
-        sink(&measurement.rows).map_err(BenchError::Sink)?;
         // What was refused took no repetitions.
-        done.set(begun_with + unit.repetitions());
+        let expected = of_stretch.iter().map(Unit::repetitions).sum::<u64>();
+        repetitions.set(begun_with + expected);
     }
     Ok(BenchOutcome::Finished)
 }
@@ -117,7 +120,7 @@ pub fn pilot(
             members if members > smallest => Point { members, seconds: seconds(members)? },
             _ => few,
         };
-        let repetitions = f64::from(plan.repetitions) + 1.0;
+        let repetitions = f64::from(plan.repetitions) + rounds(plan.repetitions).count() as f64;
         expected += of_plan
             .iter()
             .map(|unit| repetitions * Point::beyond(few, many, unit.members))
@@ -165,6 +168,37 @@ impl Unit<'_> {
             && plan.asks_for(row)
     }
 }
+
+/// Measures as many of the units as make a round long enough, round after round; `None` if it was stopped.
+fn stretch<'p>(
+    units: &[Unit<'p>],
+    instruments: &Instruments<'_>,
+) -> Result<Option<Vec<Ongoing<'p>>>, BenchError> {
+    let started = Instant::now();
+    let mut measured = Vec::new();
+    for unit in units {
+        if !measured.is_empty() && started.elapsed() >= ROUND {
+            break;
+        }
+        let mut ongoing = Ongoing::new(unit.plan, unit.members);
+        if instruments.stop.load(Ordering::Relaxed) || !ongoing.visit(instruments)? {
+            return Ok(None);
+        }
+        measured.push(ongoing);
+    }
+    while !measured.iter().all(Ongoing::is_complete) {
+        for ongoing in &mut measured {
+            if !ongoing.visit(instruments)? {
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(measured))
+}
+
+/// So long a round goes over new units: five of them see more of a machine's moods than its clock's, and
+/// who interrupts a benchmark loses no more than these.
+const ROUND: Duration = Duration::from_secs(20);
 
 /// Groups up to this size are tried before a benchmark, to see how long it takes.
 const PILOT_MEMBERS: u32 = 400;

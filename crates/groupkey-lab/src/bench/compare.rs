@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::BenchRow;
+use super::{BenchRow, rounds};
 use crate::results::{FileRow, NetworkRow};
 use crate::statistics::{Moments, hedges_g, holm, welch_of};
 
@@ -206,7 +206,7 @@ impl Comparable for BenchRow {
     const TIME: &'static str = "mean_ns";
 
     fn time(&self) -> Moments {
-        Moments { n: self.repetitions.into(), mean: self.mean_ns, variance: self.sd_ns.powi(2) }
+        rounds::moments(self.repetitions, self.mean_ns, self.sd_ns, self.ci95_ns)
     }
 
     fn interval(&self) -> f64 {

@@ -1,11 +1,12 @@
-//! The measurement of one scheme at one size: repetitions, and the rows that they make.
+//! The measurement of one scheme at one size: repetitions in rounds, and the rows that they make.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use groupkey::Error;
 
 use super::book::Book;
-use super::stage::Stage;
+use super::rounds::rounds;
+use super::stage::{Circumstances, Episode, Stage};
 use super::warning::Watch;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Prices};
 
@@ -28,7 +29,8 @@ pub struct Instruments<'i> {
     pub on_repetition: &'i dyn Fn(),
 }
 
-/// Measures a scheme at one size (members); `None` if it was stopped. The plan must be valid.
+/// Measures a scheme at one size (members), one round after the other; `None` if it was stopped. The plan
+/// must be valid.
 ///
 /// Each activity has groups of its own, a new one for each repetition, all alike: so a row does not
 /// depend on what else is measured. Messages are encrypted and decrypted one after the other in one
@@ -38,54 +40,144 @@ pub fn measure(
     members: u32,
     instruments: &mut Instruments<'_>,
 ) -> Result<Option<Measurement>, BenchError> {
-    let mut measurement = Measurement::default();
-    let wanted = |row: &BenchRow| plan.asks_for(row);
-    let mut stage = Stage::new(plan, members)?;
-    let (talks, operations): (Vec<_>, Vec<_>) =
-        plan.activities().partition(|activity| activity.operation().is_none());
-    for activity in operations {
-        let watch = Watch::begin();
+    let mut ongoing = Ongoing::new(plan, members);
+    while !ongoing.is_complete() {
+        if !ongoing.visit(instruments)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(ongoing.end(instruments.prices)))
+}
+
+/// A measurement between its rounds.
+pub(super) struct Ongoing<'p> {
+    plan: &'p BenchPlan,
+    members: u32,
+    /// Repetitions of the rounds that are yet to come, the next one last.
+    rounds: Vec<u32>,
+    books: Vec<(Activity, Book<'p>)>,
+    refused: Vec<(Activity, Error)>,
+    watch: Watch,
+    circumstances: Option<Circumstances>,
+}
+
+impl<'p> Ongoing<'p> {
+    pub(super) fn new(plan: &'p BenchPlan, members: u32) -> Self {
+        let mut rounds: Vec<u32> = rounds(plan.repetitions).collect();
+        rounds.reverse();
+        Self {
+            plan,
+            members,
+            rounds,
+            books: Vec::new(),
+            refused: Vec::new(),
+            watch: Watch::default(),
+            circumstances: None,
+        }
+    }
+
+    pub(super) const fn is_complete(&self) -> bool {
+        self.rounds.is_empty()
+    }
+
+    /// Measures the next round; false if it was stopped.
+    pub(super) fn visit(&mut self, instruments: &Instruments<'_>) -> Result<bool, BenchError> {
+        let Some(repetitions) = self.rounds.pop() else { return Ok(true) };
+        let mut stage = Stage::new(self.plan, self.members)?;
+        self.watch.resume();
+        let (talks, operations): (Vec<_>, Vec<_>) =
+            self.plan.activities().partition(|activity| activity.operation().is_none());
+        for activity in operations {
+            if !self.operate(activity, repetitions, &mut stage, instruments)? {
+                return Ok(false);
+            }
+        }
+        if !talks.is_empty() {
+            self.talk(&talks, repetitions, &mut stage, instruments)?;
+        }
+        self.watch.pause();
+        self.circumstances = Some(stage.circumstances());
+        Ok(true)
+    }
+
+    /// The rows of all rounds.
+    pub(super) fn end(self, prices: &mut Prices) -> Measurement {
+        let mut rows = Vec::new();
+        if let Some(circumstances) = self.circumstances {
+            let busy = self.watch.warning();
+            for (_, book) in &self.books {
+                let own = book.rows(circumstances, prices, busy);
+                rows.extend(own.into_iter().filter(|row| self.plan.asks_for(row)));
+            }
+        }
+        Measurement { rows, refused: self.refused }
+    }
+
+    fn operate(
+        &mut self,
+        activity: Activity,
+        repetitions: u32,
+        stage: &mut Stage,
+        instruments: &Instruments<'_>,
+    ) -> Result<bool, BenchError> {
+        if self.refused.iter().any(|&(refused, _)| refused == activity) {
+            return Ok(true);
+        }
         // Not measured: it makes the static variables, and wakes the processor.
         let first = match stage.perform(activity) {
             Err(BenchError::Refused(error)) => {
-                measurement.refused.push((activity, error));
-                continue;
+                self.refused.push((activity, error));
+                return Ok(true);
             }
             performed => performed?,
         };
-        let mut book = Book::new(plan, members, activity, &first);
-        for _ in 0..plan.repetitions {
+        let book = self.book(activity, &first);
+        for _ in 0..repetitions {
             if instruments.stop.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(false);
             }
             book.take(&stage.perform(activity)?)?;
             (instruments.on_repetition)();
         }
-        let rows = book.rows(&stage, instruments.prices, watch.end());
-        measurement.rows.extend(rows.into_iter().filter(wanted));
-    }
-    if talks.is_empty() {
-        return Ok(Some(measurement));
+        Ok(true)
     }
 
-    let watch = Watch::begin();
-    let messages = match stage.converse(1 + plan.repetitions, plan.message_bytes) {
-        Err(BenchError::Refused(error)) => {
-            measurement.refused.extend(talks.into_iter().map(|talk| (talk, error)));
-            return Ok(Some(measurement));
+    fn talk(
+        &mut self,
+        talks: &[Activity],
+        repetitions: u32,
+        stage: &mut Stage,
+        instruments: &Instruments<'_>,
+    ) -> Result<(), BenchError> {
+        if self.refused.iter().any(|(refused, _)| talks.contains(refused)) {
+            return Ok(());
         }
-        conversed => conversed?,
-    };
-    let busy = watch.end();
-    for talk in talks {
-        // With the first message, sender and receiver make keys that they keep.
-        let mut book = Book::new(plan, members, talk, &messages[1]);
-        messages[1..].iter().try_for_each(|episodes| book.take(episodes))?;
-        let rows = book.rows(&stage, instruments.prices, busy);
-        measurement.rows.extend(rows.into_iter().filter(wanted));
-        (0..plan.repetitions).for_each(|_| (instruments.on_repetition)());
+        let messages = match stage.converse(1 + repetitions, self.plan.message_bytes) {
+            Err(BenchError::Refused(error)) => {
+                self.refused.extend(talks.iter().map(|&talk| (talk, error)));
+                return Ok(());
+            }
+            conversed => conversed?,
+        };
+        for &talk in talks {
+            // With the first message, sender and receiver make keys that they keep.
+            let book = self.book(talk, &messages[1]);
+            messages[1..].iter().try_for_each(|episodes| book.take(episodes))?;
+            (0..repetitions).for_each(|_| (instruments.on_repetition)());
+        }
+        Ok(())
     }
-    Ok(Some(measurement))
+
+    /// The book of an activity, begun by what its first repetition was.
+    fn book(&mut self, activity: Activity, first: &[Episode]) -> &mut Book<'p> {
+        let place = self.books.iter().position(|(known, _)| *known == activity);
+        let place = place.unwrap_or_else(|| {
+            let book = Book::new(self.plan, self.members, activity, first);
+            self.books.push((activity, book));
+            self.books.len() - 1
+        });
+        &mut self.books[place].1
+    }
 }
 
 impl std::fmt::Debug for Instruments<'_> {

@@ -48,7 +48,8 @@ pub struct BenchRow {
     pub seed: u64,
     /// Mean computation time of the role (ns).
     pub mean_ns: f64,
-    /// Half width of the mean's 95 % confidence interval (ns).
+    /// Half width of the mean's 95 % confidence interval (ns): over the means of rounds, from ten
+    /// repetitions on.
     pub ci95_ns: f64,
     /// Standard deviation (ns).
     pub sd_ns: f64,

@@ -33,6 +33,17 @@ pub(crate) struct Stage {
     counted: Meter,
 }
 
+/// What rows tell of where they were measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub(crate) clock: Clock,
+    /// Strength of what was used (bits): the suite's own if it was its group, or its pairing. Everything
+    /// else has 128 bits.
+    pub(crate) security_bits: u32,
+    /// Into how many subgroups members are divided; 0 if there are none.
+    pub(crate) subgroups: u32,
+}
+
 /// What each party did in one phase of one activity.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
@@ -108,29 +119,21 @@ impl Stage {
         Group::new(self).converse(messages, bytes)
     }
 
-    /// The clock that steps are measured with.
-    pub(crate) const fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// Strength of what was used so far (bits): the suite's own if it was its group, or its pairing.
-    /// Everything else has 128 bits.
-    pub(crate) fn security_bits(&self) -> u32 {
+    /// After what was done here.
+    pub(crate) fn circumstances(&self) -> Circumstances {
         let used = |is_one: fn(Primitive) -> bool| {
             Primitive::ALL.into_iter().any(|p| is_one(p) && self.counted.tally(p).calls > 0)
         };
         let suite = self.setting.suite;
         // Of the pairings only Type A is weaker than 128 bits, and is in one suite only.
         let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
-        if weak_pairing || used(Primitive::is_of_group) { suite.security_bits() } else { 128 }
-    }
-
-    /// Into how many subgroups members are divided; 0 if there are none.
-    pub(crate) fn subgroups(&self) -> u32 {
-        match self.configuration.scheme().class {
+        let is_weak = weak_pairing || used(Primitive::is_of_group);
+        let subgroups = match self.configuration.scheme().class {
             Class::Hybrid => self.configuration.value("subgroups"),
             Class::Centralized | Class::Distributed => 0,
-        }
+        };
+        let security_bits = if is_weak { suite.security_bits() } else { 128 };
+        Circumstances { clock: self.clock, security_bits, subgroups }
     }
 
     /// Does something in a party's context, and measures it: what came of it, the time it took (ns),

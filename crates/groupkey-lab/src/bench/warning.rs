@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Clock;
 use crate::statistics::percentile;
@@ -34,11 +34,13 @@ pub enum Warning {
 }
 
 /// Watches whether the program gets the processor whenever it wants it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
-    started: Instant,
-    /// Time that it had waited before (ns); `None` where the system does not tell.
-    waited: Option<u64>,
+    /// When it was resumed, and how long the program had waited before (ns); `None` while it pauses,
+    /// and where the system does not tell.
+    since: Option<(Instant, u64)>,
+    watched: Duration,
+    waited: Duration,
 }
 
 impl Warning {
@@ -61,15 +63,22 @@ impl Warning {
 }
 
 impl Watch {
-    /// Begins to watch.
-    pub fn begin() -> Self {
-        Self { started: Instant::now(), waited: waited_ns() }
+    /// Begins to watch, or goes on.
+    pub fn resume(&mut self) {
+        self.since = waited_ns().map(|waited| (Instant::now(), waited));
     }
 
-    /// A warning if the program waited for more than a hundredth of the time since then.
-    pub fn end(self) -> Option<Warning> {
-        let waited = waited_ns()?.saturating_sub(self.waited?) as f64;
-        let waiting = waited / self.started.elapsed().as_nanos().max(1) as f64;
+    /// Looks away.
+    pub fn pause(&mut self) {
+        if let (Some((started, before)), Some(now)) = (self.since.take(), waited_ns()) {
+            self.watched += started.elapsed();
+            self.waited += Duration::from_nanos(now.saturating_sub(before));
+        }
+    }
+
+    /// A warning if the program waited for more than a hundredth of the time.
+    pub fn warning(&self) -> Option<Warning> {
+        let waiting = self.waited.as_secs_f64() / self.watched.as_secs_f64().max(1e-9);
         (waiting > MOST_WAITING).then_some(Warning::BusyMachine { waiting })
     }
 }
@@ -168,8 +177,10 @@ mod tests {
 
     #[test]
     fn watching_for_a_moment_does_no_harm() {
-        let watch = Watch::begin();
-        if let Some(Warning::BusyMachine { waiting }) = watch.end() {
+        let mut watch = Watch::default();
+        watch.resume();
+        watch.pause();
+        if let Some(Warning::BusyMachine { waiting }) = watch.warning() {
             assert!(waiting > MOST_WAITING);
         }
     }

@@ -8,7 +8,7 @@ mod tree;
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
+use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{Command, MemberId, Recipient, Suite};
 use table::Table;
 use tree::Tree;
