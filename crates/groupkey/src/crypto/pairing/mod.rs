@@ -117,12 +117,21 @@ impl Scalar {
         })
     }
 
-    /// Raised to a public number.
+    /// Raised to a public number, in time that depends on its length: the libraries' own powers go through
+    /// all bits that a scalar can have.
     pub(crate) fn power(&self, exponent: u64) -> Self {
-        Self(match &self.0 {
-            Of::Bls(scalar) => Of::Bls(scalar.pow_vartime(&[exponent, 0, 0, 0])),
-            Of::TypeA(scalar) => Of::TypeA(scalar.pow_vartime(&U192::from_u64(exponent))),
-        })
+        let mut power = Self(match &self.0 {
+            Of::Bls(_) => Of::Bls(BlsScalar::one()),
+            Of::TypeA(_) => Of::TypeA(type_a::Scalar::ONE),
+        });
+        let bits = exponent.checked_ilog2().map_or(0, |highest| highest + 1);
+        for bit in (0..bits).rev() {
+            power = power.times(&power);
+            if exponent >> bit & 1 == 1 {
+                power = power.times(self);
+            }
+        }
+        power
     }
 
     /// The inverse; zero has none.

@@ -50,6 +50,7 @@ fn scalars_are_a_field() {
         let [a, b] = scalars(suite);
         assert!(a.plus(&b).minus(&b) == a);
         assert!(a.times(&b).times(&b.inverse().unwrap()) == a);
+        assert!(a.power(0) == Scalar::from_number(suite, 1) && a.power(1) == a);
         assert!(a.power(3) == a.times(&a).times(&a));
         assert!(Scalar::from_number(suite, 0).inverse().is_none());
         let mut bytes = [0; 11];

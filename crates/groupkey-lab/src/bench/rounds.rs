@@ -1,0 +1,85 @@
+//! Rounds: a benchmark goes over what it measures several times, so that its intervals cover what the
+//! machine does meanwhile.
+//!
+//! A processor's clock, its caches and its neighbours change over seconds. Repetitions that follow each
+//! other see one state of all that, and their spread says nothing of the others: the same benchmark,
+//! run again, is then outside of the interval more often than not. Each round is one sample of the
+//! machine, and the interval of a mean is Student's over the means of the rounds (batch means, Law and
+//! Kelton, Simulation Modeling and Analysis, chapter 9).
+
+use crate::statistics::{Moments, student_t_quantile};
+
+/// How many repetitions each round has, of so many in all. Fewer than ten are measured at one go, and
+/// stand for themselves.
+pub fn rounds(repetitions: u32) -> impl Iterator<Item = u32> {
+    let count = count(repetitions);
+    (0..count).map(move |round| repetitions / count + u32::from(round < repetitions % count))
+}
+
+/// Of samples in the order in which they were taken, what is independent: the means of the rounds.
+pub fn independent(samples: &[f64]) -> Vec<f64> {
+    if count(samples.len() as u32) == 1 {
+        return samples.to_vec();
+    }
+    let mut rest = samples;
+    let means = rounds(samples.len() as u32).map(|length| {
+        let (round, later) = rest.split_at(length as usize);
+        rest = later;
+        round.iter().sum::<f64>() / f64::from(length)
+    });
+    means.collect()
+}
+
+/// What a row's mean and its interval say of the independent samples behind it.
+pub(super) fn moments(repetitions: u32, mean: f64, sd: f64, ci95: f64) -> Moments {
+    match count(repetitions) {
+        1 => Moments { n: repetitions.into(), mean, variance: sd.powi(2) },
+        count => {
+            let n = f64::from(count);
+            let standard_error = ci95 / student_t_quantile(0.975, n - 1.0);
+            Moments { n, mean, variance: n * standard_error.powi(2) }
+        }
+    }
+}
+
+const ROUNDS: u32 = 5;
+
+const fn count(repetitions: u32) -> u32 {
+    if repetitions < 2 * ROUNDS { 1 } else { ROUNDS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Summary;
+
+    #[test]
+    fn rounds_share_the_repetitions() {
+        assert_eq!(rounds(30).collect::<Vec<_>>(), [6; 5]);
+        assert_eq!(rounds(12).collect::<Vec<_>>(), [3, 3, 2, 2, 2]);
+        for few in [1, 2, 9] {
+            assert_eq!(rounds(few).collect::<Vec<_>>(), [few]);
+        }
+    }
+
+    #[test]
+    fn a_machine_that_changes_between_rounds_widens_the_interval() {
+        let steady: Vec<f64> = (0..30).map(|i| 1_000.0 + f64::from(i % 6)).collect();
+        let drifting: Vec<f64> = (0..30).map(|i| steady[i] + 50.0 * (i / 6) as f64).collect();
+        assert_eq!(independent(&steady), [1_002.5; 5]);
+        let interval = |samples: &[f64]| Summary::of(&independent(samples)).ci95;
+        assert_eq!(interval(&steady), 0.0);
+        // Five means, 50 apart: 2.776 times 79.06 over the root of 5.
+        assert!((interval(&drifting) - 98.16).abs() < 0.01, "{}", interval(&drifting));
+    }
+
+    #[test]
+    fn a_row_tells_its_moments() {
+        let samples: Vec<f64> = (0..30).map(|i| 1_000.0 + f64::from(i * i)).collect();
+        let (all, means) = (Summary::of(&samples), independent(&samples));
+        let found = moments(30, all.mean, all.sd, Summary::of(&means).ci95);
+        let expected = Moments::of(&means);
+        assert_eq!((found.n, found.mean), (expected.n, all.mean));
+        assert!((found.variance / expected.variance - 1.0).abs() < 1e-9);
+    }
+}
