@@ -167,13 +167,13 @@ impl Workbench<'_> {
             Primitive::CheckGt => self.line_of(Primitive::ExponentiateGt),
             Primitive::GeneratePrime => (self.mean_time(|cx| keep(cx.random_prime())), 0.0),
             Primitive::MultiplyPrimes => self.line_of_integers(|cx, primes, _| {
-                keep(cx.multiply_primes(primes));
+                keep(cx.multiply_primes(primes.iter().copied()));
             }),
             Primitive::MultiplyInteger => self.line_of_integers(|cx, primes, product| {
-                keep(cx.multiply_by_prime(product, &primes[0]));
+                keep(cx.multiply_by_prime(product, primes[0]));
             }),
             Primitive::DivideInteger => self.line_of_integers(|cx, primes, product| {
-                keep(cx.short_of_multiple(product, &primes[0]));
+                keep(cx.short_of_multiple(product, primes[0]));
             }),
             _ => self.pairing_cost(primitive),
         }
@@ -245,16 +245,18 @@ impl Workbench<'_> {
         message[message.len() - length..].to_vec()
     }
 
-    /// Of work on primes and their product, by the product's bytes.
+    /// Of work on primes and their product, by the product's bytes. To find primes takes long, so that
+    /// many are a few again and again.
     fn line_of_integers(
         &self,
-        mut work: impl FnMut(&mut Context<'_>, &[Prime], &Integer),
+        mut work: impl FnMut(&mut Context<'_>, &[&Prime], &Integer),
     ) -> (f64, f64) {
+        const FEW: usize = 16;
         let bytes_each = Prime::length(self.suite);
-        line([16, 1_024].map(|count| count * bytes_each), |bytes| {
-            let count = bytes / bytes_each;
-            let primes: Vec<_> = self.once(|cx| (0..count).map(|_| cx.random_prime()).collect());
-            let product = self.once(|cx| cx.multiply_primes(&primes));
+        let few: Vec<_> = self.once(|cx| (0..FEW).map(|_| cx.random_prime()).collect());
+        line([FEW, 1_024].map(|count| count * bytes_each), |bytes| {
+            let primes: Vec<_> = few.iter().cycle().take(bytes / bytes_each).collect();
+            let product = self.once(|cx| cx.multiply_primes(primes.iter().copied()));
             self.time(Guard::None, |cx| work(cx, &primes, &product))
         })
     }
