@@ -14,7 +14,7 @@
 //! What a party sends is published as it is: the payload is the simulator's, byte for byte
 //! (`tests/simulator.rs`). What this crate adds has topics of its own ([`topics`]): joining
 //! ([`join`]), the retained notice of the present epoch ([`notice`]), and what members say to each
-//! other. `docs/live.md` is the page for users, ADR 12 says why it is made this way.
+//! other. `docs/live.md` is the page for users, ADR 12 and 15 say why it is made this way.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +43,7 @@ pub mod service;
 pub mod store;
 pub mod tls;
 pub mod topics;
+pub mod version;
 
 pub use form::Form;
 pub use member::Member;
@@ -51,3 +52,4 @@ pub use policy::Policy;
 pub use runtime::{Input, Output, Runtime};
 pub use service::Service;
 pub use topics::Topics;
+pub use version::Version;

@@ -11,11 +11,13 @@ mod checks;
 pub(crate) mod client;
 #[cfg(test)]
 mod faulty;
+mod line;
 pub(crate) mod packet;
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
@@ -26,16 +28,22 @@ use bench::Bench;
 use client::Client;
 use packet::{Connack, Connect};
 
+use crate::tls::Tls;
+
+pub use crate::version::Version;
 pub use checks::CHECKS;
-pub use packet::Version;
 
 /// Which broker, and how patiently.
 #[derive(Clone, Debug)]
 pub struct Target {
+    /// The broker's name or address: with TLS, its certificate must be for it.
+    pub host: String,
     /// Tried one after the other.
     pub addresses: Vec<SocketAddr>,
-    /// Sent with every CONNECT, in the clear.
+    /// Sent with every CONNECT, in the clear without TLS.
     pub login: Option<Login>,
+    /// Whose certificates are trusted, and which one is shown, if TLS is spoken.
+    pub tls: Option<Tls>,
     /// The longest wait for any one answer.
     pub timeout: Duration,
 }
@@ -93,6 +101,8 @@ pub struct Finding {
 pub enum Error {
     /// Nothing that takes connections is there; the reason in the system's words.
     NoConnection(String),
+    /// There is no TLS with it; why.
+    NoTls(String),
     /// It answers, but not as a broker does; what happened instead.
     NoBroker(String),
     /// It refuses us, with this code of CONNACK.
@@ -108,7 +118,7 @@ pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Findi
     let speaks_v5 = greet(target, Version::V5);
     let prefix = random_prefix();
     let mut findings = Vec::new();
-    for version in [Version::V3, Version::V5] {
+    for version in Version::ALL {
         for check in CHECKS.iter().filter(|check| check.clauses(version).is_some()) {
             let result = match (version, &speaks_v5) {
                 (Version::V5, Err(_)) => {
@@ -142,10 +152,18 @@ impl Target {
             .to_socket_addrs()
             .map_err(|error| Error::NoConnection(error.to_string()))?
             .collect();
-        match addresses.is_empty() {
-            true => Err(Error::NoConnection("the host has no address".to_owned())),
-            false => Ok(Self { addresses, login: None, timeout }),
-        }
+        let &first = addresses
+            .first()
+            .ok_or_else(|| Error::NoConnection("the host has no address".to_owned()))?;
+        let host = host_and_port.rsplit_once(':').map_or(host_and_port, |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { host, addresses, ..Self::at(first, timeout) })
+    }
+
+    /// The broker at this address, without login and TLS.
+    pub fn at(address: SocketAddr, timeout: Duration) -> Self {
+        let (host, addresses) = (address.ip().to_string(), vec![address]);
+        Self { host, addresses, login: None, tls: None, timeout }
     }
 }
 
@@ -179,6 +197,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoConnection(reason) => write!(f, "no connection: {reason}"),
+            Self::NoTls(reason) => write!(f, "no TLS: {reason}"),
             Self::NoBroker(seen) => write!(f, "no MQTT broker: {seen}"),
             Self::Refused(code) => write!(f, "the broker refuses to connect us, with code {code}"),
         }
@@ -203,8 +222,10 @@ fn require(held: bool, seen: impl FnOnce() -> String) -> Result<(), Stop> {
 
 /// Makes sure that there is a broker that takes us.
 fn greet(target: &Target, version: Version) -> Result<(), Error> {
-    let mut client =
-        Client::dial(target, version).map_err(|error| Error::NoConnection(error.to_string()))?;
+    let mut client = Client::dial(target, version).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Error::NoTls(error.to_string()),
+        _ => Error::NoConnection(error.to_string()),
+    })?;
     let bench = Bench::new(target, version, random_prefix());
     let hello: Connect = bench.hello("greeting");
     match client.connect(hello) {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use groupkey_lab::campaign::Progress;
 use groupkey_mqtt::probe::{self, CHECKS, Finding, Login, Target, Verdict, Version};
+use groupkey_mqtt::tls::Tls;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -23,6 +24,7 @@ use crate::table::{Column, Table};
 Examples:
   groupkey mqtt-probe localhost:1883
   groupkey mqtt-probe broker.example:1883 --user probe --password-file secret.txt
+  groupkey mqtt-probe broker.example:8883 --ca ca.pem --certificate probe.pem --key probe.key.pem
   groupkey mqtt-probe localhost:1883 --json
   groupkey mqtt-probe --list
 
@@ -45,6 +47,18 @@ pub(crate) struct MqttProbeArguments {
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
 
+    /// Speak TLS, and trust only brokers with a certificate of this authority (PEM).
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Certificate to show, for brokers that want one (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["ca", "key"])]
+    certificate: Option<PathBuf>,
+
+    /// Private key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["ca", "certificate"])]
+    key: Option<PathBuf>,
+
     /// Longest wait for any one answer, in seconds (0.1 to 300).
     #[arg(
         long,
@@ -60,7 +74,7 @@ pub(crate) struct MqttProbeArguments {
     json: bool,
 
     /// Only say which checks there are, and what each does.
-    #[arg(long, conflicts_with_all = ["broker", "user"])]
+    #[arg(long, conflicts_with_all = ["broker", "user", "ca"])]
     list: bool,
 }
 
@@ -84,10 +98,10 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
         return Err(Failure::input(format!("{broker:?} is no HOST:PORT"))
             .with_help("brokers usually listen on port 1883, as in localhost:1883"));
     }
-    let login = login(arguments)?;
+    let (login, tls) = (login(arguments)?, tls(arguments)?);
     let target =
         Target::resolve(broker, arguments.timeout).map_err(|error| failure(broker, &error))?;
-    let target = Target { login, ..target };
+    let target = Target { login, tls, ..target };
 
     let bar = ProgressBar::counting("checks");
     let runs_total =
@@ -152,10 +166,7 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
     let Some(name) = arguments.user.clone() else { return Ok(None) };
     let mut password = Zeroizing::new(Vec::new());
     if let Some(path) = &arguments.password_file {
-        password =
-            Zeroizing::new(fs::read(path).map_err(|error| {
-                Failure::input(format!("cannot read {}: {error}", path.display()))
-            })?);
+        password = read(path)?;
         while password.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
             password.pop();
         }
@@ -163,10 +174,32 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
     Ok(Some(Login { name, password }))
 }
 
+fn tls(arguments: &MqttProbeArguments) -> Result<Option<Tls>, Failure> {
+    let Some(ca) = &arguments.ca else { return Ok(None) };
+    let (certificate, key) = (arguments.certificate.as_ref(), arguments.key.as_ref());
+    let own = certificate.zip(key).map(|(certificate, key)| Ok((read(certificate)?, read(key)?)));
+    let own = own.transpose()?;
+    let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
+    let tls = Tls::new(&read(ca)?, own).map_err(|error| Failure::input(error.to_string()))?;
+    Ok(Some(tls))
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    fs::read(path)
+        .map(Zeroizing::new)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))
+}
+
 fn failure(broker: &str, error: &probe::Error) -> Failure {
     let help = match error {
         probe::Error::NoConnection(_) => "is the broker running, and is this its host and port?",
-        probe::Error::NoBroker(_) => "a port with TLS or WebSockets does not work yet",
+        probe::Error::NoTls(_) => {
+            "is this the port with TLS, and did the authority in --ca sign the broker's certificate, for \
+             this host?"
+        }
+        probe::Error::NoBroker(_) => {
+            "a port with TLS takes --ca, and perhaps --certificate and --key; WebSockets are not spoken"
+        }
         probe::Error::Refused(_) => "give a user with --user and --password-file",
     };
     Failure::running(format!("{broker}: {error}")).with_help(help)

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::finished::groupkey;
+use crate::finished::{Folder, groupkey};
 
 #[test]
 fn the_checks_are_told_without_a_broker() {
@@ -34,6 +34,19 @@ fn where_no_broker_is_that_is_said() {
 }
 
 #[test]
+fn where_no_tls_is_that_is_said() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = listener.local_addr().expect("it is bound");
+    let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).expect("it is made");
+    let folder = Folder::new();
+    let ca = folder.path().join(folder.file("ca.pem", &authority.cert.pem()));
+    let finished = groupkey(&format!("mqtt-probe {address} --timeout 0.2 --ca {}", ca.display()));
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("no TLS: no handshake within 0.2 s"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("help: is this the port with TLS"), "{}", finished.stderr);
+}
+
+#[test]
 fn bad_input_is_refused() {
     for (arguments, told) in [
         ("mqtt-probe", "HOST:PORT"),
@@ -42,6 +55,10 @@ fn bad_input_is_refused() {
         ("mqtt-probe localhost:1883 --timeout 0", "0.1 to 300"),
         ("mqtt-probe localhost:1883 --password-file a", "--user"),
         ("mqtt-probe localhost:1883 --user a --password-file missing", "cannot read missing"),
+        ("mqtt-probe localhost:8883 --ca missing.pem", "cannot read missing.pem"),
+        ("mqtt-probe localhost:8883 --ca Cargo.toml", "tls.ca: a PEM file"),
+        ("mqtt-probe localhost:8883 --ca a --certificate b", "--key"),
+        ("mqtt-probe localhost:8883 --certificate a --key b", "--ca"),
         ("mqtt-probe localhost:1883 --list", "cannot be used with"),
     ] {
         let finished = groupkey(arguments);

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 
 use crate::probe::client::Client;
-use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos, Version};
+use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::probe::{Stop, Target};
+use crate::version::Version;
 
 /// At which packet the subscriber takes a QoS 2 message as delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,8 +129,7 @@ fn measure_connection(
 }
 
 fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
-    let target =
-        Target { addresses: vec![settings.broker], login: None, timeout: settings.patience };
+    let target = Target::at(settings.broker, settings.patience);
     let mut client = Client::dial(&target, Version::V3)
         .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))?;
     let client_id = format!("groupkey-latency-{}-{name}", std::process::id());

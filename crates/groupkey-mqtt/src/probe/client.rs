@@ -2,17 +2,18 @@
 //! acknowledged, and when the line is cut.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos, Version};
-use super::{Stop, Target};
+use super::line::{Line, is_silence};
+use super::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use super::{Stop, Target, Version};
 
 /// A connection. Nothing is sent that a check did not ask for.
 #[derive(Debug)]
 pub(crate) struct Client {
-    stream: TcpStream,
+    line: Line,
     version: Version,
     timeout: Duration,
     unread: Vec<u8>,
@@ -26,13 +27,11 @@ impl Client {
     pub(crate) fn dial(target: &Target, version: Version) -> io::Result<Self> {
         let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
         for address in &target.addresses {
-            match TcpStream::connect_timeout(address, target.timeout) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_write_timeout(Some(target.timeout))?;
+            match Line::open(address, target) {
+                Ok(line) => {
                     let timeout = target.timeout;
                     let (unread, waiting) = (Vec::new(), VecDeque::new());
-                    return Ok(Self { stream, version, timeout, unread, waiting, last_id: 0 });
+                    return Ok(Self { line, version, timeout, unread, waiting, last_id: 0 });
                 }
                 Err(error) => last = error,
             }
@@ -55,7 +54,7 @@ impl Client {
     }
 
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
-        self.stream
+        self.line
             .write_all(bytes)
             .map_err(|error| Stop::Broken(format!("the connection broke while sending: {error}")))
     }
@@ -218,7 +217,7 @@ impl Client {
     /// Goes without a word, as a client does whose network went.
     pub(crate) fn cut(self) {
         // That the other side was faster is no harm.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.line.tcp().shutdown(Shutdown::Both);
     }
 
     /// Goes with DISCONNECT.
@@ -226,13 +225,13 @@ impl Client {
         self.send(&Packet::Disconnect)?;
         // Once the broker has closed its side, too, it has dealt with the departure; it should,
         // but need not (section 3.14.4).
-        let _ = self.stream.shutdown(Shutdown::Write);
+        self.line.finish();
         let _ = self.await_close();
         Ok(())
     }
 
     pub(crate) const fn stream(&self) -> &TcpStream {
-        &self.stream
+        self.line.tcp()
     }
 
     pub(crate) fn next_id(&mut self) -> u16 {
@@ -272,18 +271,15 @@ impl Client {
                 return Ok(Incoming::Silence);
             }
             let mut chunk = [0; 16 << 10];
-            let read = self
-                .stream
-                .set_read_timeout(Some(left))
-                .and_then(|()| self.stream.read(&mut chunk));
-            match read {
+            match self.line.read(&mut chunk, left) {
                 Ok(0) => return Ok(Incoming::Closed),
                 Ok(length) => self.unread.extend_from_slice(&chunk[..length]),
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
-                    // Anything else means that the connection is gone.
-                    _ => return Ok(Incoming::Closed),
-                },
+                Err(error) if is_silence(&error) => {}
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(Stop::Broken(format!("TLS ended: {error}")));
+                }
+                // Anything else means that the connection is gone.
+                Err(_) => return Ok(Incoming::Closed),
             }
         }
     }

@@ -73,7 +73,7 @@ fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
 }
 
 fn target(address: std::net::SocketAddr) -> Target {
-    Target { addresses: vec![address], login: None, timeout: Duration::from_secs(2) }
+    Target::at(address, Duration::from_secs(2))
 }
 
 /// What fails because of each fault; and what fails only if the broker reads what was sent just

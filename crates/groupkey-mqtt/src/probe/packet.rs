@@ -4,22 +4,12 @@
 mod v3;
 mod v5;
 
-use std::fmt;
-
 use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
 
 use super::Login;
-
-/// A version of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// MQTT 3.1.1 (OASIS, 2014).
-    V3,
-    /// MQTT 5.0 (OASIS, 2019).
-    V5,
-}
+use crate::version::Version;
 
 /// A control packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,15 +77,6 @@ impl Publish {
         let id = if qos == Qos::Level0 { 0 } else { id };
         let topic = topic.to_owned();
         Self { id, qos, dup: false, retain: false, topic, payload: payload.into(), expiry: None }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::V3 => "3.1.1",
-            Self::V5 => "5",
-        })
     }
 }
 

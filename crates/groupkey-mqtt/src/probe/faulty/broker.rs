@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos, Version};
+use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::version::Version;
 
 /// The rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
