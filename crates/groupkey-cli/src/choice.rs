@@ -15,6 +15,7 @@ use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Device, Target};
 use groupkey_lab::input::InputError;
 use groupkey_lab::registry;
+use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
 
 /// A scheme, by its id.
@@ -52,6 +53,17 @@ pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
 /// What a benchmark measures.
 pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
     named(Activity::ALL.map(|activity| (activity.name(), activity, activity.meaning())))
+}
+
+/// A version of MQTT.
+pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
+    named(Version::ALL.map(|version| {
+        let meaning = match version {
+            Version::V3 => "for brokers that speak nothing else",
+            Version::V5 => "what is stale expires at the broker",
+        };
+        (version.name(), version, meaning)
+    }))
 }
 
 /// A role in a group.

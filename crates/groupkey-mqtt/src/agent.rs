@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::keyring::Keyring;
 use crate::parties::{Given, Order, Parties};
-use crate::runtime::{Output, Publish};
+use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
 /// What a member's application is told.
@@ -50,14 +50,25 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// Publishes what nobody says again, so that it must not expire.
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
-        let id = self.next_publish;
-        self.next_publish += 1;
-        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain: false }));
+        self.leave(topic, payload, None);
+    }
+
+    /// Publishes what is asked again if nobody answers.
+    pub(crate) fn request(&mut self, topic: String, payload: Vec<u8>) {
+        self.leave(topic, payload, Some(REQUEST_EXPIRY));
     }
 
     pub(crate) fn tell(&mut self, told: Told) {
         self.outputs.push_back(Output::Notice(told));
+    }
+
+    fn leave(&mut self, topic: String, payload: Vec<u8>, expiry: Option<u32>) {
+        let id = self.next_publish;
+        self.next_publish += 1;
+        let publish = Publish { id, topic, payload, retain: false, expiry };
+        self.outputs.push_back(Output::Publish(publish));
     }
 }
 
@@ -186,7 +197,16 @@ impl Agent {
             }
         }
         for sent in left.sent {
-            desk.publish(self.topics.of(sent.to), sent.bytes);
+            let topic = self.topics.of(sent.to);
+            match sent.to {
+                Recipient::Controller | Recipient::SubgroupController(_) => {
+                    desk.request(topic, sent.bytes);
+                }
+                // Among members, nobody could be asked for what has expired.
+                Recipient::Group | Recipient::Member(_) | Recipient::Subset(_) => {
+                    desk.publish(topic, sent.bytes);
+                }
+            }
         }
         self.follow(desk, now, rng);
         Ok(())

@@ -22,6 +22,7 @@ use crate::keyring::{Secret, bytes_from_hex};
 use crate::policy::Policy;
 use crate::runtime::{MILLISECOND, SECOND};
 use crate::tls::Tls;
+use crate::version::Version;
 use crate::{member, peer};
 
 /// What `groupkey serve` reads.
@@ -151,6 +152,7 @@ struct BrokerFile {
     password: Option<String>,
     password_file: Option<PathBuf>,
     tls: Option<TlsFile>,
+    mqtt: String,
     qos: u8,
 }
 
@@ -176,6 +178,7 @@ struct GroupFile {
     founders: usize,
     batch_ms: u64,
     period_s: Option<u64>,
+    rekey_expiry_s: u32,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +208,7 @@ impl Default for BrokerFile {
             password: None,
             password_file: None,
             tls: None,
+            mqtt: Version::default().name().to_owned(),
             qos: 1,
         }
     }
@@ -224,18 +228,16 @@ impl Default for GroupFile {
             founders: 2,
             batch_ms: 50,
             period_s: None,
+            rekey_expiry_s: 60,
         }
     }
 }
 
 impl BrokerFile {
     fn connection(self, client: String, folder: &Path) -> Result<Connection, String> {
-        let qos = match self.qos {
-            0 => Quality::AtMostOnce,
-            1 => Quality::AtLeastOnce,
-            2 => Quality::ExactlyOnce,
-            qos => return Err(format!("broker.qos is {qos}: it can be 0, 1 or 2")),
-        };
+        let version = choose(Version::ALL, Version::name, "broker.mqtt", &self.mqtt)?;
+        let qos = Quality::from_level(self.qos)
+            .ok_or_else(|| format!("broker.qos is {}: it can be 0, 1 or 2", self.qos))?;
         let password = match (self.password, &self.password_file) {
             (Some(_), Some(_)) => {
                 return Err("broker: give password or password_file, not both".to_owned());
@@ -255,7 +257,7 @@ impl BrokerFile {
         let usual_port = if self.tls.is_some() { 8883 } else { 1883 };
         let port = self.port.unwrap_or(usual_port);
         let tls = self.tls.map(|tls| tls.understand(folder)).transpose()?;
-        Ok(Connection { login, tls, qos, ..Connection::new(self.host, port, client) })
+        Ok(Connection { login, tls, version, qos, ..Connection::new(self.host, port, client) })
     }
 }
 
@@ -279,7 +281,7 @@ impl GroupFile {
     fn form(&self) -> Result<Form, String> {
         let scheme = catalogue::scheme(&self.scheme)
             .ok_or_else(|| format!("no scheme is called {}: see groupkey schemes", self.scheme))?;
-        let profile = choose(Profile::ALL, Profile::name, "profile", &self.profile)?;
+        let profile = choose(Profile::ALL, Profile::name, "group.profile", &self.profile)?;
         let mut configuration = scheme.configuration(profile);
         for (name, &value) in &self.parameters {
             configuration
@@ -289,8 +291,8 @@ impl GroupFile {
         let form = Form {
             group: GroupId(self.number),
             configuration,
-            suite: choose(Suite::ALL, Suite::name, "suite", &self.suite)?,
-            guard: choose(Guard::ALL, Guard::name, "protection", &self.protection)?,
+            suite: choose(Suite::ALL, Suite::name, "group.suite", &self.suite)?,
+            guard: choose(Guard::ALL, Guard::name, "group.protection", &self.protection)?,
         };
         form.check(self.allow_published).map_err(|error| error.to_string())?;
         Ok(form)
@@ -312,6 +314,10 @@ impl ServeFile {
         policy.founders = self.group.founders;
         policy.batch = self.group.batch_ms.saturating_mul(MILLISECOND);
         policy.period = self.group.period_s.map(|seconds| seconds.saturating_mul(SECOND));
+        policy.rekey_expiry = self.group.rekey_expiry_s;
+        if policy.rekey_expiry == 0 {
+            return Err("group.rekey_expiry_s is 0: a second is the least".to_owned());
+        }
         if let Some(path) = &self.identity {
             policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
         }
@@ -411,7 +417,7 @@ fn choose<T: Copy, const N: usize>(
 ) -> Result<T, String> {
     all.into_iter().find(|&one| name(one) == wanted).ok_or_else(|| {
         let names = all.map(name).join(", ");
-        format!("group.{what} is {wanted:?}: it can be {names}")
+        format!("{what} is {wanted:?}: it can be {names}")
     })
 }
 
@@ -437,8 +443,11 @@ mod tests {
         assert_eq!(config.http.unwrap().listen.to_string(), "127.0.0.1:8475");
         assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
         assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
+        assert_eq!(config.connection.version, Version::default());
+        assert_eq!(config.policy.rekey_expiry, Policy::of(config.policy.form).rekey_expiry);
         let file: MemberFile = toml::from_str(MEMBER_TEMPLATE).unwrap();
         assert_eq!((file.group.prefix.as_str(), file.broker.qos), ("groupkey/1", 1));
+        assert_eq!(file.broker.mqtt, Version::default().name());
     }
 
     #[test]
@@ -452,6 +461,8 @@ mod tests {
         assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
         assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
+        assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
+        assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
         let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
         assert!(refused(both).contains("not both"));

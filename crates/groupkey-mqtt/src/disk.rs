@@ -61,9 +61,9 @@ impl Store for DiskStore {
         for row in queue.iter().map_err(failed)? {
             let (id, queued) = row.map_err(failed)?;
             let id = id.value();
-            let Queued { topic, payload, retain } =
+            let Queued { topic, payload, retain, expiry } =
                 minicbor::decode(queued.value()).map_err(|_| StoreError::Unreadable)?;
-            saved.queue.insert(id, Publish { id, topic, payload, retain });
+            saved.queue.insert(id, Publish { id, topic, payload, retain, expiry });
         }
         let next = transaction.open_table(NEXT).map_err(failed)?;
         saved.next = next.get(()).map_err(failed)?.map_or(0, |next| next.value());
@@ -79,8 +79,8 @@ impl Store for DiskStore {
             }
             let mut queue = transaction.open_table(QUEUE).map_err(failed)?;
             for publish in &change.queued {
-                let Publish { id, topic, payload, retain } = publish.clone();
-                let queued = minicbor::to_vec(Queued { topic, payload, retain })
+                let Publish { id, topic, payload, retain, expiry } = publish.clone();
+                let queued = minicbor::to_vec(Queued { topic, payload, retain, expiry })
                     .map_err(|_| StoreError::Unreadable)?;
                 queue.insert(id, queued.as_slice()).map_err(failed)?;
             }

@@ -1,4 +1,4 @@
-//! Connects a runtime to a broker: tokio, and rumqttc for MQTT 3.1.1.
+//! Connects a runtime to a broker: tokio, and rumqttc for MQTT 3.1.1 and 5.
 //!
 //! The client is rebuilt at every reconnection, and what the broker has not acknowledged is published
 //! again from a queue of our own, for two reasons: rumqttc can livelock on a packet id after a
@@ -6,6 +6,8 @@
 //! the session at the broker persists, so that it keeps messages for who is away; at QoS 2 it cannot,
 //! because the half of a hand-shake that the broker remembers is lost here; who was away catches up
 //! from the notice of the epoch. Runtimes take a message twice without harm, so QoS 1 is the default.
+//! In MQTT 5, a session ends a day after its client has gone, and messages may expire before
+//! ([`Publish::expiry`]); in 3.1.1 neither ends.
 
 mod link;
 
@@ -15,15 +17,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use rumqttc::{Event, Incoming, Outgoing, QoS};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
-use self::link::Link;
+use self::link::{Event, Link, Refusal};
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
 use crate::tls::Tls;
+use crate::version::Version;
 
 /// Where the broker is and how to talk to it.
 #[derive(Clone)]
@@ -38,6 +40,8 @@ pub struct Connection {
     pub login: Option<(String, Zeroizing<String>)>,
     /// Without it, everything but the group's keys and messages goes in the clear.
     pub tls: Option<Tls>,
+    /// Of MQTT. Parties of one group may speak different ones.
+    pub version: Version,
     /// Of publishes and subscriptions.
     pub qos: Quality,
 }
@@ -61,8 +65,11 @@ pub struct Status {
     pub connected: bool,
     /// How often it was made.
     pub connections: u64,
-    /// What was wrong when it broke last.
+    /// What was wrong when it broke last, and what to do about it.
     pub problem: Option<String>,
+    /// The last message that the broker refused for good, and why. Nobody gets it. Only brokers of MQTT 5
+    /// say so: others may acknowledge a message, and drop it.
+    pub refusal: Option<String>,
     /// Notices that the application did not fetch in time, and that are lost.
     pub lost_notices: u64,
 }
@@ -85,10 +92,43 @@ pub struct Running<R: Runtime> {
 }
 
 impl Connection {
-    /// Without login and TLS, at QoS 1.
+    /// Without login and TLS, in MQTT 5, at QoS 1.
     pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
         let (host, client) = (host.into(), client.into());
-        Self { host, port, client, login: None, tls: None, qos: Quality::default() }
+        let (version, qos) = Default::default();
+        Self { host, port, client, login: None, tls: None, version, qos }
+    }
+}
+
+impl Quality {
+    /// From the number that stands in packets: 0, 1 or 2.
+    pub const fn from_level(level: u8) -> Option<Self> {
+        match level {
+            0 => Some(Self::AtMostOnce),
+            1 => Some(Self::AtLeastOnce),
+            2 => Some(Self::ExactlyOnce),
+            _ => None,
+        }
+    }
+}
+
+impl Status {
+    /// What there is to tell somebody who was told `before`.
+    pub fn news(&self, before: &Self) -> Vec<String> {
+        let mut news = Vec::new();
+        if self.refusal != before.refusal {
+            news.extend(self.refusal.clone());
+        }
+        if (self.connected, self.connections) != (before.connected, before.connections)
+            || self.problem != before.problem
+        {
+            match (self.connected, &self.problem) {
+                (true, _) => news.push("connected".to_owned()),
+                (false, Some(problem)) => news.push(format!("not connected: {problem}")),
+                (false, None) => {}
+            }
+        }
+        news
     }
 }
 
@@ -184,7 +224,7 @@ impl<R: Runtime> Driver<R> {
     async fn run(mut self, mut calls: mpsc::Receiver<Call<R>>) -> Result<(), Fatal> {
         loop {
             self.collect()?;
-            self.pump();
+            self.pump()?;
             let wake = self.wake();
             tokio::select! {
                 event = Link::next(&mut self.link) => self.happened(event)?,
@@ -215,8 +255,8 @@ impl<R: Runtime> Driver<R> {
         if let Some(deadline) = self.runtime.deadline() {
             wake = wake.min(Instant::now() + Duration::from_nanos(deadline.saturating_sub(now())));
         }
-        let ready = self.link.as_ref().is_some_and(|link| link.ready);
-        if ready && !self.waiting.is_empty() && self.flight.len() < WINDOW {
+        let room = self.link.as_ref().is_some_and(|link| link.has_room(self.flight.len()));
+        if room && !self.waiting.is_empty() {
             // The client's channel was full.
             wake = wake.min(Instant::now() + Duration::from_millis(5));
         }
@@ -255,22 +295,25 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Hands to the client what it can take.
-    fn pump(&mut self) {
-        let Some(link) = self.link.as_ref().filter(|link| link.ready) else { return };
-        let (client, qos) = (&link.client, self.connection.qos.into());
-        while self.flight.len() < WINDOW {
-            let Some(deed) = self.waiting.pop_front() else { return };
+    fn pump(&mut self) -> Result<(), Fatal> {
+        while let Some(link) = self.link.as_ref().filter(|link| link.has_room(self.flight.len())) {
+            let Some(deed) = self.waiting.pop_front() else { break };
             let taken = match &deed {
-                Deed::Publish(Publish { topic, payload, retain, .. }) => {
-                    client.try_publish(topic, qos, *retain, payload.clone()).is_ok()
+                Deed::Publish(publish) if !link.fits(publish) => {
+                    let (longest, id) = (link.longest_packet(), publish.id);
+                    let why = format!("it takes no packets of more than {longest} bytes");
+                    self.refused_for_good(&publish.topic, &why);
+                    self.handle(Input::Acknowledged(id))?;
+                    continue;
                 }
-                Deed::Subscribe(topic) => client.try_subscribe(topic, qos).is_ok(),
-                Deed::Unsubscribe(topic) => client.try_unsubscribe(topic).is_ok(),
+                Deed::Publish(publish) => link.publish(publish),
+                Deed::Subscribe(topic) => link.subscribe(topic),
+                Deed::Unsubscribe(topic) => link.unsubscribe(topic),
             };
             match deed {
                 deed if !taken => {
                     self.waiting.push_front(deed);
-                    return;
+                    break;
                 }
                 Deed::Publish(publish) => {
                     self.flight.push_back(Flying { publish, packet: None, acknowledged: false });
@@ -278,56 +321,52 @@ impl<R: Runtime> Driver<R> {
                 Deed::Subscribe(_) | Deed::Unsubscribe(_) => {}
             }
         }
+        Ok(())
     }
 
     fn happened(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
         match event {
             Err(problem) => self.lost(problem),
-            Ok(Event::Incoming(Incoming::ConnAck(_))) => {
+            Ok(Event::Accepted(limits)) => {
                 // A broker may have forgotten the subscriptions, or never have known them.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
                 self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
-                let qos = self.connection.qos;
                 if let Some(link) = &mut self.link {
-                    link.subscribe(&topics, qos.into());
+                    link.accepted(limits, &topics);
                     if link.ready {
                         self.connected()?;
                     }
                 }
             }
-            Ok(Event::Incoming(Incoming::SubAck(answer))) => {
-                let refused = answer
-                    .return_codes
-                    .iter()
-                    .any(|code| matches!(code, rumqttc::SubscribeReasonCode::Failure));
-                if refused {
-                    self.lost("the broker refused a subscription: its access list".to_owned());
-                } else if self.link.as_mut().is_some_and(Link::subscribed) {
+            Ok(Event::Subscribed) => {
+                if self.link.as_mut().is_some_and(Link::subscribed) {
                     self.connected()?;
                 }
             }
-            Ok(Event::Incoming(Incoming::Publish(publish))) => {
-                let (topic, payload) = (publish.topic.as_str(), &publish.payload[..]);
-                self.handle(Input::Arrived { topic, payload })?;
+            Ok(Event::Unsubscribed(why)) => {
+                self.lost(format!("the broker refused a subscription: {why}"));
             }
-            Ok(Event::Incoming(Incoming::PubAck(ack))) => self.acknowledged(ack.pkid)?,
-            Ok(Event::Incoming(Incoming::PubComp(complete))) => {
-                self.acknowledged(complete.pkid)?;
+            Ok(Event::Arrived { topic, payload }) => {
+                self.handle(Input::Arrived { topic: &topic, payload: &payload })?;
             }
-            Ok(Event::Outgoing(Outgoing::Publish(packet))) => {
+            Ok(Event::Sent(packet)) => {
                 let next = self.flight.iter_mut().find(|flying| flying.packet.is_none());
                 next.into_iter().for_each(|flying| flying.packet = Some(packet));
                 if self.connection.qos == Quality::AtMostOnce {
                     self.acknowledged(packet)?;
                 }
             }
-            Ok(_) => {}
+            Ok(Event::Acknowledged(packet)) => self.acknowledged(packet)?,
+            Ok(Event::Refused(packet, refusal)) => self.refused(packet, refusal)?,
         }
         Ok(())
     }
 
     fn connected(&mut self) -> Result<(), Fatal> {
-        self.failures = 0;
+        // What is published again now may be what the broker refused.
+        if !self.waiting.iter().any(|deed| matches!(deed, Deed::Publish(_))) {
+            self.failures = 0;
+        }
         self.status.send_modify(|status| {
             status.connected = true;
             status.connections += 1;
@@ -336,11 +375,8 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
-        let flying = self
-            .flight
-            .iter_mut()
-            .find(|flying| flying.packet == Some(packet) && !flying.acknowledged);
-        if let Some(flying) = flying {
+        self.failures = 0;
+        if let Some(flying) = self.under_way(packet) {
             flying.acknowledged = true;
             let id = flying.publish.id;
             self.handle(Input::Acknowledged(id))?;
@@ -349,6 +385,32 @@ impl<R: Runtime> Driver<R> {
             self.flight.pop_front();
         }
         Ok(())
+    }
+
+    /// The broker refused a publish: for good, or as long as its reason lasts. Then it is tried again over
+    /// another connection, a little later each time.
+    fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
+        let Some(flying) = self.under_way(packet) else { return Ok(()) };
+        let topic = flying.publish.topic.clone();
+        let Refusal { why, is_final } = refusal;
+        if is_final {
+            self.refused_for_good(&topic, why);
+            self.acknowledged(packet)?;
+        }
+        if !is_final || self.connection.qos == Quality::ExactlyOnce {
+            self.lost(format!("the broker refused a message to {topic}: {why}"));
+        }
+        Ok(())
+    }
+
+    fn refused_for_good(&self, topic: &str, why: &str) {
+        let refusal = format!("the broker refused a message to {topic}: {why}");
+        self.status.send_modify(|status| status.refusal = Some(refusal));
+    }
+
+    fn under_way(&mut self, packet: u16) -> Option<&mut Flying> {
+        let is_it = |flying: &&mut Flying| flying.packet == Some(packet) && !flying.acknowledged;
+        self.flight.iter_mut().find(is_it)
     }
 
     /// The connection broke: a new client will publish again what this one has not got acknowledged.
@@ -367,25 +429,11 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// Publishes that are not acknowledged, at most; fewer than rumqttc has packet ids, so that none is used
-/// twice at once.
-const WINDOW: usize = 64;
-
 /// Notices that wait for the application, at most.
 const NOTICES: usize = 4_096;
 
 /// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-
-impl From<Quality> for QoS {
-    fn from(quality: Quality) -> Self {
-        match quality {
-            Quality::AtMostOnce => Self::AtMostOnce,
-            Quality::AtLeastOnce => Self::AtLeastOnce,
-            Quality::ExactlyOnce => Self::ExactlyOnce,
-        }
-    }
-}
 
 impl<R> Clone for Handle<R> {
     fn clone(&self) -> Self {
@@ -407,7 +455,38 @@ impl fmt::Debug for Connection {
             .field("client", &self.client)
             .field("user", &self.login.as_ref().map(|(user, _)| user))
             .field("tls", &self.tls)
+            .field("version", &self.version)
             .field("qos", &self.qos)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_told_once() {
+        let status = Status::default();
+        assert_eq!(status.news(&status), [""; 0]);
+        let up = Status { connected: true, connections: 1, ..status.clone() };
+        assert_eq!(up.news(&status), ["connected"]);
+        let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
+        assert_eq!(refused.news(&up), ["no"]);
+        let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
+        assert_eq!(down.news(&refused), ["not connected: cut"]);
+        assert_eq!(down.news(&up), ["no", "not connected: cut"]);
+        let late = Status { lost_notices: 1, ..down.clone() };
+        assert_eq!(late.news(&down), [""; 0]);
+    }
+
+    #[test]
+    fn a_quality_has_its_level() {
+        let levels = [0, 1, 2, 3].map(Quality::from_level);
+        let [zero, one, two, none] = levels;
+        assert_eq!(zero, Some(Quality::AtMostOnce));
+        assert_eq!(one, Some(Quality::AtLeastOnce));
+        assert_eq!(two, Some(Quality::ExactlyOnce));
+        assert_eq!(none, None);
     }
 }

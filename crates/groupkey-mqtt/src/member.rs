@@ -165,7 +165,7 @@ impl Member {
         rng.fill_bytes(&mut ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let request = ask(&self.settings, *attempt, ephemeral, self.stamp, self.number);
-        self.desk.publish(self.topics.join(), request.bytes.clone());
+        self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;
         let pause = (FIRST_PAUSE << (*tries).min(4)) + rng.next_u64() % FIRST_PAUSE;

@@ -31,6 +31,9 @@ pub struct Policy {
     pub batch: u64,
     /// After how long the key is changed if nobody comes or goes, in ns.
     pub period: Option<u64>,
+    /// How long a broker of MQTT 5 keeps messages that change the key for members that are away, in s, 1
+    /// or more. Who is away longer catches up with one request.
+    pub rekey_expiry: u32,
     /// What is kept at most.
     pub limits: Limits,
 }
@@ -49,7 +52,7 @@ pub struct Limits {
 
 impl Policy {
     /// A policy that lets nobody in yet: topics under `groupkey/1`, two founders, joins collected for
-    /// 50 ms, no periodic change.
+    /// 50 ms, no periodic change, messages that expire after a minute.
     pub fn of(form: Form) -> Self {
         Self {
             form,
@@ -62,6 +65,7 @@ impl Policy {
             founders: 2,
             batch: 50 * MILLISECOND,
             period: None,
+            rekey_expiry: 60,
             limits: Limits::default(),
         }
     }

@@ -46,6 +46,9 @@ pub struct Publish {
     pub payload: Vec<u8>,
     /// Whether the broker keeps it for those who subscribe later.
     pub retain: bool,
+    /// How long the broker keeps it for those who are away, in s; without it, as long as their sessions.
+    /// MQTT 3.1.1 has no such limit. It counts from when the broker has the message.
+    pub expiry: Option<u32>,
 }
 
 /// One that cannot go on. It must be made anew from its store.
@@ -95,6 +98,9 @@ impl From<StoreError> for Fatal {
         Self::Store(error)
     }
 }
+
+/// How long a request or the answer to one is of use, in s: who asks in vain asks again sooner.
+pub(crate) const REQUEST_EXPIRY: u32 = 30;
 
 /// A millisecond in ns.
 pub(crate) const MILLISECOND: u64 = 1_000_000;

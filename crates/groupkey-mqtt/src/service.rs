@@ -38,7 +38,7 @@ use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, Output, Publish};
+use crate::runtime::{Fatal, Output, Publish, REQUEST_EXPIRY};
 use crate::store::{Change, Store, StoreError};
 use crate::topics::Topics;
 
@@ -295,17 +295,23 @@ impl Service {
                 (Channel::Confidential, _) => {}
                 (Channel::Open, to) => {
                     self.tally.message(sent.bytes.len());
-                    self.publish(self.topics.of(to), sent.bytes, false);
+                    let expiry = Some(self.policy.rekey_expiry);
+                    self.queue(self.topics.of(to), sent.bytes, false, expiry);
                 }
             }
         }
         enrolment
     }
 
+    /// Publishes what nobody can ask for again, so that it must not expire.
     fn publish(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
+        self.queue(topic, payload, retain, None);
+    }
+
+    fn queue(&mut self, topic: String, payload: Vec<u8>, retain: bool, expiry: Option<u32>) {
         let id = self.next_publish;
         self.next_publish += 1;
-        self.change.queued.push(Publish { id, topic, payload, retain });
+        self.change.queued.push(Publish { id, topic, payload, retain, expiry });
     }
 
     fn notice(&self) -> Vec<u8> {
@@ -313,11 +319,12 @@ impl Service {
         Notice::write(group, self.epoch().0, members, &self.identity)
     }
 
-    /// Publishes what may be lost: who misses it asks again.
+    /// Publishes what may be lost: who misses it asks again. What is retained does not expire.
     fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         let id = self.next_publish;
         self.next_publish += 1;
-        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain }));
+        let expiry = (!retain).then_some(REQUEST_EXPIRY);
+        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain, expiry }));
     }
 
     /// Makes durable what the input at hand has led to, and lets it leave.

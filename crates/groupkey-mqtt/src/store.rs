@@ -119,4 +119,6 @@ pub(crate) struct Queued {
     pub(crate) payload: Vec<u8>,
     #[n(2)]
     pub(crate) retain: bool,
+    #[n(3)]
+    pub(crate) expiry: Option<u32>,
 }

@@ -35,7 +35,7 @@ fn mosquitto_keeps_every_rule() {
 #[test]
 #[cfg(feature = "broker")]
 fn rumqttd_breaks_the_rules_that_it_is_known_to_break() {
-    let address = groupkey_mqtt::broker::start().expect("it starts");
+    let address = groupkey_mqtt::broker::start(Version::V3).expect("it starts");
     let findings = run(&target(address), tell).expect("it is a broker");
     assert_eq!(with(&findings, Verdict::Fail), RUMQTTD_BREAKS.iter().copied().collect());
     let v5 = findings.iter().filter(|finding| finding.version == Version::V5);
@@ -69,7 +69,7 @@ fn tell(finding: &Finding) {
 }
 
 fn target(address: SocketAddr) -> Target {
-    Target { addresses: vec![address], login: None, timeout: Duration::from_secs(5) }
+    Target::at(address, Duration::from_secs(5))
 }
 
 fn free_address() -> SocketAddr {

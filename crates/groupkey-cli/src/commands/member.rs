@@ -9,7 +9,7 @@ use clap::Args;
 use groupkey::Error;
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, identity};
-use groupkey_mqtt::driver::{Connection, Running, run as drive};
+use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
@@ -94,6 +94,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
+    let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
     loop {
         tokio::select! {
@@ -121,11 +122,8 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
-                match (status.connected, status.problem) {
-                    (true, _) => eprintln!("connected"),
-                    (false, Some(problem)) => eprintln!("not connected: {problem}"),
-                    (false, None) => {}
-                }
+                status.news(&known).iter().for_each(|news| eprintln!("{news}"));
+                known = status;
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::driver::{Running, fresh_rng, run as drive};
+use groupkey_mqtt::driver::{Running, Status, fresh_rng, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::service::Happened;
 use groupkey_mqtt::{Service, http};
@@ -95,6 +95,7 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
+    let mut told = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
     loop {
         tokio::select! {
@@ -108,11 +109,10 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
-                match (status.connected, status.problem) {
-                    (true, _) => writeln!(out, "connected")?,
-                    (false, Some(problem)) => writeln!(out, "not connected: {problem}")?,
-                    (false, None) => {}
+                for news in status.news(&told) {
+                    writeln!(out, "{news}")?;
                 }
+                told = status;
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {

@@ -23,6 +23,20 @@ fn two_hundred_members_get_every_key_once() {
     assert_eq!(objects[11]["repeated"], 0, "{}", objects[11]);
 }
 
+#[test]
+fn the_embedded_broker_speaks_both_versions() {
+    for version in ["3.1.1", "5"] {
+        for qos in 0..=2 {
+            let arguments = format!("--members 4 --operations 2 --mqtt {version} --qos {qos}");
+            let objects = groupkey(&format!("demo {arguments} --json")).objects();
+            assert_eq!(objects.len(), 4, "{arguments}");
+        }
+    }
+    let finished = groupkey("demo --mqtt 4");
+    assert_eq!(finished.code, 2);
+    assert!(finished.stderr.contains("3.1.1, 5"), "{}", finished.stderr);
+}
+
 /// In a network of its own, with 5 % of the packets lost and 100 ms each way.
 #[test]
 fn a_bad_network_loses_no_key() {

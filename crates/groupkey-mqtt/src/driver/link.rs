@@ -1,57 +1,87 @@
-//! One connection's client.
+//! One connection's client. What differs between the versions of MQTT ends here: the driver sees one
+//! kind of event.
+
+mod reasons;
+mod v3;
+mod v5;
 
 use std::time::Duration;
 
-use rumqttc::{AsyncClient, Event, MqttOptions, QoS, SubscribeFilter, TlsConfiguration, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{Connection, Quality};
 use crate::join::MAX_PAYLOAD;
+use crate::runtime::Publish;
+use crate::version::Version;
 
 /// A client from its connection to the connection's end.
 pub(super) struct Link {
-    pub(super) client: AsyncClient,
+    client: Box<dyn Client>,
     events: mpsc::Receiver<Result<Event, String>>,
     /// Polls the client: in a task of its own, since a connection attempt must not be cancelled.
     poller: JoinHandle<()>,
+    qos: Quality,
+    limits: Limits,
     /// Subscriptions that the broker has not confirmed.
     unconfirmed: usize,
     /// Whether it has confirmed all that there were at the beginning.
     pub(super) ready: bool,
 }
 
+/// What happens to a link. That it has ended is an error in its place, which says why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// The broker has taken the connection.
+    Accepted(Limits),
+    /// It has confirmed subscriptions.
+    Subscribed,
+    /// It has refused one.
+    Unsubscribed(&'static str),
+    /// A message came.
+    Arrived { topic: String, payload: Vec<u8> },
+    /// The client has sent the next publish, under this packet identifier; 0 at QoS 0.
+    Sent(u16),
+    /// The broker has taken responsibility for that publish.
+    Acknowledged(u16),
+    /// It does not take it.
+    Refused(u16, Refusal),
+}
+
+/// Why a broker does not take a publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) why: &'static str,
+    /// Whether it would be refused again.
+    pub(super) is_final: bool,
+}
+
+/// What a broker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Publishes that it has not acknowledged.
+    pub(super) publishes: usize,
+    /// Bytes of a packet.
+    pub(super) packet: usize,
+}
+
+/// What a version's client is asked for. It takes nothing while it has no room: `false`.
+trait Client: Send {
+    fn publish(&self, publish: &Publish, qos: Quality) -> bool;
+    fn subscribe(&self, topics: &[String], qos: Quality) -> bool;
+    fn unsubscribe(&self, topic: &str) -> bool;
+}
+
 impl Link {
     /// Begins to connect.
     pub(super) fn open(connection: &Connection) -> Self {
-        let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
-        options
-            .set_keep_alive(Duration::from_secs(15))
-            .set_clean_session(connection.qos != Quality::AtLeastOnce)
-            .set_inflight(PACKETS)
-            .set_max_packet_size(LONGEST_PACKET, LONGEST_PACKET);
-        if let Some((user, password)) = &connection.login {
-            options.set_credentials(user, password.as_str());
-        }
-        if let Some(tls) = &connection.tls {
-            let configuration = TlsConfiguration::Rustls(tls.configuration());
-            options.set_transport(Transport::tls_with_config(configuration));
-        }
-        let (client, mut event_loop) = AsyncClient::new(options, 256);
-        let mut network = event_loop.network_options();
-        network.set_tcp_nodelay(true);
-        event_loop.set_network_options(network);
-        let (sender, events) = mpsc::channel(256);
-        let poller = tokio::spawn(async move {
-            loop {
-                let event = event_loop.poll().await.map_err(|error| error.to_string());
-                let ended = event.is_err();
-                if sender.send(event).await.is_err() || ended {
-                    return;
-                }
-            }
-        });
-        Self { client, events, poller, unconfirmed: 0, ready: false }
+        let (sender, events) = mpsc::channel(QUEUE);
+        let (client, poller) = match connection.version {
+            Version::V3 => v3::open(connection, sender),
+            Version::V5 => v5::open(connection, sender),
+        };
+        let (qos, limits) = (connection.qos, Limits::default());
+        Self { client, events, poller, qos, limits, unconfirmed: 0, ready: false }
     }
 
     /// The next event of a link; never, if there is none.
@@ -64,11 +94,11 @@ impl Link {
         }
     }
 
-    /// Subscribes to everything at once.
-    pub(super) fn subscribe(&mut self, topics: &[String], qos: QoS) {
+    /// The broker has taken the connection: subscribes to everything at once.
+    pub(super) fn accepted(&mut self, limits: Limits, topics: &[String]) {
+        self.limits = limits;
         for topics in topics.chunks(FILTERS) {
-            let filters = topics.iter().map(|topic| SubscribeFilter::new(topic.clone(), qos));
-            if self.client.try_subscribe_many(filters).is_ok() {
+            if self.client.subscribe(topics, self.qos) {
                 self.unconfirmed += 1;
             }
         }
@@ -80,6 +110,42 @@ impl Link {
         self.unconfirmed = self.unconfirmed.saturating_sub(1);
         !std::mem::replace(&mut self.ready, self.unconfirmed == 0) && self.ready
     }
+
+    /// Whether one more publish can be under way beside these.
+    pub(super) const fn has_room(&self, under_way: usize) -> bool {
+        self.ready && under_way < self.limits.publishes
+    }
+
+    /// Whether the broker takes a publish as long as this.
+    pub(super) const fn fits(&self, publish: &Publish) -> bool {
+        publish.topic.len() + publish.payload.len() + FRAMING <= self.limits.packet
+    }
+
+    /// Bytes of the longest packet that the broker takes.
+    pub(super) const fn longest_packet(&self) -> usize {
+        self.limits.packet
+    }
+
+    /// Publishes, unless the client has no room.
+    pub(super) fn publish(&self, publish: &Publish) -> bool {
+        self.client.publish(publish, self.qos)
+    }
+
+    /// Subscribes, unless the client has no room.
+    pub(super) fn subscribe(&self, topic: &str) -> bool {
+        self.client.subscribe(&[topic.to_owned()], self.qos)
+    }
+
+    /// Unsubscribes, unless the client has no room.
+    pub(super) fn unsubscribe(&self, topic: &str) -> bool {
+        self.client.unsubscribe(topic)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET }
+    }
 }
 
 impl Drop for Link {
@@ -88,12 +154,26 @@ impl Drop for Link {
     }
 }
 
-/// Packet ids that rumqttc uses.
+/// Requests that a client takes before it has sent them, and events that wait.
+const QUEUE: usize = 256;
+
+/// Packet identifiers that rumqttc uses.
 const PACKETS: u16 = 128;
+
+/// Publishes that are not acknowledged, at most; fewer than there are packet identifiers, so that none is
+/// used twice at once.
+const WINDOW: u16 = PACKETS / 2;
 
 /// Filters in one SUBSCRIBE.
 const FILTERS: usize = 100;
 
-/// Longer ones end the connection; so does a broker that lets longer ones through. Those between this
-/// and what a runtime takes are counted and dropped.
+/// Longer ones end the connection; so does a broker of MQTT 3.1.1 that lets longer ones through. Those
+/// between this and what a runtime takes are counted and dropped.
 const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
+
+/// Bytes of a PUBLISH beside topic and payload, at most: of the header, 5; of the topic's length, 2; the
+/// identifier, 2; the properties' length, 1; of the expiry, 5.
+const FRAMING: usize = 15;
+
+/// When nothing else is sent for so long, a ping is.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -131,7 +131,7 @@ impl Room {
     }
 
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
-        self.on_the_way.push_back(Publish { id: 0, topic, payload, retain: false });
+        self.on_the_way.push_back(Publish { id: 0, topic, payload, retain: false, expiry: None });
     }
 
     /// Runs until nobody has anything to do for a while of virtual time. A service that crashes is

@@ -1,19 +1,18 @@
 //! Who gets to the broker of `docs/mosquitto`, and what its access list lets them do.
 
 use groupkey_mqtt::driver::{Connection, Quality, run};
-use groupkey_mqtt::{Member, member};
+use groupkey_mqtt::{Member, Version, member};
 use rumqttc::{AsyncClient, Event, Incoming, MqttOptions, QoS, TlsConfiguration, Transport};
 use tokio::sync::mpsc;
 
 use crate::authority::Authority;
-use crate::brokers::{Access, guarded_mosquitto};
+use crate::brokers::{Access, Rights, guarded_mosquitto};
 use crate::{PATIENCE, key, name};
 
 #[tokio::test]
 async fn without_a_certificate_of_the_authority_nobody_gets_in() {
-    let Some(broker) = guarded_mosquitto() else { return };
-    let access = broker.access();
-    let authority = access.authority.clone().unwrap();
+    let Some(broker) = guarded_mosquitto(Rights::OfDevices) else { return };
+    let authority = broker.access().authority.unwrap();
     let stranger = Authority::new();
     let (certificate, private) = stranger.issue("device-0", &[]);
     for (tls, expected) in [
@@ -23,28 +22,32 @@ async fn without_a_certificate_of_the_authority_nobody_gets_in() {
         (Some(stranger.client("device-0")), Some("invalid peer certificate")),
         (None, Some("")),
     ] {
-        let connection = Connection { tls, ..access.connection(PREFIX, "device-0", QOS) };
-        let settings = member::Settings {
-            prefix: PREFIX.to_owned(),
-            name: name(0),
-            identity: key(100),
-            shared: Some(key(0)),
-            service: None,
-            messages: Default::default(),
-        };
-        let running = run(Member::new(settings).unwrap(), connection);
-        let mut status = running.handle.status();
-        let decided = status.wait_for(|status| status.connected || status.problem.is_some());
-        let decided = tokio::time::timeout(PATIENCE, decided).await.unwrap().unwrap().clone();
-        assert_eq!(decided.connected, expected.is_none(), "{decided:?}");
-        let said = decided.problem.unwrap_or_default();
-        assert!(said.contains(expected.unwrap_or_default()), "{said} is not {expected:?}");
+        for version in Version::ALL {
+            let access = broker.access().in_version(version);
+            let connection =
+                Connection { tls: tls.clone(), ..access.connection(PREFIX, "device-0", QOS) };
+            let settings = member::Settings {
+                prefix: PREFIX.to_owned(),
+                name: name(0),
+                identity: key(100),
+                shared: Some(key(0)),
+                service: None,
+                messages: Default::default(),
+            };
+            let running = run(Member::new(settings).unwrap(), connection);
+            let mut status = running.handle.status();
+            let decided = status.wait_for(|status| status.connected || status.problem.is_some());
+            let decided = tokio::time::timeout(PATIENCE, decided).await.unwrap().unwrap().clone();
+            assert_eq!(decided.connected, expected.is_none(), "{decided:?}");
+            let said = decided.problem.unwrap_or_default();
+            assert!(said.contains(expected.unwrap_or_default()), "{said} is not {expected:?}");
+        }
     }
 }
 
 #[tokio::test]
 async fn a_device_gets_no_further_than_its_own_topics() {
-    let Some(broker) = guarded_mosquitto() else { return };
+    let Some(broker) = guarded_mosquitto(Rights::OfDevices) else { return };
     let access = broker.access();
     let mut service = Client::connect(&access, "groupkey-service").await;
     let mut first = Client::connect(&access, "device-1").await;

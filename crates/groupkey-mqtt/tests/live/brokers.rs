@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use groupkey_mqtt::Version;
 use groupkey_mqtt::driver::{Connection, Quality};
 
 use crate::authority::Authority;
@@ -21,9 +22,22 @@ pub(crate) struct Broker {
 /// How to reach it.
 #[derive(Clone)]
 pub(crate) struct Access {
-    pub(crate) port: u16,
-    /// With TLS and the access list of `docs/mosquitto`.
+    /// For 3.1.1 and 5.
+    ports: [u16; 2],
+    version: Version,
+    /// With TLS.
     pub(crate) authority: Option<Arc<Authority>>,
+}
+
+/// What the access list of a broker with TLS allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// What `docs/mosquitto` says.
+    OfDevices,
+    /// What it says for groups without a controller.
+    OfPeers,
+    /// Everything, under any client identifier.
+    All,
 }
 
 struct Mosquitto {
@@ -32,12 +46,15 @@ struct Mosquitto {
     process: Option<Child>,
 }
 
-/// All that are there.
+/// All that are there; the embedded broker speaks one version, so there are two of it.
 pub(crate) fn all() -> Vec<Broker> {
-    let embedded = groupkey_mqtt::broker::start().expect("the embedded broker starts");
-    let access = Access { port: embedded.port(), authority: None };
+    let start =
+        |version| groupkey_mqtt::broker::start(version).expect("the embedded broker starts");
+    let ports = Version::ALL.map(|version| start(version).port());
+    let access = Access { ports, version: Version::default(), authority: None };
     let embedded = Broker { access, mosquitto: None };
-    std::iter::once(embedded).chain(mosquitto()).chain(guarded_mosquitto()).collect()
+    let guarded = guarded_mosquitto(Rights::OfDevices);
+    std::iter::once(embedded).chain(mosquitto()).chain(guarded).collect()
 }
 
 /// Mosquitto, if it is installed; it takes anybody.
@@ -49,28 +66,43 @@ pub(crate) fn mosquitto() -> Option<Broker> {
          max_inflight_messages 100\npersistence false\n"
     );
     fs::write(folder.join(SETTINGS), settings).unwrap();
-    Some(Broker::start(program, folder, Access { port, authority: None }))
+    Some(Broker::start(program, folder, Access::at(port, None)))
 }
 
-/// Mosquitto, if it is installed, with the files of `docs/mosquitto`.
-pub(crate) fn guarded_mosquitto() -> Option<Broker> {
+/// Mosquitto, if it is installed, with the files of `docs/mosquitto`, and TLS.
+pub(crate) fn guarded_mosquitto(rights: Rights) -> Option<Broker> {
     let program = program()?;
     let (port, folder) = (free_port(), new_folder());
     let documented = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mosquitto");
     let settings = fs::read_to_string(documented.join(SETTINGS)).unwrap();
     assert_eq!(settings.matches("listener 8883\n").count(), 1);
-    let settings = settings.replace("listener 8883\n", &format!("listener {port} 127.0.0.1\n"));
+    let mut settings = settings.replace("listener 8883\n", &format!("listener {port} 127.0.0.1\n"));
+    let mut rights_list = fs::read_to_string(documented.join("acl")).unwrap();
+    match rights {
+        Rights::OfDevices => {}
+        Rights::OfPeers => rights_list = rights_list.replace("# pattern", "pattern"),
+        Rights::All => {
+            for line in ["acl_file acl\n", "use_username_as_clientid true\n"] {
+                assert_eq!(settings.matches(line).count(), 1);
+                settings = settings.replace(line, "");
+            }
+        }
+    }
     fs::write(folder.join(SETTINGS), settings).unwrap();
-    fs::copy(documented.join("acl"), folder.join("acl")).unwrap();
+    fs::write(folder.join("acl"), rights_list).unwrap();
     let authority = Authority::new();
     authority.equip_broker(&folder);
-    let access = Access { port, authority: Some(Arc::new(authority)) };
-    Some(Broker::start(program, folder, access))
+    Some(Broker::start(program, folder, Access::at(port, Some(Arc::new(authority)))))
 }
 
 impl Broker {
     pub(crate) fn access(&self) -> Access {
         self.access.clone()
+    }
+
+    /// Whether clients of one version hear those of the other.
+    pub(crate) const fn mixes_versions(&self) -> bool {
+        self.mosquitto.is_some()
     }
 
     /// Kills it.
@@ -94,7 +126,7 @@ impl Broker {
             .expect("mosquitto starts");
         mosquitto.process = Some(process);
         let begin = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.access.port)).is_err() {
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.access.port())).is_err() {
             assert!(begin.elapsed() < Duration::from_secs(20), "mosquitto does not answer");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -117,15 +149,40 @@ impl Broker {
 }
 
 impl Access {
+    fn at(port: u16, authority: Option<Arc<Authority>>) -> Self {
+        Self { ports: [port; 2], version: Version::default(), authority }
+    }
+
+    /// In this version of MQTT.
+    pub(crate) fn in_version(&self, version: Version) -> Self {
+        Self { version, ..self.clone() }
+    }
+
+    /// Through what relays from this port.
+    pub(crate) fn through(&self, port: u16) -> Self {
+        Self { ports: [port; 2], ..self.clone() }
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        match self.version {
+            Version::V3 => self.ports[0],
+            Version::V5 => self.ports[1],
+        }
+    }
+
     /// The prefix to use: the access list knows one.
     pub(crate) fn prefix(&self, wanted: &str) -> String {
-        if self.authority.is_some() { "groupkey/1" } else { wanted }.to_owned()
+        match self.authority {
+            Some(_) => "groupkey/1".to_owned(),
+            None => format!("{wanted}-{}", self.version),
+        }
     }
 
     pub(crate) fn connection(&self, prefix: &str, name: &str, qos: Quality) -> Connection {
         let client = format!("{}-{name}", prefix.replace('/', "-"));
         let tls = self.authority.as_ref().map(|authority| authority.client(name));
-        Connection { tls, qos, ..Connection::new("127.0.0.1", self.port, client) }
+        let connection = Connection::new("127.0.0.1", self.port(), client);
+        Connection { tls, version: self.version, qos, ..connection }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The broker of a demonstration, and the way to it.
 
 use clap::Args;
-use groupkey_mqtt::broker;
 use groupkey_mqtt::driver::{Connection, Quality};
 #[cfg(target_os = "linux")]
 use groupkey_mqtt::impairment::{self, Emulator, Impairment, Link, Mosquitto};
+use groupkey_mqtt::{Version, broker};
 
+use crate::choice;
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::number;
@@ -17,9 +18,13 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<String>,
 
+    /// Version of MQTT.
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = choice::mqtt())]
+    mqtt: Version,
+
     /// MQTT quality of service: 0, 1 or 2.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
-    qos: u8,
+    #[arg(long, default_value = "1", value_parser = quality)]
+    qos: Quality,
 
     /// Packets lost on each party's link, each way, in per cent; starts a Mosquitto behind a network
     /// device that drops them, which takes the right to make one.
@@ -38,6 +43,7 @@ pub(crate) struct NetworkArguments {
 pub(super) struct Network {
     host: String,
     port: u16,
+    mqtt: Version,
     qos: Quality,
     _impaired: Option<Impaired>,
 }
@@ -51,24 +57,23 @@ type Impaired = ();
 
 impl Network {
     pub(super) fn new(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
-        let qos = [Quality::AtMostOnce, Quality::AtLeastOnce, Quality::ExactlyOnce];
-        let qos = qos[usize::from(arguments.qos)];
+        let NetworkArguments { mqtt, qos, .. } = *arguments;
         #[cfg(target_os = "linux")]
         if arguments.loss.is_some() || arguments.delay.is_some() {
-            return Self::impaired(arguments, qos, seed);
+            return Self::impaired(arguments, seed);
         }
         #[cfg(not(target_os = "linux"))]
         let _ = seed;
         let (host, port) = match &arguments.broker {
             Some(broker) => host_and_port(broker)?,
             None => {
-                let address = broker::start().map_err(|error| {
+                let address = broker::start(mqtt).map_err(|error| {
                     Failure::running(format!("the broker does not start: {error}"))
                 })?;
                 (address.ip().to_string(), address.port())
             }
         };
-        Ok(Self { host, port, qos, _impaired: None })
+        Ok(Self { host, port, mqtt, qos, _impaired: None })
     }
 
     /// `HOST:PORT`.
@@ -77,11 +82,12 @@ impl Network {
     }
 
     pub(super) fn connection(&self, client: String) -> Connection {
-        Connection { qos: self.qos, ..Connection::new(&self.host, self.port, client) }
+        let (version, qos) = (self.mqtt, self.qos);
+        Connection { version, qos, ..Connection::new(&self.host, self.port, client) }
     }
 
     #[cfg(target_os = "linux")]
-    fn impaired(arguments: &NetworkArguments, qos: Quality, seed: u64) -> Result<Self, Failure> {
+    fn impaired(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
         let failure = |error: impairment::Error| {
             Failure::running(format!("no impaired network: {error}"))
                 .with_help("it takes Linux, root, Mosquitto and the command ip")
@@ -97,10 +103,16 @@ impl Network {
         Ok(Self {
             host: addresses.clients.ip().to_string(),
             port: addresses.clients.port(),
-            qos,
+            mqtt: arguments.mqtt,
+            qos: arguments.qos,
             _impaired: Some((mosquitto, emulator)),
         })
     }
+}
+
+fn quality(text: &str) -> Result<Quality, String> {
+    let quality = text.parse().ok().and_then(Quality::from_level);
+    quality.ok_or_else(|| "expected 0, 1 or 2".to_owned())
 }
 
 fn host_and_port(broker: &str) -> Result<(String, u16), Failure> {

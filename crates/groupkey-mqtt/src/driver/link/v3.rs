@@ -1,0 +1,110 @@
+//! MQTT 3.1.1.
+
+use rumqttc::{
+    AsyncClient, ConnectReturnCode, ConnectionError, Event as Happened, MqttOptions, Outgoing,
+    Packet, QoS, SubscribeFilter, SubscribeReasonCode, TlsConfiguration, Transport,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, reasons};
+use crate::driver::{Connection, Quality};
+use crate::runtime::Publish;
+
+/// Begins to connect; everything that happens goes to `events`.
+pub(super) fn open(
+    connection: &Connection,
+    events: mpsc::Sender<Result<Event, String>>,
+) -> (Box<dyn Client>, JoinHandle<()>) {
+    let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_session(connection.qos != Quality::AtLeastOnce)
+        .set_inflight(PACKETS)
+        .set_max_packet_size(LONGEST_PACKET, LONGEST_PACKET);
+    if let Some((user, password)) = &connection.login {
+        options.set_credentials(user, password.as_str());
+    }
+    if let Some(tls) = &connection.tls {
+        let configuration = TlsConfiguration::Rustls(tls.configuration());
+        options.set_transport(Transport::tls_with_config(configuration));
+    }
+    let (client, mut event_loop) = AsyncClient::new(options, QUEUE);
+    let mut network = event_loop.network_options();
+    network.set_tcp_nodelay(true);
+    event_loop.set_network_options(network);
+    let poller = tokio::spawn(async move {
+        loop {
+            let event = match event_loop.poll().await {
+                Ok(happened) => understood(happened).map(Ok),
+                Err(error) => Some(Err(problem(&error))),
+            };
+            let ended = matches!(event, Some(Err(_)));
+            if let Some(event) = event
+                && (events.send(event).await.is_err() || ended)
+            {
+                return;
+            }
+        }
+    });
+    (Box::new(client), poller)
+}
+
+impl Client for AsyncClient {
+    fn publish(&self, publish: &Publish, qos: Quality) -> bool {
+        let Publish { topic, payload, retain, .. } = publish;
+        self.try_publish(topic, qos.into(), *retain, payload.clone()).is_ok()
+    }
+
+    fn subscribe(&self, topics: &[String], qos: Quality) -> bool {
+        let filters = topics.iter().map(|topic| SubscribeFilter::new(topic.clone(), qos.into()));
+        self.try_subscribe_many(filters).is_ok()
+    }
+
+    fn unsubscribe(&self, topic: &str) -> bool {
+        self.try_unsubscribe(topic).is_ok()
+    }
+}
+
+fn understood(happened: Happened) -> Option<Event> {
+    let event = match happened {
+        Happened::Incoming(Packet::ConnAck(_)) => Event::Accepted(Limits::default()),
+        Happened::Incoming(Packet::SubAck(answer)) => {
+            match answer.return_codes.contains(&SubscribeReasonCode::Failure) {
+                true => Event::Unsubscribed(reasons::UNSPECIFIED),
+                false => Event::Subscribed,
+            }
+        }
+        Happened::Incoming(Packet::Publish(publish)) => {
+            Event::Arrived { topic: publish.topic, payload: publish.payload.into() }
+        }
+        Happened::Incoming(Packet::PubAck(answer)) => Event::Acknowledged(answer.pkid),
+        Happened::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
+        Happened::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        Happened::Incoming(_) | Happened::Outgoing(_) => return None,
+    };
+    Some(event)
+}
+
+fn problem(error: &ConnectionError) -> String {
+    let ConnectionError::ConnectionRefused(code) = error else { return error.to_string() };
+    let why = match code {
+        ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 3.1.1: choose 5",
+        ConnectReturnCode::BadClientId => reasons::CLIENT,
+        ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
+        ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,
+        ConnectReturnCode::NotAuthorized => reasons::ACCESS,
+        ConnectReturnCode::Success => reasons::UNSPECIFIED,
+    };
+    format!("the broker refused the connection: {why}")
+}
+
+impl From<Quality> for QoS {
+    fn from(quality: Quality) -> Self {
+        match quality {
+            Quality::AtMostOnce => Self::AtMostOnce,
+            Quality::AtLeastOnce => Self::AtLeastOnce,
+            Quality::ExactlyOnce => Self::ExactlyOnce,
+        }
+    }
+}

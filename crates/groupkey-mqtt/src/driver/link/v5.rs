@@ -1,0 +1,253 @@
+//! MQTT 5.
+//!
+//! What rumqttc 0.25 does that must be made good here: it never gives up on a connection that takes no
+//! bytes; a Server Keep Alive of 0 makes it ping without a pause; it counts a publish as under way for
+//! ever that PUBREC refuses (rumqtt issue 1060), which the driver ends by another connection.
+
+use rumqttc::v5::mqttbytes::QoS;
+use rumqttc::v5::mqttbytes::v5::{
+    ConnAck, ConnectReturnCode, DisconnectReasonCode, Filter, Packet, PubAckReason, PubRecReason,
+    PublishProperties, SubscribeReasonCode,
+};
+use rumqttc::v5::{
+    AsyncClient, ConnectionError, Event as Happened, EventLoop, MqttOptions, StateError,
+};
+use rumqttc::{Outgoing, TlsConfiguration, Transport};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal};
+use super::{WINDOW, reasons};
+use crate::driver::{Connection, Quality};
+use crate::runtime::Publish;
+
+/// Begins to connect; everything that happens goes to `events`.
+pub(super) fn open(
+    connection: &Connection,
+    events: mpsc::Sender<Result<Event, String>>,
+) -> (Box<dyn Client>, JoinHandle<()>) {
+    let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
+    let persists = connection.qos == Quality::AtLeastOnce;
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_start(!persists)
+        .set_session_expiry_interval(persists.then_some(SESSION_EXPIRY_S))
+        .set_outgoing_inflight_upper_limit(PACKETS)
+        .set_max_packet_size(Some(LONGEST_PACKET as u32));
+    if let Some((user, password)) = &connection.login {
+        options.set_credentials(user, password.as_str());
+    }
+    if let Some(tls) = &connection.tls {
+        let configuration = TlsConfiguration::Rustls(tls.configuration());
+        options.set_transport(Transport::tls_with_config(configuration));
+    }
+    let mut network = options.network_options();
+    network.set_tcp_nodelay(true);
+    options.set_network_options(network);
+    let (client, event_loop) = AsyncClient::new(options, QUEUE);
+    (Box::new(client), tokio::spawn(poll(event_loop, events)))
+}
+
+async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, String>>) {
+    let mut is_accepted = false;
+    loop {
+        let event = match timeout(2 * KEEP_ALIVE, event_loop.poll()).await {
+            Ok(Ok(Happened::Incoming(Packet::ConnAck(answer)))) => {
+                is_accepted = true;
+                if !(1..=KEEP_ALIVE.as_secs()).contains(&event_loop.options.keep_alive().as_secs())
+                {
+                    event_loop.options.set_keep_alive(KEEP_ALIVE);
+                }
+                Some(limits(&answer).map(Event::Accepted))
+            }
+            Ok(Ok(happened)) => understood(happened).map(Ok),
+            Ok(Err(error)) => Some(Err(problem(&error, is_accepted))),
+            Err(_) => Some(Err("the broker takes and sends nothing any more".to_owned())),
+        };
+        let ended = matches!(event, Some(Err(_)));
+        if let Some(event) = event
+            && (events.send(event).await.is_err() || ended)
+        {
+            return;
+        }
+    }
+}
+
+impl Client for AsyncClient {
+    fn publish(&self, publish: &Publish, qos: Quality) -> bool {
+        let Publish { topic, payload, retain, expiry, .. } = publish;
+        let properties =
+            PublishProperties { message_expiry_interval: *expiry, ..PublishProperties::default() };
+        let (qos, payload) = (qos.into(), payload.clone());
+        self.try_publish_with_properties(topic, qos, *retain, payload, properties).is_ok()
+    }
+
+    fn subscribe(&self, topics: &[String], qos: Quality) -> bool {
+        let filters = topics.iter().map(|topic| Filter::new(topic.clone(), qos.into()));
+        self.try_subscribe_many(filters).is_ok()
+    }
+
+    fn unsubscribe(&self, topic: &str) -> bool {
+        self.try_unsubscribe(topic).is_ok()
+    }
+}
+
+/// Half of the broker's Receive Maximum at most: rumqttc begins with its packet identifiers anew when it
+/// has used so many.
+fn limits(answer: &ConnAck) -> Result<Limits, String> {
+    let properties = answer.properties.as_ref();
+    let receive_maximum = properties.and_then(|properties| properties.receive_max);
+    let packet = properties.and_then(|properties| properties.max_packet_size);
+    if receive_maximum == Some(0) {
+        return Err("the broker breaks MQTT 5: its Receive Maximum is 0".to_owned());
+    }
+    let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
+    let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
+    Ok(Limits { publishes: publishes.into(), packet })
+}
+
+fn understood(happened: Happened) -> Option<Event> {
+    let event = match happened {
+        Happened::Incoming(Packet::SubAck(answer)) => {
+            match answer.return_codes.into_iter().find_map(not_subscribed) {
+                Some(why) => Event::Unsubscribed(why),
+                None => Event::Subscribed,
+            }
+        }
+        Happened::Incoming(Packet::Publish(publish)) => Event::Arrived {
+            topic: String::from_utf8_lossy(&publish.topic).into_owned(),
+            payload: publish.payload.into(),
+        },
+        Happened::Incoming(Packet::PubAck(answer)) => match not_taken(answer.reason) {
+            Some(refusal) => Event::Refused(answer.pkid, refusal),
+            None => Event::Acknowledged(answer.pkid),
+        },
+        Happened::Incoming(Packet::PubRec(answer)) => {
+            Event::Refused(answer.pkid, not_taken(as_puback(answer.reason))?)
+        }
+        Happened::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
+        Happened::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        Happened::Incoming(_) | Happened::Outgoing(_) => return None,
+    };
+    Some(event)
+}
+
+fn problem(error: &ConnectionError, is_accepted: bool) -> String {
+    match error {
+        ConnectionError::ConnectionRefused(code) => {
+            format!("the broker refused the connection: {}", not_connected(*code))
+        }
+        ConnectionError::MqttState(StateError::ServerDisconnect { reason_code, .. }) => {
+            format!("the broker ended the connection: {}", ended(*reason_code))
+        }
+        ConnectionError::MqttState(StateError::ConnectionAborted) | ConnectionError::Timeout(_)
+            if !is_accepted =>
+        {
+            "the broker does not answer: it may want TLS, or speak no MQTT 5; then choose 3.1.1"
+                .to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+fn not_connected(code: ConnectReturnCode) -> &'static str {
+    match code {
+        ConnectReturnCode::UnsupportedProtocolVersion
+        | ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 5: choose 3.1.1",
+        ConnectReturnCode::ClientIdentifierNotValid | ConnectReturnCode::BadClientId => {
+            reasons::CLIENT
+        }
+        ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,
+        ConnectReturnCode::NotAuthorized => reasons::ACCESS,
+        ConnectReturnCode::ServerUnavailable
+        | ConnectReturnCode::ServerBusy
+        | ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
+        ConnectReturnCode::Banned => "it has banned us",
+        ConnectReturnCode::QuotaExceeded => QUOTA,
+        ConnectReturnCode::ConnectionRateExceeded => "too many connect at once",
+        ConnectReturnCode::UseAnotherServer | ConnectReturnCode::ServerMoved => MOVED,
+        _ => reasons::UNSPECIFIED,
+    }
+}
+
+fn not_subscribed(code: SubscribeReasonCode) -> Option<&'static str> {
+    match code {
+        SubscribeReasonCode::Success(_) => None,
+        SubscribeReasonCode::NotAuthorized => Some(reasons::ACCESS),
+        SubscribeReasonCode::TopicFilterInvalid => Some(TOPIC),
+        SubscribeReasonCode::QuotaExceeded => Some(QUOTA),
+        _ => Some(reasons::UNSPECIFIED),
+    }
+}
+
+fn not_taken(reason: PubAckReason) -> Option<Refusal> {
+    let (why, is_final) = match reason {
+        PubAckReason::Success | PubAckReason::NoMatchingSubscribers => return None,
+        PubAckReason::NotAuthorized => (reasons::ACCESS, true),
+        PubAckReason::TopicNameInvalid => (TOPIC, true),
+        PubAckReason::PayloadFormatInvalid => ("it does not like the payload", true),
+        PubAckReason::QuotaExceeded => (QUOTA, false),
+        PubAckReason::UnspecifiedError
+        | PubAckReason::ImplementationSpecificError
+        | PubAckReason::PacketIdentifierInUse => (reasons::UNSPECIFIED, false),
+    };
+    Some(Refusal { why, is_final })
+}
+
+/// PUBREC's reasons are PUBACK's.
+const fn as_puback(reason: PubRecReason) -> PubAckReason {
+    match reason {
+        PubRecReason::Success => PubAckReason::Success,
+        PubRecReason::NoMatchingSubscribers => PubAckReason::NoMatchingSubscribers,
+        PubRecReason::UnspecifiedError => PubAckReason::UnspecifiedError,
+        PubRecReason::ImplementationSpecificError => PubAckReason::ImplementationSpecificError,
+        PubRecReason::NotAuthorized => PubAckReason::NotAuthorized,
+        PubRecReason::TopicNameInvalid => PubAckReason::TopicNameInvalid,
+        PubRecReason::PacketIdentifierInUse => PubAckReason::PacketIdentifierInUse,
+        PubRecReason::QuotaExceeded => PubAckReason::QuotaExceeded,
+        PubRecReason::PayloadFormatInvalid => PubAckReason::PayloadFormatInvalid,
+    }
+}
+
+fn ended(code: DisconnectReasonCode) -> &'static str {
+    match code {
+        DisconnectReasonCode::NotAuthorized => reasons::ACCESS,
+        DisconnectReasonCode::ServerBusy => reasons::BUSY,
+        DisconnectReasonCode::ServerShuttingDown => "it shuts down",
+        DisconnectReasonCode::KeepAliveTimeout => "it has heard nothing from us for too long",
+        DisconnectReasonCode::SessionTakenOver => {
+            "somebody else has connected with our client identifier"
+        }
+        DisconnectReasonCode::TopicFilterInvalid | DisconnectReasonCode::TopicNameInvalid => TOPIC,
+        DisconnectReasonCode::PacketTooLarge => "it does not take packets as long as ours",
+        DisconnectReasonCode::QuotaExceeded
+        | DisconnectReasonCode::MessageRateTooHigh
+        | DisconnectReasonCode::ReceiveMaximumExceeded => QUOTA,
+        DisconnectReasonCode::AdministrativeAction => "its operator did",
+        DisconnectReasonCode::RetainNotSupported => {
+            "it keeps no retained messages, which groups need"
+        }
+        DisconnectReasonCode::QoSNotSupported => "it does not offer this QoS: choose a lower one",
+        DisconnectReasonCode::UseAnotherServer | DisconnectReasonCode::ServerMoved => MOVED,
+        _ => reasons::UNSPECIFIED,
+    }
+}
+
+const QUOTA: &str = "a limit that it sets is reached";
+const TOPIC: &str = "it does not like the topic";
+const MOVED: &str = "it wants us to use another broker";
+
+/// How long a broker keeps the session of a client that is gone, in s: a day. What lies in it longer is
+/// caught up with.
+const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
+
+impl From<Quality> for QoS {
+    fn from(quality: Quality) -> Self {
+        match quality {
+            Quality::AtMostOnce => Self::AtMostOnce,
+            Quality::AtLeastOnce => Self::AtLeastOnce,
+            Quality::ExactlyOnce => Self::ExactlyOnce,
+        }
+    }
+}

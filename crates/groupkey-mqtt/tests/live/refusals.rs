@@ -1,0 +1,134 @@
+//! What a broker refuses is told in words, and what it asks for is done.
+
+use std::time::Duration;
+
+use groupkey_mqtt::Version;
+use groupkey_mqtt::driver::{Quality, Running, Status, run};
+
+use crate::brokers::{Rights, guarded_mosquitto};
+use crate::scripted::{PINGREQ, PUBLISH, Script, Speaker};
+use crate::{PATIENCE, name};
+
+const AT_LEAST_ONCE: Quality = Quality::AtLeastOnce;
+
+#[tokio::test]
+async fn refused_connections_and_subscriptions_say_why() {
+    let script = Script::new;
+    for (script, expected) in [
+        (Script { connect: 1, ..script(Version::V3) }, "choose 5"),
+        (Script { connect: 4, ..script(Version::V3) }, "password"),
+        (Script { connect: 5, ..script(Version::V3) }, "access list"),
+        (Script { subscribe: 0x80, ..script(Version::V3) }, "refused a subscription"),
+        (Script { connect: 0x84, ..script(Version::V5) }, "choose 3.1.1"),
+        (Script { connect: 0x85, ..script(Version::V5) }, "client identifier"),
+        (Script { connect: 0x86, ..script(Version::V5) }, "password"),
+        (Script { connect: 0x87, ..script(Version::V5) }, "access list"),
+        (Script { connect: 0x97, ..script(Version::V5) }, "a limit"),
+        (Script { subscribe: 0x87, ..script(Version::V5) }, "subscription: its access list"),
+        (Script { subscribe: 0x97, ..script(Version::V5) }, "subscription: a limit"),
+        (Script { disconnect: Some(0x8e), ..script(Version::V5) }, "somebody else"),
+        (Script { properties: vec![0x21, 0, 0], ..script(Version::V5) }, "Receive Maximum is 0"),
+    ] {
+        let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
+        let status = when(&meeting.speaker, |status| status.problem.is_some()).await;
+        let problem = status.problem.unwrap();
+        assert!(problem.contains(expected), "{problem} is not {expected}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_message_is_told_and_not_repeated() {
+    for qos in [Quality::AtLeastOnce, Quality::ExactlyOnce] {
+        let script = Script { publish: Some(0x87), ..Script::new(Version::V5) };
+        let meeting = script.meet(qos, &[b"one"]).await;
+        let status = when(&meeting.speaker, |status| status.refusal.is_some()).await;
+        let refusal = status.refusal.unwrap();
+        assert_eq!(
+            refusal,
+            "the broker refused a message to a/b: its access list does not allow it"
+        );
+        when(&meeting.speaker, |status| status.connected).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!((meeting.acknowledged().await, meeting.seen(PUBLISH)), (vec![0], 1));
+    }
+}
+
+#[tokio::test]
+async fn what_a_limit_forbids_is_tried_again() {
+    let script = Script { publish: Some(0x97), ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[b"one"]).await;
+    let status = when(&meeting.speaker, |status| status.connections > 2).await;
+    assert!(status.problem.unwrap().contains("a message to a/b: a limit"));
+    assert!(meeting.seen(PUBLISH) >= 2);
+    assert_eq!(meeting.acknowledged().await, [0; 0]);
+}
+
+#[tokio::test]
+async fn a_broker_gets_no_more_at_once_than_it_takes() {
+    let properties = vec![0x21, 0, 6];
+    let script = Script { properties, publish: None, ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[b"again".as_slice(); 20]).await;
+    when(&meeting.speaker, |status| status.connected).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(meeting.seen(PUBLISH), 3, "half of its Receive Maximum");
+
+    let script = Script { properties: vec![0x21, 0, 6], ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[b"again".as_slice(); 20]).await;
+    let begin = std::time::Instant::now();
+    while meeting.acknowledged().await.len() < 20 {
+        assert!(begin.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(meeting.seen(PUBLISH), 20);
+}
+
+#[tokio::test]
+async fn what_is_too_long_for_a_broker_does_not_hold_up_the_rest() {
+    let properties = vec![0x27, 0, 0, 0, 100];
+    let script = Script { properties, ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[&[7; 101], b"short"]).await;
+    let status = when(&meeting.speaker, |status| status.refusal.is_some()).await;
+    assert!(status.refusal.unwrap().contains("more than 100 bytes"));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!((meeting.acknowledged().await, meeting.seen(PUBLISH)), (vec![0, 1], 1));
+}
+
+#[tokio::test]
+async fn a_broker_that_wants_no_pings_gets_no_flood_of_them() {
+    let script = Script { properties: vec![0x13, 0, 0], ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
+    when(&meeting.speaker, |status| status.connected).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let status = meeting.speaker.handle.status().borrow().clone();
+    assert_eq!((status.connected, status.connections), (true, 1), "{status:?}");
+    assert!(meeting.seen(PINGREQ) <= 1);
+}
+
+#[tokio::test]
+async fn mosquitto_says_what_its_access_list_forbids_in_mqtt_5_only() {
+    let Some(broker) = guarded_mosquitto(Rights::OfDevices) else { return };
+    for version in Version::ALL {
+        let access = broker.access().in_version(version);
+        let connection = access.connection("groupkey/1", &name(0), AT_LEAST_ONCE);
+        let speaker = run(Speaker::new("groupkey/1/all", &[b"forbidden"]), connection);
+        let status = match version {
+            Version::V5 => when(&speaker, |status| status.refusal.is_some()).await,
+            Version::V3 => {
+                let status = when(&speaker, |status| status.connected).await;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                status
+            }
+        };
+        assert!(status.connected);
+        let expected = "the broker refused a message to groupkey/1/all: its access list";
+        let is_told = status.refusal.is_some_and(|refusal| refusal.starts_with(expected));
+        assert_eq!(is_told, version == Version::V5);
+    }
+}
+
+/// The first status that is so.
+async fn when(speaker: &Running<Speaker>, is_so: impl FnMut(&Status) -> bool) -> Status {
+    let mut status = speaker.handle.status();
+    let status = tokio::time::timeout(PATIENCE, status.wait_for(is_so)).await;
+    status.expect("it becomes so").unwrap().clone()
+}
