@@ -112,17 +112,23 @@ pub enum Error {
 /// Runs all checks, in 3.1.1 and then in 5, and hands over each finding as it is made.
 ///
 /// Takes some ten seconds with a broker that answers at once; two checks have to wait for
-/// something to expire. A broker that knows no version 5 has those checks skipped.
+/// something to expire. The checks of a version that the broker does not speak are skipped.
 pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Finding>, Error> {
-    greet(target, Version::V3)?;
-    let speaks_v5 = greet(target, Version::V5);
+    let v3 = greet(target, Version::V3);
+    if let Err(error @ (Error::NoConnection(_) | Error::NoTls(_))) = v3 {
+        return Err(error);
+    }
+    let v5 = greet(target, Version::V5);
+    if let (Err(error), Err(_)) = (&v3, &v5) {
+        return Err(error.clone());
+    }
     let prefix = random_prefix();
     let mut findings = Vec::new();
     for version in Version::ALL {
         for check in CHECKS.iter().filter(|check| check.clauses(version).is_some()) {
-            let result = match (version, &speaks_v5) {
-                (Version::V5, Err(_)) => {
-                    Err(Stop::Skipped("the broker does not speak MQTT 5 here".to_owned()))
+            let result = match (version, &v3, &v5) {
+                (Version::V3, Err(_), _) | (Version::V5, _, Err(_)) => {
+                    Err(Stop::Skipped(format!("the broker does not speak MQTT {version} here")))
                 }
                 _ => {
                     let prefix = format!("{prefix}/{}/{version}", check.name);

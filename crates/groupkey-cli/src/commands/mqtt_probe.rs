@@ -176,9 +176,10 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
 
 fn tls(arguments: &MqttProbeArguments) -> Result<Option<Tls>, Failure> {
     let Some(ca) = &arguments.ca else { return Ok(None) };
-    let (certificate, key) = (arguments.certificate.as_ref(), arguments.key.as_ref());
-    let own = certificate.zip(key).map(|(certificate, key)| Ok((read(certificate)?, read(key)?)));
-    let own = own.transpose()?;
+    let own = match (&arguments.certificate, &arguments.key) {
+        (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+        _ => None,
+    };
     let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
     let tls = Tls::new(&read(ca)?, own).map_err(|error| Failure::input(error.to_string()))?;
     Ok(Some(tls))
