@@ -1,5 +1,7 @@
 //! Groups that live: come, go, sleep, lose their memory, talk.
 
+use std::collections::BTreeSet;
+
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
 use groupkey_mqtt::runtime::{Fatal, Publish};
@@ -36,6 +38,39 @@ fn members_come_and_go_and_talk() {
             assert_eq!(room.members[&name(number)].heard, [b"slippery road"], "{scheme}");
         }
         assert!(room.members[&name(1)].heard.is_empty() && room.members[&name(4)].heard.is_empty());
+    }
+}
+
+#[test]
+fn what_expires_is_what_somebody_can_ask_for_again() {
+    for (scheme, parameters) in SCHEMES {
+        let mut room = Room::new(scheme, parameters, 4);
+        (0..5).for_each(|number| room.arrive(number));
+        room.settle();
+        room.members.get_mut(&name(0)).unwrap().asleep = true;
+        room.evict(1);
+        room.reconnect(&name(0));
+        let (now, seat) = (room.now, room.members.get_mut(&name(2)).unwrap());
+        seat.member.say(b"slippery road", now, &mut room.rng).unwrap();
+        room.settle();
+        let mut seen = BTreeSet::new();
+        for Publish { topic, retain, expiry, .. } in room.heard_by_broker() {
+            let place = topic.strip_prefix("groupkey/1/").unwrap().split('/').next().unwrap();
+            seen.insert(place.to_owned());
+            match place {
+                "all" | "set" => assert_eq!(expiry, Some(60), "{topic}"),
+                // To members, or to the controllers of subgroups.
+                "to" => assert!(matches!(expiry, Some(60 | 30)), "{topic}"),
+                "join" | "requests" => assert_eq!(expiry, Some(30), "{topic}"),
+                // An offer of a number, or the welcome itself.
+                "welcome" => assert!(matches!(expiry, Some(30) | None), "{topic}"),
+                _ => assert_eq!(expiry, None, "{topic}"),
+            }
+            assert!(!retain || expiry.is_none(), "who comes later needs {topic}");
+        }
+        for place in ["to", "join", "welcome", "epoch", "talk"] {
+            assert!(seen.contains(place), "{scheme}: {seen:?}");
+        }
     }
 }
 
