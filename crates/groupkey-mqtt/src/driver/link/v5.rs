@@ -187,10 +187,12 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
         PubAckReason::TopicNameInvalid => (TOPIC, true),
         PubAckReason::PayloadFormatInvalid => ("it does not like the payload", true),
+        // Mosquitto says so of what is too long for it.
+        PubAckReason::UnspecifiedError | PubAckReason::ImplementationSpecificError => {
+            (reasons::UNSPECIFIED, true)
+        }
         PubAckReason::QuotaExceeded => (QUOTA, false),
-        PubAckReason::UnspecifiedError
-        | PubAckReason::ImplementationSpecificError
-        | PubAckReason::PacketIdentifierInUse => (reasons::UNSPECIFIED, false),
+        PubAckReason::PacketIdentifierInUse => ("it holds our packet identifier in use", false),
     };
     Some(Refusal { why, is_final })
 }
