@@ -432,6 +432,7 @@ impl std::error::Error for ConfigError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyring::hex;
 
     #[test]
     fn the_templates_are_what_they_say() {
@@ -471,5 +472,23 @@ mod tests {
         let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
         assert!(refused(missing).contains("/nowhere/ca.pem"));
         assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+    }
+
+    #[test]
+    fn a_member_without_a_controller_speaks_tls_like_any_other() {
+        let folder = std::env::temp_dir().join(format!("groupkey-peer-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
+        fs::write(folder.join("ca.pem"), authority.cert.pem()).unwrap();
+        let public = hex(&identity(&folder.join("a.key")).unwrap().public());
+        let text = format!(
+            "name = 'a'\nidentity = 'a.key'\n[broker]\ntls = {{ ca = 'ca.pem' }}\nmqtt = '3.1.1'\n\
+             [group]\nscheme = 'tgdh'\n[[peer]]\nname = 'a'\nnumber = 0\nidentity = '{public}'\n"
+        );
+        let file: MemberFile = toml::from_str(&text).unwrap();
+        let MemberConfig { connection, part } = file.understand(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
+        assert_eq!((connection.port, connection.version), (8883, Version::V3));
     }
 }

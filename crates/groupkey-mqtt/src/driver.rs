@@ -343,7 +343,7 @@ impl<R: Runtime> Driver<R> {
                     self.connected()?;
                 }
             }
-            Ok(Event::Unsubscribed(why)) => {
+            Ok(Event::NotSubscribed(why)) => {
                 self.lost(format!("the broker refused a subscription: {why}"));
             }
             Ok(Event::Arrived { topic, payload }) => {

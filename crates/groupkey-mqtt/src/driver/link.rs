@@ -36,8 +36,8 @@ pub(super) enum Event {
     Accepted(Limits),
     /// It has confirmed subscriptions.
     Subscribed,
-    /// It has refused one.
-    Unsubscribed(&'static str),
+    /// It has refused one: why.
+    NotSubscribed(&'static str),
     /// A message came.
     Arrived { topic: String, payload: Vec<u8> },
     /// The client has sent the next publish, under this packet identifier; 0 at QoS 0.
@@ -175,5 +175,5 @@ const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
 /// identifier, 2; the properties' length, 1; of the expiry, 5.
 const FRAMING: usize = 15;
 
-/// When nothing else is sent for so long, a ping is.
+/// How often a ping is sent, unless the broker wants to hear more often.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

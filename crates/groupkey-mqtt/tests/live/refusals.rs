@@ -15,16 +15,16 @@ const AT_LEAST_ONCE: Quality = Quality::AtLeastOnce;
 async fn refused_connections_and_subscriptions_say_why() {
     let script = Script::new;
     for (script, expected) in [
-        (Script { connect: 1, ..script(Version::V3) }, "choose 5"),
+        (Script { connect: 1, ..script(Version::V3) }, "set mqtt to 5"),
         (Script { connect: 4, ..script(Version::V3) }, "password"),
-        (Script { connect: 5, ..script(Version::V3) }, "access list"),
+        (Script { connect: 5, ..script(Version::V3) }, "user and password"),
         (Script { subscribe: 0x80, ..script(Version::V3) }, "refused a subscription"),
-        (Script { connect: 0x84, ..script(Version::V5) }, "choose 3.1.1"),
+        (Script { connect: 0x84, ..script(Version::V5) }, "set mqtt to 3.1.1"),
         (Script { connect: 0x85, ..script(Version::V5) }, "client identifier"),
         (Script { connect: 0x86, ..script(Version::V5) }, "password"),
-        (Script { connect: 0x87, ..script(Version::V5) }, "access list"),
+        (Script { connect: 0x87, ..script(Version::V5) }, "user and password"),
         (Script { connect: 0x97, ..script(Version::V5) }, "a limit"),
-        (Script { subscribe: 0x87, ..script(Version::V5) }, "subscription: its access list"),
+        (Script { subscribe: 0x87, ..script(Version::V5) }, "subscription: we are not authorised"),
         (Script { subscribe: 0x97, ..script(Version::V5) }, "subscription: a limit"),
         (Script { disconnect: Some(0x8e), ..script(Version::V5) }, "somebody else"),
         (Script { properties: vec![0x21, 0, 0], ..script(Version::V5) }, "Receive Maximum is 0"),
@@ -39,8 +39,8 @@ async fn refused_connections_and_subscriptions_say_why() {
 #[tokio::test]
 async fn a_refused_message_is_told_and_not_repeated() {
     for (qos, reason, expected) in [
-        (Quality::AtLeastOnce, 0x87, "its access list does not allow it"),
-        (Quality::ExactlyOnce, 0x87, "its access list does not allow it"),
+        (Quality::AtLeastOnce, 0x87, "we are not authorised; look at its access list"),
+        (Quality::ExactlyOnce, 0x87, "we are not authorised; look at its access list"),
         (Quality::AtLeastOnce, 0x83, "it does not say why; look at its access list and its log"),
     ] {
         let script = Script { publish: Some(reason), ..Script::new(Version::V5) };
@@ -124,7 +124,7 @@ async fn mosquitto_says_what_its_access_list_forbids_in_mqtt_5_only() {
             }
         };
         assert!(status.connected);
-        let expected = "the broker refused a message to groupkey/1/all: its access list";
+        let expected = "the broker refused a message to groupkey/1/all: we are not authorised";
         let is_told = status.refusal.is_some_and(|refusal| refusal.starts_with(expected));
         assert_eq!(is_told, version == Version::V5);
     }

@@ -71,7 +71,7 @@ fn understood(happened: Happened) -> Option<Event> {
         Happened::Incoming(Packet::ConnAck(_)) => Event::Accepted(Limits::default()),
         Happened::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.contains(&SubscribeReasonCode::Failure) {
-                true => Event::Unsubscribed(reasons::UNSPECIFIED),
+                true => Event::NotSubscribed(reasons::UNSPECIFIED),
                 false => Event::Subscribed,
             }
         }
@@ -89,11 +89,11 @@ fn understood(happened: Happened) -> Option<Event> {
 fn problem(error: &ConnectionError) -> String {
     let ConnectionError::ConnectionRefused(code) = error else { return error.to_string() };
     let why = match code {
-        ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 3.1.1: choose 5",
+        ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 3.1.1: set mqtt to 5",
         ConnectReturnCode::BadClientId => reasons::CLIENT,
         ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
         ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,
-        ConnectReturnCode::NotAuthorized => reasons::ACCESS,
+        ConnectReturnCode::NotAuthorized => reasons::STRANGER,
         ConnectReturnCode::Success => reasons::UNSPECIFIED,
     };
     format!("the broker refused the connection: {why}")

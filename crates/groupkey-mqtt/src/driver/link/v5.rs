@@ -111,7 +111,7 @@ fn understood(happened: Happened) -> Option<Event> {
     let event = match happened {
         Happened::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.into_iter().find_map(not_subscribed) {
-                Some(why) => Event::Unsubscribed(why),
+                Some(why) => Event::NotSubscribed(why),
                 None => Event::Subscribed,
             }
         }
@@ -144,7 +144,7 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
         ConnectionError::MqttState(StateError::ConnectionAborted) | ConnectionError::Timeout(_)
             if !is_accepted =>
         {
-            "the broker does not answer: it may want TLS, or speak no MQTT 5; then choose 3.1.1"
+            "the broker does not answer: it may want TLS, or speak no MQTT 5; then set mqtt to 3.1.1"
                 .to_owned()
         }
         error => error.to_string(),
@@ -154,12 +154,14 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
 fn not_connected(code: ConnectReturnCode) -> &'static str {
     match code {
         ConnectReturnCode::UnsupportedProtocolVersion
-        | ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 5: choose 3.1.1",
+        | ConnectReturnCode::RefusedProtocolVersion => {
+            "it does not speak MQTT 5: set mqtt to 3.1.1"
+        }
         ConnectReturnCode::ClientIdentifierNotValid | ConnectReturnCode::BadClientId => {
             reasons::CLIENT
         }
         ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,
-        ConnectReturnCode::NotAuthorized => reasons::ACCESS,
+        ConnectReturnCode::NotAuthorized => reasons::STRANGER,
         ConnectReturnCode::ServerUnavailable
         | ConnectReturnCode::ServerBusy
         | ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
