@@ -9,6 +9,7 @@ mod refusals;
 mod relay;
 mod scripted;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key, MemberId, catalogue};
@@ -218,39 +219,40 @@ async fn a_restarted_service_goes_on_from_its_file() {
     let folder = std::env::temp_dir().join(format!("groupkey-live-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("group.redb");
-    let brokers = brokers::all();
-    let ways = brokers.iter().flat_map(|broker| Version::ALL.map(|version| (broker, version)));
-    // The access list knows one group.
-    let ways = ways
-        .filter(|(broker, version)| broker.access().authority.is_none() || *version == Version::V5);
-    for (broker, version) in ways {
-        let access = broker.access().in_version(version);
-        let _ = std::fs::remove_file(&path);
-        let prefix = access.prefix("t/restart");
-        let policy = Group::policy("lkh-group", &[], &prefix, 3);
-        let store = || Box::new(DiskStore::open(&path).unwrap());
-        let mut group = Group::new(policy.clone(), store(), access, Quality::AtLeastOnce);
-        (0..3).for_each(|number| group.arrive(number));
-        let before = group.agree(&[0, 1, 2]).await;
-
-        // The service dies without a word, and comes back.
-        group.service.end.abort();
-        let _ = (&mut group.service.end).await;
-        let service = Service::open(policy, store(), &mut fresh_rng().unwrap()).unwrap();
-        assert_eq!(service.public(), group.service_key);
-        let connection = group.access.connection(&group.prefix, SERVICE, group.qos);
-        group.service = run(service, connection);
-        assert_eq!(group.agree(&[0, 1, 2]).await, before);
-        group.arrive(3);
-        assert!(group.agree(&[0, 1, 2, 3]).await > before);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
+    for mut broker in brokers::all() {
+        for version in Version::ALL {
+            broker.forget();
+            restart(broker.access().in_version(version), &path).await;
+            std::fs::remove_file(&path).unwrap();
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+async fn restart(access: Access, path: &Path) {
+    let prefix = access.prefix("t/restart");
+    let policy = Group::policy("lkh-group", &[], &prefix, 3);
+    let store = || Box::new(DiskStore::open(path).unwrap());
+    let mut group = Group::new(policy.clone(), store(), access, Quality::AtLeastOnce);
+    (0..3).for_each(|number| group.arrive(number));
+    let before = group.agree(&[0, 1, 2]).await;
+
+    // The service dies without a word, and comes back.
+    group.service.end.abort();
+    let _ = (&mut group.service.end).await;
+    let service = Service::open(policy, store(), &mut fresh_rng().unwrap()).unwrap();
+    assert_eq!(service.public(), group.service_key);
+    let connection = group.access.connection(&group.prefix, SERVICE, group.qos);
+    group.service = run(service, connection);
+    assert_eq!(group.agree(&[0, 1, 2]).await, before);
+    group.arrive(3);
+    assert!(group.agree(&[0, 1, 2, 3]).await > before);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,6 +326,7 @@ async fn peers_need_no_service() {
     let open = brokers::all().into_iter().filter(|broker| broker.access().authority.is_none());
     let brokers: Vec<_> = open.chain(brokers::guarded_mosquitto(Rights::OfPeers)).collect();
     let mut accesses: Vec<_> = brokers.iter().map(Broker::access).collect();
+    // And one of them in the other version.
     accesses.push(brokers[0].access().in_version(Version::V3));
     for access in accesses {
         let prefix = access.prefix("t/peers");
