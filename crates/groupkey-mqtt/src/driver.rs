@@ -44,6 +44,9 @@ pub struct Connection {
     pub version: Version,
     /// Of publishes and subscriptions.
     pub qos: Quality,
+    /// How long the broker may acknowledge nothing of what it got, until another connection is made, which
+    /// gives it less at once.
+    pub patience: Duration,
 }
 
 /// MQTT's quality of service.
@@ -96,7 +99,7 @@ impl Connection {
     pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
         let (host, client) = (host.into(), client.into());
         let (version, qos) = Default::default();
-        Self { host, port, client, login: None, tls: None, version, qos }
+        Self { host, port, client, login: None, tls: None, version, qos, patience: PATIENCE }
     }
 }
 
@@ -150,6 +153,8 @@ where
         waiting: VecDeque::new(),
         flight: VecDeque::new(),
         link: None,
+        window: usize::MAX,
+        answered_at: Instant::now(),
         reconnect_at: Instant::now(),
         failures: 0,
     };
@@ -203,6 +208,10 @@ struct Driver<R: Runtime> {
     /// Published and not acknowledged, in order.
     flight: VecDeque<Flying>,
     link: Option<Link>,
+    /// Publishes that may be in flight, if the link has no lower limit.
+    window: usize,
+    /// When the broker acknowledged something last, or when there was nothing that it could have.
+    answered_at: Instant,
     reconnect_at: Instant,
     failures: u32,
 }
@@ -236,6 +245,9 @@ impl<R: Runtime> Driver<R> {
                     None => return Ok(()),
                 },
                 () = sleep_until(wake) => {
+                    if self.gives_up_at().is_some_and(|at| Instant::now() >= at) {
+                        self.stalled();
+                    }
                     if self.link.is_none() && Instant::now() >= self.reconnect_at {
                         self.link = Some(Link::open(&self.connection));
                     }
@@ -255,12 +267,32 @@ impl<R: Runtime> Driver<R> {
         if let Some(deadline) = self.runtime.deadline() {
             wake = wake.min(Instant::now() + Duration::from_nanos(deadline.saturating_sub(now())));
         }
-        let room = self.link.as_ref().is_some_and(|link| link.has_room(self.flight.len()));
-        if room && !self.waiting.is_empty() {
+        if let Some(at) = self.gives_up_at() {
+            wake = wake.min(at);
+        }
+        if self.has_room() && !self.waiting.is_empty() {
             // The client's channel was full.
             wake = wake.min(Instant::now() + Duration::from_millis(5));
         }
         wake
+    }
+
+    fn has_room(&self) -> bool {
+        let flying = self.flight.len();
+        flying < self.window && self.link.as_ref().is_some_and(|link| link.has_room(flying))
+    }
+
+    /// When a broker that acknowledges nothing is given up.
+    fn gives_up_at(&self) -> Option<Instant> {
+        let waits = self.link.is_some() && !self.flight.is_empty();
+        waits.then(|| self.answered_at + self.connection.patience)
+    }
+
+    /// Brokers have stopped to answer who had more in flight than they were set up for, which MQTT 3.1.1
+    /// cannot tell.
+    fn stalled(&mut self) {
+        self.window = (self.flight.len() / 4).max(1);
+        self.lost("the broker acknowledges nothing".to_owned());
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
@@ -296,7 +328,8 @@ impl<R: Runtime> Driver<R> {
 
     /// Hands to the client what it can take.
     fn pump(&mut self) -> Result<(), Fatal> {
-        while let Some(link) = self.link.as_ref().filter(|link| link.has_room(self.flight.len())) {
+        while self.has_room() {
+            let Some(link) = &self.link else { break };
             let Some(deed) = self.waiting.pop_front() else { break };
             let taken = match &deed {
                 Deed::Publish(publish) if !link.fits(publish) => {
@@ -316,6 +349,9 @@ impl<R: Runtime> Driver<R> {
                     break;
                 }
                 Deed::Publish(publish) => {
+                    if self.flight.is_empty() {
+                        self.answered_at = Instant::now();
+                    }
                     self.flight.push_back(Flying { publish, packet: None, acknowledged: false });
                 }
                 Deed::Subscribe(_) | Deed::Unsubscribe(_) => {}
@@ -376,6 +412,7 @@ impl<R: Runtime> Driver<R> {
 
     fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
         self.failures = 0;
+        self.answered_at = Instant::now();
         if let Some(flying) = self.under_way(packet) {
             flying.acknowledged = true;
             let id = flying.publish.id;
@@ -431,6 +468,9 @@ impl<R: Runtime> Driver<R> {
 
 /// Notices that wait for the application, at most.
 const NOTICES: usize = 4_096;
+
+/// As long as several repetitions of a lost packet take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

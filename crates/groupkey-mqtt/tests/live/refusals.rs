@@ -84,6 +84,18 @@ async fn a_broker_gets_no_more_at_once_than_it_takes() {
 }
 
 #[tokio::test]
+async fn a_broker_that_acknowledges_nothing_gets_less_over_another_connection() {
+    let script = Script { publish: None, ..Script::new(Version::V3) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[b"again".as_slice(); 8]).await;
+    let status = when(&meeting.speaker, |status| status.connections == 2).await;
+    assert_eq!(status.problem.unwrap(), "the broker acknowledges nothing");
+    when(&meeting.speaker, |status| status.connections == 4).await;
+    // All eight, a quarter of them, one; perhaps one more by now.
+    assert!((11..=12).contains(&meeting.seen(PUBLISH)), "{}", meeting.seen(PUBLISH));
+    assert_eq!(meeting.acknowledged().await, [0; 0]);
+}
+
+#[tokio::test]
 async fn what_is_too_long_for_a_broker_does_not_hold_up_the_rest() {
     let properties = vec![0x27, 0, 0, 0, 100];
     let script = Script { properties, ..Script::new(Version::V5) };

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use groupkey_mqtt::driver::{Connection, Quality, Running, run};
 use groupkey_mqtt::runtime::{Fatal, Publish};
@@ -38,7 +39,7 @@ impl Script {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (script, log) = (self, Arc::clone(&seen));
-        let version = script.version;
+        let (version, patience) = (script.version, Duration::from_millis(500));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 // An error is the connection's end.
@@ -46,7 +47,7 @@ impl Script {
             }
         });
         let connection =
-            Connection { version, qos, ..Connection::new("127.0.0.1", port, "speaker") };
+            Connection { version, qos, patience, ..Connection::new("127.0.0.1", port, "speaker") };
         Meeting { seen, speaker: run(Speaker::new("a/b", payloads), connection) }
     }
 
