@@ -291,12 +291,20 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and forgets it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
-        if agent.epoch().0 >= self.announced {
-            self.behind = None;
-        } else if self.behind.is_none() {
-            // What was missed may be on its way; and not all who are behind should ask at once.
-            let due = now.saturating_add(PATIENCE + rng.next_u64() % PATIENCE);
-            self.behind = Some(Behind { due, tries: 0 });
+        let patience = match agent.group_key() {
+            _ if agent.epoch().0 < self.announced => PATIENCE,
+            // What makes the first key may be lost, and the notice with it.
+            None => PATIENCE_WITHOUT_KEY,
+            Some(_) => {
+                self.behind = None;
+                return;
+            }
+        };
+        // What was missed may be on its way; and not all who are behind should ask at once.
+        let due = now.saturating_add(patience + rng.next_u64() % patience);
+        let behind = self.behind.get_or_insert(Behind { due, tries: 0 });
+        if behind.tries == 0 {
+            behind.due = behind.due.min(due);
         }
     }
 
@@ -397,6 +405,9 @@ const TRIES: u32 = 8;
 
 /// How long what was missed may be on its way.
 const PATIENCE: u64 = 200 * MILLISECOND;
+
+/// The same of the first key, and nobody has said that it is there.
+const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
 /// Requests to catch up before the member joins again.
 const CATCH_UPS: u32 = 4;

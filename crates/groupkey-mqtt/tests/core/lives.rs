@@ -202,6 +202,27 @@ fn whose_welcome_is_gone_for_good_comes_in_by_its_next_attempt() {
     assert!(room.epoch() > epoch);
 }
 
+#[test]
+fn who_never_hears_of_the_first_key_asks_for_it() {
+    for (scheme, parameters) in SCHEMES {
+        let mut room = Room::new(scheme, parameters, 3);
+        room.keep_back = |publish| {
+            !is_welcome(publish) && publish.topic.contains("/to/m")
+                || ["/all", "/epoch"].iter().any(|end| publish.topic.ends_with(end))
+                || publish.topic.contains("/set/")
+        };
+        (0..3).for_each(|number| room.arrive(number));
+        room.settle();
+        assert!(room.members.values().all(|seat| seat.member.group_key().is_none()), "{scheme}");
+        assert!(room.members.values().all(|seat| seat.member.number().is_some()), "{scheme}");
+        room.kept_back.clear();
+        room.keep_back = |_| false;
+        room.patience = 50_000_000_000;
+        room.settle();
+        room.assert_group(&[0, 1, 2]);
+    }
+}
+
 /// An offer of a number is shorter.
 fn is_welcome(publish: &Publish) -> bool {
     publish.topic.contains("/welcome/") && publish.payload.len() > 100
