@@ -280,14 +280,16 @@ impl Carrier for LiveNetwork<'_> {
         }
     }
 
-    /// More than a retransmission timeout makes no difference to TCP.
+    /// Long enough that TCP has nothing more to acknowledge; more than a retransmission timeout makes no
+    /// difference to it.
     fn rest(&mut self, time: groupkey_sim::Duration) -> Result<(), String> {
         while !self.settle()? {
             self.ready.clear();
         }
         let link = self.settings.impaired.map(|(_, link)| link).unwrap_or_default();
-        let enough = LONGEST_REST + (link.up.delay + link.down.delay) * 2;
-        let rest = Duration::from_nanos(time.as_nanos()).min(enough);
+        let there_and_back = link.up.delay + link.down.delay;
+        let rest = Duration::from_nanos(time.as_nanos()).clamp(SHORTEST_REST, LONGEST_REST);
+        let rest = rest + there_and_back * 2;
         self.runtime.block_on(async { tokio::time::sleep(rest).await });
         self.sent.clear();
         self.awaited.clear();
@@ -315,7 +317,11 @@ impl Client {
 /// How long nothing may happen while something should: several of TCP's retransmissions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longer than a retransmission timeout without delay, which is 0.2 s (`docs/network.md`).
+/// Longer than acknowledgements are delayed, which is 40 ms: what is not acknowledged yet makes TCP repeat
+/// what comes after it sooner (`docs/network.md`).
+const SHORTEST_REST: Duration = Duration::from_millis(100);
+
+/// Longer than a retransmission timeout without delay, which is 0.2 s.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// How late a timer may be.

@@ -73,7 +73,8 @@ impl Session {
                 reaction.completed = self.end(id, Awaited::Puback);
             }
             Packet::Acknowledge(Acknowledgement::Pubrec, id) => {
-                if self.end(id, Awaited::Pubrec) {
+                let is_due = self.end(id, Awaited::Pubrec);
+                if is_due {
                     self.awaited.insert(id, Awaited::Pubcomp);
                     reaction.answer = Some(Packet::Acknowledge(Acknowledgement::Pubrel, id));
                 }
@@ -87,13 +88,16 @@ impl Session {
             }
             Packet::Publish(message) => return Ok(self.take(message)),
             Packet::Suback(id, granted) => {
-                if self.end(id, Awaited::Suback) && granted != Some(level(self.qos)) {
-                    return Err(match granted {
-                        Some(granted) => {
-                            format!("the broker grants no more than QoS {}", granted as u8)
-                        }
-                        None => "the broker refuses a subscription".to_owned(),
-                    });
+                let is_due = self.end(id, Awaited::Suback);
+                match granted {
+                    Some(granted) if is_due && granted != level(self.qos) => {
+                        let granted = granted as u8;
+                        return Err(format!("the broker grants no more than QoS {granted}"));
+                    }
+                    None if is_due => {
+                        return Err("the broker refuses a subscription".to_owned());
+                    }
+                    _ => {}
                 }
             }
             Packet::Unsuback(id) => drop(self.end(id, Awaited::Unsuback)),
