@@ -92,12 +92,14 @@ impl LiveBroker {
             let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
             let mut runs = Vec::new();
             for run in 0..plan.runs {
+                let network = LiveNetwork::new(self.settings(plan))
+                    .map_err(|error| Failure::running(format!("no event queue: {error}")))?;
+                let outcome = campaign::run_on(plan, run, network);
+                // Ctrl-C ends a Mosquitto of ours as well, and with it the run.
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Outcome::Interrupted { done: plans_done, total: plans_total });
                 }
-                let network = LiveNetwork::new(self.settings(plan))
-                    .map_err(|error| Failure::running(format!("no event queue: {error}")))?;
-                runs.push(campaign::run_on(plan, run, network).map_err(failure)?);
+                runs.push(outcome.map_err(failure)?);
                 runs_done += 1;
                 bar.update(Progress { runs_done, runs_total, plans_done, plans_total });
             }

@@ -96,7 +96,7 @@ pub(crate) struct ValidateArguments {
     )]
     loss: Vec<f64>,
 
-    /// One-way delay of each client's link in milliseconds [default: 0,50; 0 with --probe]
+    /// One-way delay of each client's link in milliseconds [default: 50; 0 with --probe]
     #[arg(
         long,
         value_name = "MS",
@@ -168,7 +168,7 @@ impl ValidateArguments {
     fn networks(&self) -> Vec<(Conditions, u8)> {
         let (loss, delay, qos) = match self.probe {
             true => (&[0.0][..], &[0.0][..], &[0, 1, 2][..]),
-            false => (&[0.0, 5.0][..], &[0.0, 50.0][..], &[1][..]),
+            false => (&[0.0, 5.0][..], &[50.0][..], &[1][..]),
         };
         let mut networks = Vec::new();
         for &loss_percent in chosen(&self.loss, loss) {
