@@ -7,7 +7,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::session::{Reaction, Session};
-use crate::probe::packet::{Connack, Connect, Packet, Version};
+use crate::Version;
+use crate::probe::packet::{Connack, Connect, Packet};
 
 /// What a client is to do.
 #[derive(Debug)]

@@ -107,4 +107,3 @@ fn quality(text: &str) -> Result<Quality, String> {
     let quality = text.parse().ok().and_then(Quality::from_level);
     quality.ok_or_else(|| "expected 0, 1 or 2".to_owned())
 }
-
