@@ -27,8 +27,9 @@ Examples:
 
 Needs Linux, Mosquitto, the command ip, and the right to make a TUN device (CAP_NET_ADMIN).
 
-Of operations, both sides run the same groups: the same keys, messages and bytes, which is checked,
-and parties that pause for as long as the device profile host computes. A step that takes this machine
+Of operations, both sides run the same groups: the same keys, messages and bytes (same_payload; but in
+dh-lkh what arrives late changes what is sent), and parties that pause for as long as the device
+profile host computes. A step that takes this machine
 longer is longer live alone. The simulator runs each setting 1000 times, the first of them with the
 seeds of the live runs.
 

@@ -44,6 +44,7 @@ fn whole_operations_stand_side_by_side() {
         let expected = (mean("simulated") / mean("live") - 1.0) * 100.0;
         assert!((apart - expected).abs() < 0.01, "{row}");
         assert_eq!((&row["congestion"], &row["overflow"]), (&"cubic".into(), &0.into()));
+        assert_eq!(row["same_payload"], true, "{row}");
         assert!(row["lateness_p99_ms"].is_f64() && row["payload_bytes"].is_f64(), "{row}");
         assert!(row["live"]["wire_bytes"].as_f64() > row["payload_bytes"].as_f64(), "{row}");
     }
