@@ -82,13 +82,13 @@ pub(crate) enum Command {
     /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
     /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
     MqttProbe(MqttProbeArguments),
-    /// Run schemes in a simulated network: how long until everybody has the new key.
+    /// Run schemes in a network, simulated or real: how long until everybody has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
     /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as
     /// it takes on the chosen device. Lists, separated by commas, give one row for each combination.
     /// The same arguments and seed give the same numbers, with any number of
-    /// threads.
+    /// threads. With --live a real broker carries the very same messages.
     Net(Box<NetArguments>),
     /// Make one page of results: charts, a section for each scheme, a table to compare them in.
     Report(ReportArguments),
@@ -102,10 +102,11 @@ pub(crate) enum Command {
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
     ///
-    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, and
-    /// says for each combination how far the simulated time is from the measured one.
+    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, runs
+    /// operations of groups through it (or single messages, with --probe), and says for each
+    /// combination how far the simulated time is from the measured one.
     #[cfg(target_os = "linux")]
-    Validate(ValidateArguments),
+    Validate(Box<ValidateArguments>),
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted.
 
+mod address;
 mod arguments;
 mod campaign;
 mod choice;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::{error, fmt, io, thread};
 
-use groupkey_sim::group::{GroupSimulation, OperationResult, SimulationError};
+use groupkey_sim::group::{
+    Carrier, Group, GroupError, GroupSettings, OperationResult, SimulatedNetwork,
+};
 
 use crate::plan::{Action, Plan, PlanError};
 use crate::results::{NetworkRow, RunSample};
@@ -67,7 +69,7 @@ pub enum CampaignError {
         /// What happened.
         action: Action,
         /// Why it failed.
-        error: SimulationError,
+        error: GroupError,
     },
     /// The rows could not be taken.
     Sink(io::Error),
@@ -108,7 +110,7 @@ pub fn run(
             scope.spawn(move || {
                 while !options.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                     let Some(unit) = work.next() else { break };
-                    let outcome = run_once(&plans[unit.plan], unit.run, threads);
+                    let outcome = simulate(&plans[unit.plan], unit.run, threads);
                     // The receiver is gone only after a failure.
                     let _ = sender.send((unit, outcome));
                 }
@@ -119,6 +121,28 @@ pub fn run(
         failed.store(result.is_err(), Ordering::Relaxed);
         result
     })
+}
+
+/// Runs a plan once on a network of the caller's: the same group with the same keys as in the
+/// simulator. Gives a sample for each reported step.
+///
+/// The plan's links and what packets cost are the network's own affair.
+pub fn run_on<C: Carrier>(
+    plan: &Plan,
+    run: u32,
+    network: C,
+) -> Result<Vec<RunSample>, CampaignError> {
+    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+    run_group(plan, run, Group::on(network, settings(plan, run)?))
+}
+
+/// The rows of a plan, one for each reported step, from the samples of its runs.
+pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
+    let row = |(place, action): (usize, Action)| {
+        let samples = runs.iter().map(|run| run[place]).collect();
+        NetworkRow::from_samples(plan.setting(action.operation()), samples)
+    };
+    plan.reported().enumerate().map(row).collect()
 }
 
 /// What is left of a campaign after it was interrupted, given the rows that it handed over.
@@ -226,27 +250,24 @@ impl Gathering {
     }
 }
 
-fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
-    let row = |(place, action): (usize, Action)| {
-        let samples = runs.iter().map(|run| run[place]).collect();
-        NetworkRow::from_samples(plan.setting(action.operation()), samples)
-    };
-    plan.reported().enumerate().map(row).collect()
-}
-
 fn is_row_of(plan: &Plan, action: Action, row: &NetworkRow) -> bool {
     // A row follows from its setting and its samples, so this compares everything.
     let setting = plan.setting(action.operation());
     row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
-/// The samples of one run, one for each reported step.
-fn run_once(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
-    let mut settings = plan
-        .group_settings(run)
-        .map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
+    let mut settings = settings(plan, run)?;
     settings.network.threads = threads;
-    let mut group = GroupSimulation::new(settings);
+    let network = SimulatedNetwork::new(settings.network.clone());
+    run_group(plan, run, Group::on(network, settings))
+}
+
+fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
+    plan.group_settings(run).map_err(|error| CampaignError::Plan { plan: plan.key(), error })
+}
+
+fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutcome {
     let mut samples = Vec::new();
     for step in &plan.steps {
         let result = match step.action {

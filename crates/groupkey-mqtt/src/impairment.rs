@@ -8,6 +8,8 @@
 //! B. So each packet passes the device once, whichever way it goes, and a connection's ports tell
 //! whose link it is on.
 //!
+//! A broker that is elsewhere comes behind the device by a [`Relay`], which listens in its place.
+//!
 //! The kernel's netem does the same where it is there; this needs the TUN device alone, and the
 //! right to make one (CAP_NET_ADMIN). It works late when the machine is busy, so it records by how
 //! much ([`Lateness`]); a live result without that says little.
@@ -17,9 +19,11 @@ mod latency;
 mod lateness;
 mod mosquitto;
 mod queue;
+mod relay;
 
 pub use device::{Addresses, Emulator, Error};
 pub use latency::{HandOver, LatencySettings, Measured, measure};
 pub use lateness::Lateness;
 pub use mosquitto::Mosquitto;
 pub use queue::{Arrival, Counts, Impairment, Link, Queue};
+pub use relay::Relay;

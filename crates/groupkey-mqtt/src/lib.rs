@@ -11,6 +11,8 @@
 //!                         at every reconnect)                the service's log in a Store
 //! ```
 //!
+//! [`study`] measures instead: it carries the simulator's own groups through a real broker.
+//!
 //! What a party sends is published as it is: the payload is the simulator's, byte for byte
 //! (`tests/simulator.rs`). What this crate adds has topics of its own ([`topics`]): joining
 //! ([`join`]), the retained notice of the present epoch ([`notice`]), and what members say to each
@@ -41,6 +43,8 @@ pub mod probe;
 pub mod runtime;
 pub mod service;
 pub mod store;
+#[cfg(all(feature = "study", target_os = "linux"))]
+pub mod study;
 pub mod tls;
 pub mod topics;
 pub mod version;

@@ -3,12 +3,12 @@
 #![cfg(target_os = "linux")]
 
 use std::env;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{self, Command};
 use std::time::Duration;
 
 use groupkey_mqtt::impairment::{
-    Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, measure,
+    Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, Relay, measure,
 };
 
 /// Runs the test below within a new namespace, for a namespace is a process's matter.
@@ -33,6 +33,20 @@ fn delay_and_loss_are_as_asked() {
     assert!(status.success());
 }
 
+/// A broker that is elsewhere comes behind the device by a relay.
+fn assert_relay_is_behind_the_device(emulator: &Emulator) {
+    let status = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+    assert!(status.expect("ip has just worked").success());
+    let elsewhere = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 18830);
+    let _mosquitto = Mosquitto::start(elsewhere, elsewhere).expect("it has just started");
+    let addresses = emulator.addresses();
+    let _relay = Relay::start(addresses.broker, elsewhere.into()).expect("nobody else listens");
+    let settings = LatencySettings::new(SocketAddr::V4(addresses.clients), 1, 5);
+    let measured = measure(&settings, || ()).expect("it works");
+    assert_eq!(measured.latencies.len(), 5);
+    assert!(measured.latencies.iter().all(|latency| *latency >= Duration::from_millis(40)));
+}
+
 #[test]
 #[ignore = "delay_and_loss_are_as_asked runs it"]
 fn within_a_namespace() {
@@ -44,7 +58,7 @@ fn within_a_namespace() {
         Err(error) => panic!("{error}"),
     };
     let addresses = emulator.addresses();
-    let _mosquitto = match Mosquitto::start(addresses.broker, addresses.clients) {
+    let mosquitto = match Mosquitto::start(addresses.broker, addresses.clients) {
         Ok(mosquitto) => mosquitto,
         Err(error) if !require => return eprintln!("SKIPPED: {error}"),
         Err(error) => panic!("{error}"),
@@ -83,7 +97,8 @@ fn within_a_namespace() {
             lateness.mean()
         );
     }
-    assert_eq!(emulator.counts().dropped, 0);
+    assert_eq!((emulator.counts().dropped, emulator.counts().overflow), (0, 0));
+    assert!(emulator.counts().bytes > 40 * emulator.counts().held);
 
     // With loss, packets go missing and everything arrives all the same, later.
     impair(0.1, 0.1);
@@ -95,6 +110,11 @@ fn within_a_namespace() {
     assert!((0.03..0.2).contains(&share), "{share} of the packets were dropped");
     assert!(measured.latencies.iter().max() > Some(&(delay * 6 + Duration::from_millis(100))));
     assert_eq!(after.overflow, 0);
+    assert!(after.resent > before.resent);
+
+    drop(mosquitto);
+    impair(0.0, 0.0);
+    assert_relay_is_behind_the_device(&emulator);
 }
 
 fn median(measured: &Measured) -> Duration {

@@ -1,14 +1,17 @@
-//! A group on the network: the parties of a scheme, each behind its own link, in virtual time.
+//! A group on a network: the parties of a scheme, each behind its own link.
 //!
 //! The parties are the library's own, with real keys; what they send is what would go over the wire.
-//! A step takes no virtual time by itself. It is charged as a pause as long as its counted primitive
+//! A [`Carrier`] takes it there: the network in virtual time, or a real broker, so that both carry the
+//! same messages to the same parties. A step is charged as a pause as long as its counted primitive
 //! operations take on the party's device, as ComBench does it (S000 section 4): what the step sends
-//! leaves when the pause ends, and a party works on one thing at a time.
+//! leaves when the pause ends, and a party works on one thing at a time. In virtual time the step
+//! itself takes none; on a real clock the pause is what is left of the charge.
 //!
 //! An operation begins at a quiet network and ends when it is quiet again. Its time runs until the
 //! last current member has the new key; the time on the way to that key that devices spent computing
 //! is told apart from the rest, which is transmission.
 
+mod carrier;
 mod operation;
 
 use std::collections::HashMap;
@@ -29,9 +32,10 @@ use rand_core::SeedableRng;
 
 use crate::config::{NetworkConfig, Processing};
 use crate::link::LinkProfile;
-use crate::network::{ClientId, Event, MessageId, Network, Topic, TopicId};
+use crate::network::{ClientId, Event, MessageId};
 use crate::time::{Duration, Time};
 
+pub use carrier::{Carrier, SimulatedNetwork};
 pub use operation::OperationResult;
 use operation::{Batch, Check, Content, Progress, Request, Stored};
 
@@ -80,9 +84,11 @@ pub struct Station {
     pub computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
 }
 
-/// Why a simulation cannot go on.
+/// Why a group cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SimulationError {
+pub enum GroupError {
+    /// The network does not carry messages any more, for this reason.
+    Broken(String),
     /// TCP gave up a party's connection: its link lets nothing through.
     Disconnected(PartyId),
     /// The network fell silent before all members had the key.
@@ -99,13 +105,14 @@ pub enum SimulationError {
 }
 
 /// A group in virtual time.
-pub struct GroupSimulation {
+pub type GroupSimulation = Group<SimulatedNetwork>;
+
+/// A group whose messages this carries.
+pub struct Group<C> {
     settings: GroupSettings,
-    network: Network,
+    carrier: C,
     credentials: Credentials,
     rng: ChaCha20Rng,
-    group_topic: TopicId,
-    subset_topics: HashMap<SubsetId, TopicId>,
     /// The controller, if there is one, is the first; then those of subgroups.
     seats: Vec<Seat>,
     seat_of: HashMap<PartyId, usize>,
@@ -116,16 +123,20 @@ pub struct GroupSimulation {
 }
 
 impl GroupSimulation {
-    /// A group without members on a network at rest.
+    /// A group without members on a simulated network at rest.
     pub fn new(settings: GroupSettings) -> Self {
-        let mut network = Network::new(settings.network.clone());
-        let group_topic = network.add_topic();
-        let mut simulation = Self {
+        let network = SimulatedNetwork::new(settings.network.clone());
+        Self::on(network, settings)
+    }
+}
+
+impl<C: Carrier> Group<C> {
+    /// A group without members on a network at rest.
+    pub fn on(carrier: C, settings: GroupSettings) -> Self {
+        let mut group = Self {
             credentials: Credentials::new(settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
-            network,
-            group_topic,
-            subset_topics: HashMap::new(),
+            carrier,
             seats: Vec::new(),
             seat_of: HashMap::new(),
             next_member: 0,
@@ -134,60 +145,59 @@ impl GroupSimulation {
             operation: Progress::default(),
             settings,
         };
-        if let Some(party) = simulation.settings.configuration.controller() {
-            let station = simulation.settings.controller.clone();
-            simulation.seat(PartyId::Controller, party, station);
+        if let Some(party) = group.settings.configuration.controller() {
+            let station = group.settings.controller.clone();
+            group.seat(PartyId::Controller, party, station);
         }
-        for (subgroup, party) in simulation.settings.configuration.subgroup_controllers() {
-            let GroupSettings { subgroup_controller, subgroup_exceptions, .. } =
-                &simulation.settings;
+        for (subgroup, party) in group.settings.configuration.subgroup_controllers() {
+            let GroupSettings { subgroup_controller, subgroup_exceptions, .. } = &group.settings;
             let station = station_of(subgroup.0, subgroup_exceptions, subgroup_controller);
-            simulation.seat(subgroup.into(), party, station);
+            group.seat(subgroup.into(), party, station);
         }
-        simulation
+        group
     }
 
     /// Creates the group with so many members.
-    pub fn create(&mut self, members: u32) -> Result<OperationResult, SimulationError> {
+    pub fn create(&mut self, members: u32) -> Result<OperationResult, GroupError> {
         let ids: Vec<_> = (0..members).map(|_| self.take_seat()).collect();
         self.enroll(&ids)?;
-        self.begin();
+        self.begin()?;
         self.command_all(Command::Create(&ids))?;
         self.finish()
     }
 
     /// Adds a new member.
-    pub fn add(&mut self) -> Result<OperationResult, SimulationError> {
+    pub fn add(&mut self) -> Result<OperationResult, GroupError> {
         let newcomer = self.take_seat();
         self.enroll(&[newcomer])?;
-        self.begin();
+        self.begin()?;
         self.request_or_command(Request::Add(newcomer), newcomer)?;
         self.finish()
     }
 
     /// Removes a member: this one, or if none is named the one in the middle of those that joined.
-    pub fn remove(&mut self, member: Option<u32>) -> Result<OperationResult, SimulationError> {
+    pub fn remove(&mut self, member: Option<u32>) -> Result<OperationResult, GroupError> {
         let leaver = match member {
             Some(member) => MemberId(member),
             None => self.member_in_the_middle(),
         };
-        self.begin();
+        self.begin()?;
         self.request_or_command(Request::Remove(leaver), leaver)?;
         self.finish()
     }
 
     /// Begins a new period with the same members.
-    pub fn rekey(&mut self) -> Result<OperationResult, SimulationError> {
-        self.begin();
+    pub fn rekey(&mut self) -> Result<OperationResult, GroupError> {
+        self.begin()?;
         self.command_all(Command::Rekey)?;
         self.finish()
     }
 
     /// Has a member in the middle begin a message, in schemes that have keys for messages.
-    pub fn send_message(&mut self) -> Result<OperationResult, SimulationError> {
+    pub fn send_message(&mut self) -> Result<OperationResult, GroupError> {
         let sender = self.seat_of[&self.member_in_the_middle().into()];
-        self.begin();
-        self.work(sender, Given::Command(Command::Send), self.network.now(), 0)?;
+        self.begin()?;
+        self.work(sender, Given::Command(Command::Send), self.carrier.now(), 0)?;
         self.finish()
     }
 
@@ -202,15 +212,14 @@ impl GroupSimulation {
         self.operation.sent()
     }
 
-    /// The time on the simulation's clock, in ns.
-    pub const fn now_ns(&self) -> u64 {
-        self.network.now().as_nanos()
+    /// The time on the network's clock, in ns.
+    pub fn now_ns(&self) -> u64 {
+        self.carrier.now().as_nanos()
     }
 
     fn seat(&mut self, id: PartyId, party: Box<dyn Party>, station: Station) {
-        let Station { up, down, processing, computation } = station;
-        let client = self.network.add_client(up, down);
-        self.network.set_processing(client, processing);
+        let computation = Arc::clone(&station.computation);
+        let client = self.carrier.seat(id, station);
         self.seat_of.insert(id, self.seats.len());
         self.credentials.issue(id);
         self.seats.push(Seat {
@@ -220,6 +229,7 @@ impl GroupSimulation {
             computation,
             current: true,
             subsets: Vec::new(),
+            drawn: 0,
             busy_until: Time::ZERO,
             computed: 0,
         });
@@ -233,12 +243,12 @@ impl GroupSimulation {
         let party = self.settings.configuration.member(member);
         self.seat(member.into(), party, station);
         let client = self.seats[self.seats.len() - 1].client;
-        self.network.subscribe(self.group_topic, client);
+        self.carrier.subscribe(client, Recipient::Group);
         member
     }
 
     /// The deployment phase takes no time: it happens once, over a channel of its own.
-    fn enroll(&mut self, members: &[MemberId]) -> Result<(), SimulationError> {
+    fn enroll(&mut self, members: &[MemberId]) -> Result<(), GroupError> {
         if !self.settings.configuration.scheme().has_controller() {
             return Ok(());
         }
@@ -247,7 +257,7 @@ impl GroupSimulation {
     }
 
     /// Delivers what the last step left, and what comes of it.
-    fn hand_over_confidentially(&mut self) -> Result<(), SimulationError> {
+    fn hand_over_confidentially(&mut self) -> Result<(), GroupError> {
         let outbox = std::mem::take(&mut self.outbox);
         let mut check = Check::InFull;
         for message in outbox.messages() {
@@ -264,34 +274,29 @@ impl GroupSimulation {
         Ok(())
     }
 
-    fn begin(&mut self) {
-        if self.epoch > Epoch(0) && self.settings.rest > Duration::ZERO {
-            self.network.wake_at(self.network.now() + self.settings.rest, REST);
-            let event = self.network.poll();
-            debug_assert_eq!(event, Some(Event::Wake { token: REST }), "nothing was under way");
-        }
+    fn begin(&mut self) -> Result<(), GroupError> {
+        let is_first = self.epoch == Epoch(0);
+        let rest = if is_first { Duration::ZERO } else { self.settings.rest };
+        self.carrier.rest(rest).map_err(GroupError::Broken)?;
         self.epoch = self.epoch.next();
-        self.operation = Progress::begin(self.network.now(), self.network.traffic());
+        self.operation = Progress::begin(self.carrier.now(), self.carrier.traffic());
+        Ok(())
     }
 
-    fn request_or_command(
-        &mut self,
-        request: Request,
-        from: MemberId,
-    ) -> Result<(), SimulationError> {
+    fn request_or_command(&mut self, request: Request, from: MemberId) -> Result<(), GroupError> {
         let has_controller = self.settings.configuration.scheme().has_controller();
         match self.settings.request_bytes {
             Some(bytes) if has_controller => {
                 let message = self.operation.ask(request);
                 let seat = self.seat_of[&from.into()];
-                self.publish(seat, message, Recipient::Controller, bytes);
+                self.publish(seat, message, Recipient::Controller, &vec![0; bytes as usize]);
                 Ok(())
             }
             _ => self.carry_out(request),
         }
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<(), SimulationError> {
+    fn carry_out(&mut self, request: Request) -> Result<(), GroupError> {
         match request {
             Request::Add(member) => self.command_all(Command::Add(member)),
             Request::Remove(member) => {
@@ -307,39 +312,39 @@ impl GroupSimulation {
         seat.current = false;
         let client = seat.client;
         let subsets = std::mem::take(&mut seat.subsets);
-        self.network.unsubscribe(self.group_topic, client);
-        for topic in subsets {
-            self.network.unsubscribe(topic, client);
+        self.carrier.unsubscribe(client, Recipient::Group);
+        for subset in subsets {
+            self.carrier.unsubscribe(client, Recipient::Subset(subset));
         }
     }
 
     /// Gives a command to the controller, or where there is none to all current members; a new
     /// period of a hybrid scheme begins for all parties.
-    fn command_all(&mut self, command: Command<'_>) -> Result<(), SimulationError> {
+    fn command_all(&mut self, command: Command<'_>) -> Result<(), GroupError> {
         let to = match (self.settings.configuration.scheme().class, command) {
             (Class::Distributed, _) | (Class::Hybrid, Command::Rekey) => 0..self.seats.len(),
             (Class::Centralized | Class::Hybrid, _) => 0..1,
         };
         for number in to {
             if self.seats[number].current {
-                self.work(number, Given::Command(command), self.network.now(), 0)?;
+                self.work(number, Given::Command(command), self.carrier.now(), 0)?;
             }
         }
         Ok(())
     }
 
     /// Runs the network until it is quiet.
-    fn finish(&mut self) -> Result<OperationResult, SimulationError> {
-        while let Some(event) = self.network.poll() {
+    fn finish(&mut self) -> Result<OperationResult, GroupError> {
+        while let Some(event) = self.carrier.poll().map_err(GroupError::Broken)? {
             match event {
                 Event::Delivered { client, from, message } => {
                     self.receive(client, from, message)?;
                 }
                 Event::Disconnected { client } => {
                     let id = self.seats[client.index()].id;
-                    return Err(SimulationError::Disconnected(id));
+                    return Err(GroupError::Disconnected(id));
                 }
-                Event::Unsettled => return Err(SimulationError::Unsettled),
+                Event::Unsettled => return Err(GroupError::Unsettled),
                 Event::Wake { token } => self.release(token as usize),
             }
         }
@@ -350,9 +355,9 @@ impl GroupSimulation {
             Law::OneMessage => true,
         };
         if !complete {
-            return Err(SimulationError::Incomplete { reached: self.operation.reached, members });
+            return Err(GroupError::Incomplete { reached: self.operation.reached, members });
         }
-        Ok(self.operation.result(self.network.traffic()))
+        Ok(self.operation.result(self.carrier.traffic()))
     }
 
     fn receive(
@@ -360,17 +365,20 @@ impl GroupSimulation {
         client: ClientId,
         from: ClientId,
         message: MessageId,
-    ) -> Result<(), SimulationError> {
+    ) -> Result<(), GroupError> {
         // The broker sends a publisher what it published to a topic that it listens to.
         if client == from || !self.seats[client.index()].current {
             return Ok(());
         }
-        let now = self.network.now();
+        let now = self.carrier.now();
         let Stored { content, computed } = self.operation.message(message);
         match content {
             Content::Request(request) => self.carry_out(request),
             Content::Bytes { batch, buffer, range, .. } => {
-                let check = self.operation.next_check(batch);
+                let check = match C::ALTERS_NOTHING {
+                    true => self.operation.next_check(batch),
+                    false => Check::InFull,
+                };
                 let given = Given::Bytes(Channel::Open, &buffer[range], check);
                 self.work(client.index(), given, now, computed)
             }
@@ -384,7 +392,7 @@ impl GroupSimulation {
         given: Given<'_>,
         arrival: Time,
         computed: u64,
-    ) -> Result<(), SimulationError> {
+    ) -> Result<(), GroupError> {
         let meter = self.step(number, given)?;
         let seat = &mut self.seats[number];
         let cost = (seat.computation)(&meter);
@@ -394,7 +402,8 @@ impl GroupSimulation {
         } else {
             (arrival, computed)
         };
-        let end = start + Duration::from_nanos(cost);
+        // On a real clock the step may have taken longer than the device would.
+        let end = (start + Duration::from_nanos(cost)).max(self.carrier.now());
         seat.busy_until = end;
         seat.computed = computed + cost;
         let computed = seat.computed;
@@ -415,18 +424,21 @@ impl GroupSimulation {
         Ok(())
     }
 
-    fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, SimulationError> {
+    fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, GroupError> {
         let seat = &mut self.seats[number];
         let setting = Setting { group: GroupId(1), suite: self.settings.suite };
         let mut meter = Meter::new();
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
+        // A stream of its own: what a party draws does not depend on whose message arrives first.
+        self.rng.set_stream(stream_of(seat.id));
+        self.rng.set_word_pos(seat.drawn);
         let mut cx = Context::new(
             setting,
             seat.id,
             self.credentials.protection(seat.id),
             &mut self.rng,
-            self.network.now().as_nanos(),
+            self.carrier.now().as_nanos(),
             &mut self.outbox,
             &mut meter,
         )
@@ -440,19 +452,16 @@ impl GroupSimulation {
             }
             Given::Command(command) => cx.command(&mut *seat.party, command),
         };
-        result.map_err(|error| SimulationError::Refused(seat.id, error))?;
+        result.map_err(|error| GroupError::Refused(seat.id, error))?;
+        seat.drawn = self.rng.get_word_pos();
         for event in self.outbox.events() {
             match *event {
                 PartyEvent::Subscribed(subset) => {
-                    let topics = &mut self.subset_topics;
-                    let topic = *topics.entry(subset).or_insert_with(|| self.network.add_topic());
-                    self.network.subscribe(topic, seat.client);
-                    seat.subsets.push(topic);
+                    self.carrier.subscribe(seat.client, Recipient::Subset(subset));
+                    seat.subsets.push(subset);
                 }
                 PartyEvent::Unsubscribed(subset) => {
-                    if let Some(&topic) = self.subset_topics.get(&subset) {
-                        self.network.unsubscribe(topic, seat.client);
-                    }
+                    self.carrier.unsubscribe(seat.client, Recipient::Subset(subset));
                 }
                 _ => {}
             }
@@ -466,8 +475,8 @@ impl GroupSimulation {
             return;
         }
         let batch = self.operation.keep(number, &self.outbox, computed);
-        if at > self.network.now() {
-            self.network.wake_at(at, batch as u64);
+        if at > self.carrier.now() {
+            self.carrier.wake_at(at, batch as u64);
         } else {
             self.release(batch);
         }
@@ -476,30 +485,17 @@ impl GroupSimulation {
     fn release(&mut self, batch: usize) {
         let Batch { seat, messages, .. } = self.operation.batch(batch);
         for message in messages.map(|number| MessageId(number as u32)) {
-            if let Content::Bytes { to, range, .. } = self.operation.message(message).content {
-                self.publish(seat, message, to, range.len() as u32);
+            if let Content::Bytes { to, buffer, range, .. } =
+                self.operation.message(message).content
+            {
+                self.publish(seat, message, to, &buffer[range]);
             }
         }
     }
 
-    fn publish(&mut self, seat: usize, message: MessageId, to: Recipient, bytes: u32) {
-        let (topic, topic_bytes) = match to {
-            Recipient::Controller => (self.client_topic(PartyId::Controller), 12),
-            Recipient::Group => (Some(Topic::Shared(self.group_topic)), 7),
-            Recipient::Member(member) => (self.client_topic(member.into()), 14),
-            Recipient::SubgroupController(subgroup) => (self.client_topic(subgroup.into()), 14),
-            Recipient::Subset(subset) => {
-                (self.subset_topics.get(&subset).copied().map(Topic::Shared), 18)
-            }
-        };
-        self.operation.count_published(bytes);
-        if let Some(topic) = topic {
-            self.network.publish(self.seats[seat].client, topic, message, bytes, topic_bytes);
-        }
-    }
-
-    fn client_topic(&self, party: PartyId) -> Option<Topic> {
-        self.seat_of.get(&party).map(|&number| Topic::Client(self.seats[number].client))
+    fn publish(&mut self, seat: usize, message: MessageId, to: Recipient, bytes: &[u8]) {
+        self.operation.count_published(bytes.len());
+        self.carrier.publish(self.seats[seat].client, to, message, bytes);
     }
 
     fn member_in_the_middle(&self) -> MemberId {
@@ -532,19 +528,20 @@ impl fmt::Debug for Station {
     }
 }
 
-impl fmt::Debug for GroupSimulation {
+impl<C> fmt::Debug for Group<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupSimulation")
+        f.debug_struct("Group")
             .field("settings", &self.settings)
-            .field("members", &self.members())
+            .field("seats", &self.seats.len())
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
 }
 
-impl fmt::Display for SimulationError {
+impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Broken(reason) => f.write_str(reason),
             Self::Disconnected(party) => {
                 write!(f, "the connection of {party} broke: TCP gave up sending again")
             }
@@ -559,10 +556,16 @@ impl fmt::Display for SimulationError {
     }
 }
 
-impl std::error::Error for SimulationError {}
+impl std::error::Error for GroupError {}
 
-/// The wake-up call at the end of a rest; batches of messages have the numbers from 0.
-const REST: u64 = u64::MAX;
+/// Which of the seed's streams a party draws from.
+fn stream_of(party: PartyId) -> u64 {
+    match party {
+        PartyId::Controller => 0,
+        PartyId::Member(member) => u64::from(member.0) + 1,
+        PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
+    }
+}
 
 struct Seat {
     id: PartyId,
@@ -571,7 +574,9 @@ struct Seat {
     computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
     /// Whether the party takes part: controllers always do.
     current: bool,
-    subsets: Vec<TopicId>,
+    subsets: Vec<SubsetId>,
+    /// How far it has drawn from its stream, in words.
+    drawn: u128,
     busy_until: Time,
     /// Computation on the way to the end of the last step, in ns.
     computed: u64,

@@ -6,7 +6,7 @@ use groupkey::catalogue::{Profile, SCHEMES, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
-use groupkey_sim::group::{GroupSettings, GroupSimulation, SimulationError, Station};
+use groupkey_sim::group::{GroupError, GroupSettings, GroupSimulation, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 
 const MS: u64 = 1_000_000;
@@ -174,5 +174,5 @@ fn a_dead_link_ends_the_run() {
     dead.down = LinkProfile::delay_and_loss(Duration::from_millis(10), 1.0);
     settings.exceptions = vec![(1..2, dead)];
     let result = GroupSimulation::new(settings).create(3);
-    assert!(matches!(result, Err(SimulationError::Disconnected(_))), "{result:?}");
+    assert!(matches!(result, Err(GroupError::Disconnected(_))), "{result:?}");
 }

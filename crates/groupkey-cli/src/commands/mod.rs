@@ -5,6 +5,10 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod device;
+#[cfg(target_os = "linux")]
+mod impaired;
+#[cfg(target_os = "linux")]
+mod live;
 pub(crate) mod member;
 pub(crate) mod mqtt_probe;
 pub(crate) mod net;

@@ -13,6 +13,7 @@ use groupkey_mqtt::tls::Tls;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use crate::address::HostAndPort;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
@@ -37,7 +38,7 @@ Exit codes: 0 all passed or were skipped, 1 some failed or there is no broker, 2
 pub(crate) struct MqttProbeArguments {
     /// The broker's host and port.
     #[arg(value_name = "HOST:PORT", required_unless_present = "list")]
-    broker: Option<String>,
+    broker: Option<HostAndPort>,
 
     /// User name to connect with.
     #[arg(long, value_name = "NAME")]
@@ -94,13 +95,9 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
     let Some(broker) = &arguments.broker else {
         return list(arguments.json, out);
     };
-    if broker.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
-        return Err(Failure::input(format!("{broker:?} is no HOST:PORT"))
-            .with_help("brokers usually listen on port 1883, as in localhost:1883"));
-    }
     let (login, tls) = (login(arguments)?, tls(arguments)?);
-    let target =
-        Target::resolve(broker, arguments.timeout).map_err(|error| failure(broker, &error))?;
+    let target = Target::resolve(&broker.to_string(), arguments.timeout)
+        .map_err(|error| failure(broker, &error))?;
     let target = Target { login, tls, ..target };
 
     let bar = ProgressBar::counting("checks");
@@ -191,7 +188,7 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))
 }
 
-fn failure(broker: &str, error: &probe::Error) -> Failure {
+fn failure(broker: &HostAndPort, error: &probe::Error) -> Failure {
     let help = match error {
         probe::Error::NoConnection(_) => "is the broker running, and is this its host and port?",
         probe::Error::NoTls(_) => {

@@ -1,6 +1,8 @@
-//! `groupkey net`: schemes in a simulated network.
+//! `groupkey net`: schemes in a simulated network, or live in a real one.
 
 mod group;
+#[cfg(target_os = "linux")]
+mod live;
 mod network;
 mod probe;
 mod rows;
@@ -26,10 +28,15 @@ Examples:
   groupkey net --scheme skdc --json
   groupkey net --probe --loss 0,10 --qos 0,1,2
   groupkey net --scenario examples/scenarios/platoon.toml
+  sudo groupkey net --live --scheme skdc --members 10 --loss 5 --delay 50
+  groupkey net --live --broker localhost:1883 --members 10 --runs 5
 
 Reading a row: the mean is the time until the last party has the key, and it is network +
 computing along the critical path. Messages and bytes are means of one run; resent counts TCP
-segments. More than 1000000 runs in all (combinations x runs) are refused.")]
+segments. More than 1000000 runs in all (combinations x runs) are refused.
+
+With --live, a party still pauses for as long as its device would compute, and longer if this machine
+does; late is by how much the emulator delayed each packet beyond what was asked.")]
 pub(crate) struct NetArguments {
     #[command(flatten)]
     group: group::GroupArguments,
@@ -39,6 +46,10 @@ pub(crate) struct NetArguments {
 
     #[command(flatten)]
     probe: probe::ProbeArguments,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    live: live::LiveArguments,
 
     /// Take the settings from a file instead; docs/scenarios.md describes it.
     #[arg(
@@ -82,6 +93,10 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         (true, false) => Format::Json,
         (true, true) => Format::JsonWithSamples,
     };
+    #[cfg(target_os = "linux")]
+    if arguments.live.is_asked_for() {
+        return live::run(&arguments.live, &plans, arguments.network.seed, format, out);
+    }
     if let (Some(title), Format::Table) = (title, format) {
         writeln!(out, "{title}")?;
     }

@@ -15,6 +15,8 @@ mod finished;
 mod killed;
 mod mqtt_probe;
 mod net;
+#[cfg(target_os = "linux")]
+mod net_live;
 mod picture;
 mod probe;
 mod report;

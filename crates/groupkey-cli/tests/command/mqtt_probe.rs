@@ -50,8 +50,8 @@ fn where_no_tls_is_that_is_said() {
 fn bad_input_is_refused() {
     for (arguments, told) in [
         ("mqtt-probe", "HOST:PORT"),
-        ("mqtt-probe localhost", "no HOST:PORT"),
-        ("mqtt-probe localhost:99999", "no HOST:PORT"),
+        ("mqtt-probe localhost", "expected HOST:PORT"),
+        ("mqtt-probe localhost:99999", "expected HOST:PORT"),
         ("mqtt-probe localhost:1883 --timeout 0", "0.1 to 300"),
         ("mqtt-probe localhost:1883 --password-file a", "--user"),
         ("mqtt-probe localhost:1883 --user a --password-file missing", "cannot read missing"),

@@ -26,21 +26,51 @@ fn simulated_and_live_stand_side_by_side() {
     }
 }
 
+#[test]
+fn whole_operations_stand_side_by_side() {
+    let arguments = "--net -- GROUPKEY validate --scheme skdc,igkmp,gdh2-relay --members 4 \
+                     --operation create,remove --loss 0 --delay 20 --runs 2 --json";
+    let Some(finished) = or_skip("whole_operations_stand_side_by_side", unshared(arguments)) else {
+        return;
+    };
+    let rows = finished.objects();
+    assert_eq!(rows.len(), 3 * 2);
+    for row in &rows {
+        let mean = |side: &str| row[side]["mean_ms"].as_f64().expect("a number");
+        // A message at QoS 1 takes two one-way delays; here at least one is sent.
+        assert!(mean("simulated") >= 40.0 && mean("live") >= 40.0, "{row}");
+        assert_eq!((&row["simulated"]["runs"], &row["live"]["runs"]), (&1000.into(), &2.into()));
+        let apart = row["difference_percent"].as_f64().expect("a number");
+        let expected = (mean("simulated") / mean("live") - 1.0) * 100.0;
+        assert!((apart - expected).abs() < 0.01, "{row}");
+        assert_eq!((&row["congestion"], &row["overflow"]), (&"cubic".into(), &0.into()));
+        assert_eq!(row["same_payload"], true, "{row}");
+        assert!(row["lateness_p99_ms"].is_f64() && row["payload_bytes"].is_f64(), "{row}");
+        assert!(row["live"]["wire_bytes"].as_f64() > row["payload_bytes"].as_f64(), "{row}");
+    }
+}
+
 /// Without the right to make a device: what is missing, and what to do.
 #[test]
 fn without_rights_it_refuses() {
-    let dropped = command("setpriv", "--bounding-set=-net_admin -- GROUPKEY validate --probe");
-    let Some(finished) = or_skip("without_rights_it_refuses", dropped) else { return };
-    assert_eq!(finished.code, 1, "{}", finished.stderr);
-    let told = finished.stderr;
-    assert!(told.contains("CAP_NET_ADMIN") || told.contains("/dev/net/tun"), "{told}");
-    assert!(told.contains("help: "), "{told}");
+    for arguments in ["validate", "validate --probe", "net --live", "demo --loss 5"] {
+        let dropped = format!("--bounding-set=-net_admin -- GROUPKEY {arguments}");
+        let dropped = command("setpriv", &dropped);
+        let Some(finished) = or_skip("without_rights_it_refuses", dropped) else { return };
+        assert_eq!(finished.code, 1, "{}", finished.stderr);
+        let told = finished.stderr;
+        assert!(told.contains("CAP_NET_ADMIN") || told.contains("/dev/net/tun"), "{told}");
+        assert!(told.contains("help: "), "{told}");
+    }
 }
 
 #[test]
 fn bad_input_is_refused() {
     for (arguments, told) in [
-        ("validate", "--probe"),
+        ("validate --probe --scheme skdc", "cannot be used with"),
+        ("validate --messages 5", "--probe"),
+        ("validate --members 1", "2..=1000"),
+        ("validate --scheme skdc --operation rekey", "skdc has no operation rekey"),
         ("validate --probe --loss 101", "0 to 100"),
         ("validate --probe --messages 0", "--messages"),
         ("validate --probe --qos 3", "0..=2"),

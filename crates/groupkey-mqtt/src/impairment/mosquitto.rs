@@ -15,7 +15,8 @@ pub struct Mosquitto(Child);
 
 impl Mosquitto {
     /// Starts one that listens on `address`, takes anybody, sends small packets at once
-    /// (TCP_NODELAY), and keeps nothing on disk. Ready when it can be reached at `reach`.
+    /// (TCP_NODELAY), lets as many messages be under way to a client as the simulator's broker, and
+    /// keeps nothing on disk. Ready when it can be reached at `reach`.
     ///
     /// # Errors
     ///
@@ -32,9 +33,11 @@ impl Mosquitto {
             .spawn()
             .map_err(|error| Error::Command(NAME, error.to_string()))?;
         let settings = format!(
-            "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n",
+            "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n\
+             max_inflight_messages {}\nmax_queued_messages 0\n",
             address.port(),
             address.ip(),
+            u16::MAX,
         );
         let stdin = child.stdin.take();
         let mut mosquitto = Self(child);

@@ -42,6 +42,8 @@ pub enum Arrival {
 /// Packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Bytes of all that were not ignored, with the headers of IP and TCP.
+    pub bytes: u64,
     /// Dropped as lost.
     pub dropped: u64,
     /// Ignored.
@@ -50,6 +52,8 @@ pub struct Counts {
     pub held: u64,
     /// Dropped for want of room: not part of the impairment, so a run that has any is spoilt.
     pub overflow: u64,
+    /// Segments with data that had been sent before.
+    pub resent: u64,
 }
 
 /// Packets on their way.
@@ -62,7 +66,7 @@ pub struct Queue {
     link: Link,
     links: HashMap<SocketAddrV4, Link>,
     seed: u64,
-    flows: HashMap<Flow, ChaCha8Rng>,
+    flows: HashMap<Flow, Course>,
     connections: HashMap<SocketAddrV4, u64>,
     held: BinaryHeap<Reverse<Held>>,
     sequence: u64,
@@ -100,7 +104,7 @@ impl Queue {
 
     /// Takes a packet at the time `now`, in the bytes of IPv4, and turns it around.
     pub fn arrive(&mut self, now: Duration, mut packet: Vec<u8>) -> Arrival {
-        let Some((flow, up)) = turn_around(&mut packet, self.broker_port) else {
+        let Some((flow, up, segment)) = turn_around(&mut packet, self.broker_port) else {
             self.counts.foreign += 1;
             return Arrival::Foreign;
         };
@@ -110,11 +114,13 @@ impl Queue {
         let next = self.connections.len() as u64;
         let connection = *self.connections.entry(client).or_insert(next);
         let seed = self.seed;
-        let random = self.flows.entry(flow).or_insert_with(|| {
+        let Course { random, sent } = self.flows.entry(flow).or_insert_with(|| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(2 * connection + u64::from(up));
-            random
+            Course { random, sent: None }
         });
+        self.counts.bytes += packet.len() as u64;
+        self.counts.resent += u64::from(segment.repeats(sent));
         // Drawn even where nothing is lost: a link that gets better later keeps its luck.
         let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         if share < loss {
@@ -157,6 +163,44 @@ struct Flow {
     to: SocketAddrV4,
 }
 
+/// What is known of a flow.
+#[derive(Debug)]
+struct Course {
+    random: ChaCha8Rng,
+    /// The sequence number after the last byte of data that was sent.
+    sent: Option<u32>,
+}
+
+/// The data of a TCP segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    begins_connection: bool,
+    sequence: u32,
+    bytes: u32,
+}
+
+impl Segment {
+    /// Whether it has data that was sent before; notes how far the flow has sent.
+    fn repeats(self, sent: &mut Option<u32>) -> bool {
+        let Self { begins_connection, sequence, bytes } = self;
+        if begins_connection {
+            // Ports may come again.
+            *sent = None;
+        }
+        if bytes == 0 {
+            return false;
+        }
+        // Sequence numbers wrap around (RFC 9293, section 3.4).
+        let is_before = |number: u32, other: u32| number.wrapping_sub(other).cast_signed() < 0;
+        let repeats = sent.is_some_and(|sent| is_before(sequence, sent));
+        let end = sequence.wrapping_add(bytes);
+        if sent.is_none_or(|sent| is_before(sent, end)) {
+            *sent = Some(end);
+        }
+        repeats
+    }
+}
+
 /// In the order in which packets leave: when due, then as they came.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
@@ -165,9 +209,9 @@ struct Held {
     packet: Vec<u8>,
 }
 
-/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, and
-/// whether it goes to the broker. The sums over the addresses stay, and so do the checksums.
-fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool)> {
+/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, whether it
+/// goes to the broker, and of its data. The sums over the addresses stay, and so do the checksums.
+fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segment)> {
     let &[version_and_length, ..] = &*packet else { return None };
     let header = usize::from(version_and_length & 0x0f) * 4;
     let whole = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
@@ -193,10 +237,24 @@ fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool)> {
     if !up && flow.from.port() != broker_port {
         return None;
     }
+    let segment = segment(packet.get(header..)?)?;
     let (from, to) = packet[12..20].split_at_mut(4);
     from.swap_with_slice(to);
-    Some((flow, up))
+    Some((flow, up, segment))
 }
+
+/// Reads the header of TCP.
+fn segment(bytes: &[u8]) -> Option<Segment> {
+    let sequence: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
+    let header = usize::from(*bytes.get(12)? >> 4) * 4;
+    Some(Segment {
+        begins_connection: *bytes.get(13)? & SYN != 0,
+        sequence: u32::from_be_bytes(sequence),
+        bytes: bytes.len().checked_sub(header)? as u32,
+    })
+}
+
+const SYN: u8 = 0x02;
 
 #[cfg(test)]
 mod tests;

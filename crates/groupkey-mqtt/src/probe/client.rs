@@ -317,6 +317,8 @@ fn unexpected(packet: &Packet, awaited: &str) -> Stop {
         }
         Packet::Suback(..) => "SUBACK".to_owned(),
         Packet::Subscribe(..) => "SUBSCRIBE".to_owned(),
+        Packet::Unsuback(_) => "UNSUBACK".to_owned(),
+        Packet::Unsubscribe(..) => "UNSUBSCRIBE".to_owned(),
     };
     Stop::Broken(format!("{came} came where {awaited} was due"))
 }

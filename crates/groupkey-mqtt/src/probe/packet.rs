@@ -1,5 +1,5 @@
-//! MQTT packets as the checks see them: what both versions of the protocol have in common, and the
-//! few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
+//! MQTT packets as the checks and the studies see them: what both versions of the protocol have in
+//! common, and the few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
 
 mod v3;
 mod v5;
@@ -23,6 +23,8 @@ pub(crate) enum Packet {
     Publish(Publish),
     Suback(u16, Option<Qos>),
     Subscribe(u16, String, Qos),
+    Unsuback(u16),
+    Unsubscribe(u16, String),
 }
 
 /// The four packets that answer a PUBLISH or one another, with nothing but an identifier inside.
@@ -213,6 +215,8 @@ mod tests {
             (1_u16.., "[a-z/]{1,9}", qos())
                 .prop_map(|(id, topic, qos)| Packet::Subscribe(id, topic, qos)),
             (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, Some(granted))),
+            (1_u16.., "[a-z/]{1,9}").prop_map(|(id, topic)| Packet::Unsubscribe(id, topic)),
+            (1_u16..).prop_map(Packet::Unsuback),
             any::<bool>()
                 .prop_map(|session_present| Packet::Connack(Connack { code: 0, session_present })),
             Just(Packet::Pingreq),

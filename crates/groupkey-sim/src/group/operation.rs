@@ -142,9 +142,9 @@ impl Progress {
         std::mem::replace(&mut self.batches[batch].check, Check::Counted)
     }
 
-    pub(super) fn count_published(&mut self, bytes: u32) {
+    pub(super) fn count_published(&mut self, bytes: usize) {
         self.messages += 1;
-        self.payload_bytes += u64::from(bytes);
+        self.payload_bytes += bytes as u64;
     }
 
     /// Notes that a member has the new key, the first time it has.

@@ -1,12 +1,15 @@
 //! The broker of a demonstration, and the way to it.
 
 use clap::Args;
-use groupkey_mqtt::driver::{Connection, Quality};
 #[cfg(target_os = "linux")]
-use groupkey_mqtt::impairment::{self, Emulator, Impairment, Link, Mosquitto};
+use groupkey_lab::conditions::Conditions;
+use groupkey_mqtt::driver::{Connection, Quality};
 use groupkey_mqtt::{Version, broker};
 
+use crate::address::HostAndPort;
 use crate::choice;
+#[cfg(target_os = "linux")]
+use crate::commands::impaired::{ImpairedBroker, link};
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::number;
@@ -16,7 +19,7 @@ use crate::number;
 pub(crate) struct NetworkArguments {
     /// A broker that is there already, without TLS; one within the process if this is left out.
     #[arg(long, value_name = "HOST:PORT")]
-    broker: Option<String>,
+    broker: Option<HostAndPort>,
 
     /// Version of MQTT.
     #[arg(long, value_name = "VERSION", default_value = "5", value_parser = choice::mqtt())]
@@ -45,15 +48,9 @@ pub(super) struct Network {
     port: u16,
     mqtt: Version,
     qos: Quality,
-    _impaired: Option<Impaired>,
+    #[cfg(target_os = "linux")]
+    _impaired: Option<ImpairedBroker>,
 }
-
-/// The broker behind the device, and the device; they end with this.
-#[cfg(target_os = "linux")]
-type Impaired = (Mosquitto, Emulator);
-
-#[cfg(not(target_os = "linux"))]
-type Impaired = ();
 
 impl Network {
     pub(super) fn new(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
@@ -65,7 +62,7 @@ impl Network {
         #[cfg(not(target_os = "linux"))]
         let _ = seed;
         let (host, port) = match &arguments.broker {
-            Some(broker) => host_and_port(broker)?,
+            Some(HostAndPort { host, port }) => (host.clone(), *port),
             None => {
                 let address = broker::start(mqtt).map_err(|error| {
                     Failure::running(format!("the broker does not start: {error}"))
@@ -73,7 +70,14 @@ impl Network {
                 (address.ip().to_string(), address.port())
             }
         };
-        Ok(Self { host, port, mqtt, qos, _impaired: None })
+        Ok(Self {
+            host,
+            port,
+            mqtt,
+            qos,
+            #[cfg(target_os = "linux")]
+            _impaired: None,
+        })
     }
 
     /// `HOST:PORT`.
@@ -88,25 +92,14 @@ impl Network {
 
     #[cfg(target_os = "linux")]
     fn impaired(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
-        let failure = |error: impairment::Error| {
-            Failure::running(format!("no impaired network: {error}"))
-                .with_help("it takes Linux, root, Mosquitto and the command ip")
-        };
-        let impairment = Impairment {
-            delay: std::time::Duration::from_secs_f64(arguments.delay.unwrap_or(0.0) / 1e3),
-            loss: arguments.loss.unwrap_or(0.0) / 100.0,
-        };
-        let link = Link { up: impairment, down: impairment };
-        let emulator = Emulator::start(PORT, link, seed, "cubic").map_err(failure)?;
-        let addresses = emulator.addresses();
-        let mosquitto = Mosquitto::start(addresses.broker, addresses.clients).map_err(failure)?;
-        Ok(Self {
-            host: addresses.clients.ip().to_string(),
-            port: addresses.clients.port(),
-            mqtt: arguments.mqtt,
-            qos: arguments.qos,
-            _impaired: Some((mosquitto, emulator)),
-        })
+        let conditions =
+            Conditions::of(arguments.loss.unwrap_or(0.0), arguments.delay.unwrap_or(0.0));
+        let impaired = ImpairedBroker::mosquitto(seed, "cubic")?;
+        impaired.emulator().set_all(link(&conditions));
+        let address = impaired.address();
+        let (host, port) = (address.ip().to_string(), address.port());
+        let NetworkArguments { mqtt, qos, .. } = *arguments;
+        Ok(Self { host, port, mqtt, qos, _impaired: Some(impaired) })
     }
 }
 
@@ -114,16 +107,3 @@ fn quality(text: &str) -> Result<Quality, String> {
     let quality = text.parse().ok().and_then(Quality::from_level);
     quality.ok_or_else(|| "expected 0, 1 or 2".to_owned())
 }
-
-fn host_and_port(broker: &str) -> Result<(String, u16), Failure> {
-    let parts = broker.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let (host, port) =
-        parts.filter(|(host, _): &(&str, u16)| !host.is_empty()).ok_or_else(|| {
-            Failure::input(format!("{broker:?} is no HOST:PORT"))
-                .with_help("brokers usually listen on port 1883, as in localhost:1883")
-        })?;
-    Ok((host.to_owned(), port))
-}
-
-#[cfg(target_os = "linux")]
-const PORT: u16 = 1883;

@@ -32,7 +32,7 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = 0;
-    let mut table = table();
+    let mut table = table([]);
     let outcome = campaign::run(plans, threads, |row| {
         rows += 1;
         match format {
@@ -44,38 +44,49 @@ pub(crate) fn print(
             }
         }
     })?;
-    if let (Format::Table, Some(plan)) = (format, plans.first()) {
-        let text = &circumstances(plan, &protections(plans));
-        writeln!(out, "{}\n", Paragraph { indent: 0, text })?;
-        let left_out = table.fit(terminal_width());
-        write!(out, "{table}")?;
-        if !left_out.is_empty() {
-            let left_out = left_out.join(", ");
-            writeln!(
-                out,
-                "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all."
-            )?;
-        }
+    if format == Format::Table {
+        writeln!(out, "{}\n", Paragraph { indent: 0, text: &circumstances(plans) })?;
+        print_fitting(table, out)?;
     }
     match outcome {
         Outcome::Finished => Ok(()),
-        Outcome::Interrupted { done, total } => Err(Failure::interrupted(format!(
-            "{done} of {total} settings are done, {rows} rows are printed"
-        ))),
+        interrupted => Err(interruption(interrupted, rows)),
     }
 }
 
+/// What an interrupted run has done.
+pub(super) fn interruption(outcome: Outcome, rows: usize) -> Failure {
+    let (done, total) = match outcome {
+        Outcome::Interrupted { done, total } => (done, total),
+        Outcome::Finished => (rows, rows),
+    };
+    Failure::interrupted(format!("{done} of {total} settings are done, {rows} rows are printed"))
+}
+
 /// What all rows of a table have in common.
-fn circumstances(plan: &Plan, protections: &str) -> String {
+pub(super) fn circumstances(plans: &[Plan]) -> String {
+    let Some(plan) = plans.first() else { return String::new() };
     let Plan { profile, suite, device, controller_device, runs, seed, .. } = plan;
     format!(
-        "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {protections}; members on {}, \
+        "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {}; members on {}, \
          controller on {}. Times in ms; messages, bytes and resent segments are means of one run.",
         profile.name(),
         suite.name(),
+        protections(plans),
         device.name,
         controller_device.name,
     )
+}
+
+/// Prints a table as far as the terminal is wide.
+pub(super) fn print_fitting(mut table: Table, out: &mut dyn Write) -> io::Result<()> {
+    let left_out = table.fit(terminal_width());
+    write!(out, "{table}")?;
+    if !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        writeln!(out, "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all.")?;
+    }
+    Ok(())
 }
 
 /// How messages are protected: in one word where it is the same for all schemes.
@@ -98,9 +109,10 @@ fn protections(plans: &[Plan]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.
-fn table() -> Table {
-    Table::new([
+/// The columns, and further ones; the higher the number of one that may go, the earlier a narrow
+/// terminal drops it.
+pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
+    let columns = [
         Column::text("scheme"),
         Column::text("operation"),
         Column::number("members"),
@@ -120,7 +132,8 @@ fn table() -> Table {
         Column::number("wire B").may_go(4),
         Column::number("resent").may_go(5),
         Column::text("provenance"),
-    ])
+    ];
+    Table::new(columns.into_iter().chain(further))
 }
 
 /// Columns of the terminal on standard output; a file or a pipe takes everything.
@@ -128,7 +141,8 @@ fn terminal_width() -> usize {
     terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
-fn cells(row: &NetworkRow) -> [String; 19] {
+/// A row's cells, without those of further columns.
+pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
     [
         row.scheme.clone(),
         row.operation.clone(),
@@ -152,8 +166,11 @@ fn cells(row: &NetworkRow) -> [String; 19] {
     ]
 }
 
-/// A mean of whole numbers.
+/// A mean of whole numbers; no number where nobody counted.
 fn count(mean: f64) -> String {
+    if mean.is_nan() {
+        return "-".to_owned();
+    }
     if mean.fract() == 0.0 || mean >= 1000.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
 }
 

@@ -113,6 +113,24 @@ fn source_and_destination_are_swapped_and_checksums_stay() {
 }
 
 #[test]
+fn what_is_sent_again_is_counted() {
+    let mut queue = Queue::new(BROKER, Link::default(), 1);
+    let mut send = |flags, sequence: u32| {
+        let mut packet = segment(CLIENT, NEIGHBOUR, 0);
+        packet[24..28].copy_from_slice(&sequence.to_be_bytes());
+        packet[33] = flags;
+        queue.arrive(Duration::ZERO, packet);
+        queue.counts().resent
+    };
+    // Data of four bytes at a time, beyond the end of the sequence numbers.
+    assert_eq!([u32::MAX - 3, 0, 4].map(|sequence| send(0, sequence)), [0, 0, 0]);
+    assert_eq!([4, u32::MAX - 3, 8, 4].map(|sequence| send(0, sequence)), [1, 2, 2, 3]);
+    // A new connection from the same port.
+    assert_eq!([(SYN, 1), (0, 5), (0, 5)].map(|(flags, at)| send(flags, at)), [3, 3, 4]);
+    assert_eq!(queue.counts().bytes, 10 * 44);
+}
+
+#[test]
 fn one_member_may_have_a_worse_link() {
     let mut queue = Queue::new(BROKER, Link::default(), 1);
     let dead = Impairment { loss: 1.0, ..Impairment::default() };
@@ -145,6 +163,7 @@ fn segment(from: SocketAddrV4, to: SocketAddrV4, number: u32) -> Vec<u8> {
     packet.extend(from.port().to_be_bytes());
     packet.extend(to.port().to_be_bytes());
     packet.resize(40, 0);
+    packet[32] = 5 << 4;
     packet.extend(number.to_be_bytes());
     packet
 }

@@ -52,10 +52,15 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
             let filter = TopicFilter::try_from(filter.as_str())?;
             v3::Subscribe::new(Pid::try_from(*id)?, vec![(filter, *qos)]).into()
         }
+        Packet::Unsuback(id) => v3::Packet::Unsuback(Pid::try_from(*id)?),
+        Packet::Unsubscribe(id, filter) => {
+            let filter = TopicFilter::try_from(filter.as_str())?;
+            v3::Unsubscribe::new(Pid::try_from(*id)?, vec![filter]).into()
+        }
     })
 }
 
-/// In our terms. Fails on what no check has a use for.
+/// In our terms. Fails on a list of topics that is empty.
 pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v3::Packet::Connack(v3::Connack { session_present, code }) => {
@@ -97,6 +102,10 @@ pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
             let (filter, qos) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
             Packet::Subscribe(subscribe.pid.value(), filter.to_string(), *qos)
         }
-        other => return Err(format!("an unexpected {:?}", other.get_type())),
+        v3::Packet::Unsuback(pid) => Packet::Unsuback(pid.value()),
+        v3::Packet::Unsubscribe(unsubscribe) => {
+            let filter = unsubscribe.topics.first().ok_or("an UNSUBSCRIBE without topics")?;
+            Packet::Unsubscribe(unsubscribe.pid.value(), filter.to_string())
+        }
     })
 }

@@ -66,6 +66,14 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
             let subscribe = v5::Subscribe::new(Pid::try_from(*id)?, vec![(filter, options)]);
             v5::Packet::Subscribe(subscribe)
         }
+        Packet::Unsuback(id) => {
+            let codes = vec![v5::UnsubscribeReasonCode::Success];
+            v5::Packet::Unsuback(v5::Unsuback::new(Pid::try_from(*id)?, codes))
+        }
+        Packet::Unsubscribe(id, filter) => {
+            let filter = TopicFilter::try_from(filter.as_str())?;
+            v5::Packet::Unsubscribe(v5::Unsubscribe::new(Pid::try_from(*id)?, vec![filter]))
+        }
     })
 }
 
@@ -108,6 +116,11 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
         v5::Packet::Subscribe(subscribe) => {
             let (filter, options) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
             Packet::Subscribe(subscribe.pid.value(), filter.to_string(), options.max_qos)
+        }
+        v5::Packet::Unsuback(unsuback) => Packet::Unsuback(unsuback.pid.value()),
+        v5::Packet::Unsubscribe(unsubscribe) => {
+            let filter = unsubscribe.topics.first().ok_or("an UNSUBSCRIBE without topics")?;
+            Packet::Unsubscribe(unsubscribe.pid.value(), filter.to_string())
         }
         other => return Err(format!("an unexpected {:?}", other.get_type())),
     })

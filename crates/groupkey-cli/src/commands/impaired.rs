@@ -1,0 +1,152 @@
+//! A broker behind the emulator, and what to do where there can be none.
+
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use groupkey_lab::conditions::{Conditions, LossDirection};
+use groupkey_mqtt::impairment::{Counts, Emulator, Error, Impairment, Link, Mosquitto, Relay};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::table::figure;
+
+/// A broker that clients reach through links of the emulator's; it ends with this.
+#[derive(Debug)]
+pub(crate) struct ImpairedBroker {
+    emulator: Emulator,
+    _broker: Broker,
+}
+
+#[derive(Debug)]
+enum Broker {
+    Elsewhere { _relay: Relay },
+    Ours { _mosquitto: Mosquitto },
+}
+
+/// What the emulator did to packets, and how late it was by itself.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Emulation {
+    packets: u64,
+    /// Packets that it dropped by chance.
+    dropped: u64,
+    /// Packets that it dropped for want of room; any spoil the row.
+    overflow: u64,
+    lateness_mean_ms: f64,
+    lateness_p99_ms: f64,
+    lateness_max_ms: f64,
+}
+
+/// Looks at the emulator from its making on.
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    emulator: &'a Emulator,
+    before: Counts,
+}
+
+impl ImpairedBroker {
+    /// Starts a Mosquitto behind an emulator without any loss and delay so far.
+    pub(crate) fn mosquitto(seed: u64, congestion: &str) -> Result<Self, Failure> {
+        let emulator = emulator(seed, congestion)?;
+        let addresses = emulator.addresses();
+        let mosquitto = Mosquitto::start(addresses.broker, addresses.clients)
+            .map_err(|error| refusal(&error))?;
+        Ok(Self { emulator, _broker: Broker::Ours { _mosquitto: mosquitto } })
+    }
+
+    /// Puts an emulator between clients and a broker that is there already: a relay takes their
+    /// connections in its place.
+    pub(crate) fn elsewhere(
+        broker: SocketAddr,
+        seed: u64,
+        congestion: &str,
+    ) -> Result<Self, Failure> {
+        let emulator = emulator(seed, congestion)?;
+        let relay = Relay::start(emulator.addresses().broker, broker)
+            .map_err(|error| refusal(&Error::Device(error)))?;
+        Ok(Self { emulator, _broker: Broker::Elsewhere { _relay: relay } })
+    }
+
+    /// Where clients connect to.
+    pub(crate) const fn address(&self) -> SocketAddrV4 {
+        self.emulator.addresses().clients
+    }
+
+    /// What is on the way there.
+    pub(crate) const fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
+    /// Begins to look at what happens to packets.
+    pub(crate) fn watch(&self) -> Watch<'_> {
+        self.emulator.take_lateness();
+        Watch { emulator: &self.emulator, before: self.emulator.counts() }
+    }
+}
+
+impl Watch<'_> {
+    /// What happened so far.
+    pub(crate) fn end(self) -> Emulation {
+        let Self { emulator, before } = self;
+        let (after, lateness) = (emulator.counts(), emulator.take_lateness());
+        let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
+        Emulation {
+            packets: lateness.packets(),
+            dropped: after.dropped - before.dropped,
+            overflow: after.overflow - before.overflow,
+            lateness_mean_ms: ms(lateness.mean()),
+            lateness_p99_ms: ms(lateness.percentile(0.99)),
+            lateness_max_ms: ms(lateness.max()),
+        }
+    }
+}
+
+impl Emulation {
+    /// The mean and the 99th percentile of the lateness, in ms.
+    pub(crate) fn cells(&self) -> [String; 2] {
+        [self.lateness_mean_ms, self.lateness_p99_ms].map(figure)
+    }
+}
+
+/// Everybody's link under these conditions, of which the emulator has delay and random loss.
+pub(crate) fn link(conditions: &Conditions) -> Link {
+    let impairment = |direction| Impairment {
+        delay: Duration::from_secs_f64(conditions.delay_ms / 1e3),
+        loss: match conditions.loss_direction {
+            LossDirection::Both => conditions.loss_percent / 100.0,
+            lossy if lossy == direction => conditions.loss_percent / 100.0,
+            _ => 0.0,
+        },
+    };
+    Link { up: impairment(LossDirection::Up), down: impairment(LossDirection::Down) }
+}
+
+/// A row whose packets did not all fit is no measurement.
+pub(crate) fn refuse_overflow<'a>(
+    mut rows: impl Iterator<Item = &'a Emulation>,
+) -> Result<(), Failure> {
+    match rows.any(|emulation| emulation.overflow > 0) {
+        true => Err(Failure::running("the emulator had no room for all packets")
+            .with_help("the rows are spoilt; fewer members, or less delay")),
+        false => Ok(()),
+    }
+}
+
+fn emulator(seed: u64, congestion: &str) -> Result<Emulator, Failure> {
+    Emulator::start(PORT, Link::default(), seed, congestion).map_err(|error| refusal(&error))
+}
+
+fn refusal(error: &Error) -> Failure {
+    let help = match error {
+        Error::NoDevice => "load the kernel's module tun, or give the container the device",
+        Error::NoRights => "run it as root, or in a container with NET_ADMIN",
+        Error::Command("mosquitto", _) => "install it: apt install mosquitto",
+        Error::Command(..) => {
+            "it takes ip of iproute2, and a congestion control that the kernel has"
+        }
+        Error::Device(_) => "groupkey net simulates without a device",
+    };
+    Failure::running(format!("no impaired network: {error}")).with_help(help)
+}
+
+/// Free on an address that is the device's own.
+const PORT: u16 = 1883;

@@ -1,0 +1,182 @@
+//! Groups of plans through a real broker, and the rows that come of it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use groupkey_lab::campaign::{self, CampaignError, Outcome, Progress};
+use groupkey_lab::plan::Plan;
+use groupkey_lab::results::NetworkRow;
+use groupkey_mqtt::study::{LiveNetwork, Settings};
+use groupkey_sim::Qos;
+use groupkey_sim::group::GroupError;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::address::HostAndPort;
+use crate::commands::impaired::{Emulation, ImpairedBroker, Watch, link};
+use crate::failure::Failure;
+use crate::interruption;
+use crate::progress::ProgressBar;
+
+/// Members of a live group at most: each has a connection, and all share this machine.
+pub(crate) const MOST_LIVE_MEMBERS: u32 = 1_000;
+
+/// A broker for live groups, and what is on the way to it.
+#[derive(Debug)]
+pub(crate) struct LiveBroker {
+    name: String,
+    address: SocketAddr,
+    impaired: Option<(ImpairedBroker, String)>,
+}
+
+/// A row that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LiveRow {
+    live: bool,
+    broker: String,
+    /// As the simulator's; what nobody counted is not a number, which is written as null.
+    #[serde(flatten)]
+    pub(crate) network: NetworkRow,
+    /// Nothing without an emulator.
+    #[serde(flatten)]
+    pub(crate) emulated: Option<Emulated>,
+}
+
+/// What was on the way to the broker.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Emulated {
+    /// The congestion control of the links.
+    pub(crate) congestion: String,
+    /// Over all runs of the row's group, and all its operations.
+    #[serde(flatten)]
+    pub(crate) emulation: Emulation,
+}
+
+impl LiveBroker {
+    /// A Mosquitto behind the emulator.
+    pub(crate) fn mosquitto(seed: u64, congestion: &str) -> Result<Self, Failure> {
+        let impaired = ImpairedBroker::mosquitto(seed, congestion)?;
+        Ok(Self::behind(impaired, "Mosquitto".to_owned(), congestion))
+    }
+
+    /// A broker that is there already, with the emulator before it where the plans want loss or delay.
+    pub(crate) fn elsewhere(
+        broker: &HostAndPort,
+        plans: &[Plan],
+        seed: u64,
+        congestion: &str,
+    ) -> Result<Self, Failure> {
+        let (name, address) = (broker.to_string(), broker.reach()?);
+        let is_perfect = |plan: &Plan| {
+            (plan.link.initial.loss_percent, plan.link.initial.delay_ms) == (0.0, 0.0)
+        };
+        if plans.iter().all(is_perfect) {
+            return Ok(Self { name, address, impaired: None });
+        }
+        let impaired = ImpairedBroker::elsewhere(address, seed, congestion)?;
+        Ok(Self::behind(impaired, name, congestion))
+    }
+
+    /// Runs the plans one after the other and hands over each row as it is done.
+    pub(crate) fn run(
+        &self,
+        plans: &[Plan],
+        mut on_row: impl FnMut(LiveRow) -> io::Result<()>,
+    ) -> Result<Outcome, Failure> {
+        let bar = ProgressBar::new();
+        let stop = interruption::requested();
+        let (mut runs_done, plans_total) = (0, plans.len());
+        let runs_total = plans.iter().map(|plan| plan.runs as usize).sum();
+        for (plans_done, plan) in plans.iter().enumerate() {
+            let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
+            let mut runs = Vec::new();
+            for run in 0..plan.runs {
+                let network = LiveNetwork::new(self.settings(plan))
+                    .map_err(|error| Failure::running(format!("no event queue: {error}")))?;
+                let outcome = campaign::run_on(plan, run, network);
+                // Ctrl-C ends a Mosquitto of ours as well, and with it the run.
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(Outcome::Interrupted { done: plans_done, total: plans_total });
+                }
+                runs.push(outcome.map_err(failure)?);
+                runs_done += 1;
+                bar.update(Progress { runs_done, runs_total, plans_done, plans_total });
+            }
+            let emulated = self.emulated(watch);
+            for row in campaign::rows(plan, &runs) {
+                on_row(self.row(row, emulated.clone())).map_err(CampaignError::Sink)?;
+            }
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// What the broker and the way to it are called.
+    pub(crate) fn description(&self) -> String {
+        match &self.impaired {
+            Some((_, congestion)) => {
+                format!("{} behind the emulator, TCP with {congestion}", self.name)
+            }
+            None => format!("{}, with nothing in between", self.name),
+        }
+    }
+
+    fn behind(impaired: ImpairedBroker, name: String, congestion: &str) -> Self {
+        let address = impaired.address().into();
+        Self { name, address, impaired: Some((impaired, congestion.to_owned())) }
+    }
+
+    fn settings(&self, plan: &Plan) -> Settings<'_> {
+        let link = link(&plan.link.initial);
+        Settings {
+            broker: self.address,
+            qos: [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce]
+                [usize::from(plan.qos.min(2))],
+            hand_over: plan.hand_over,
+            impaired: self.impaired.as_ref().map(|(broker, _)| (broker.emulator(), link)),
+        }
+    }
+
+    fn emulated(&self, watch: Option<Watch<'_>>) -> Option<Emulated> {
+        let (_, congestion) = self.impaired.as_ref()?;
+        Some(Emulated { congestion: congestion.clone(), emulation: watch?.end() })
+    }
+
+    fn row(&self, mut network: NetworkRow, emulated: Option<Emulated>) -> LiveRow {
+        if emulated.is_none() {
+            (network.wire_bytes, network.retransmissions) = (f64::NAN, f64::NAN);
+        }
+        LiveRow { live: true, broker: self.name.clone(), network, emulated }
+    }
+}
+
+impl LiveRow {
+    /// What the emulator did, if there was one.
+    pub(crate) fn emulation(&self) -> Option<&Emulation> {
+        self.emulated.as_ref().map(|emulated| &emulated.emulation)
+    }
+
+    /// As it is printed, with its runs or without.
+    pub(crate) fn object(&self, with_samples: bool) -> Value {
+        let mut row = serde_json::to_value(self).expect("a row is plain data");
+        if !with_samples {
+            row.as_object_mut().expect("a row has fields").remove("samples");
+        } else if self.emulated.is_none() {
+            for sample in row["samples"].as_array_mut().into_iter().flatten() {
+                (sample["wire_bytes"], sample["retransmissions"]) = (Value::Null, Value::Null);
+            }
+        }
+        row
+    }
+}
+
+fn failure(error: CampaignError) -> Failure {
+    let told = error.to_string();
+    match error {
+        CampaignError::Run { error: GroupError::Broken(_), .. } => Failure::running(told).with_help(
+            "every party has a connection of its own: are that many allowed (ulimit -n), here and \
+             at the broker, without a password?",
+        ),
+        error => error.into(),
+    }
+}

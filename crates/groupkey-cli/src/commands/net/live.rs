@@ -1,0 +1,89 @@
+//! `groupkey net --live`: the same groups through a real broker.
+
+use std::io::Write;
+
+use clap::Args;
+use groupkey_lab::campaign::Outcome;
+use groupkey_lab::plan::Plan;
+
+use crate::address::HostAndPort;
+use crate::commands::impaired::{Emulation, refuse_overflow};
+use crate::commands::live::{LiveBroker, LiveRow, MOST_LIVE_MEMBERS};
+use crate::commands::net::rows::{self, Format};
+use crate::failure::Failure;
+use crate::paragraph::Paragraph;
+use crate::table::Column;
+
+/// Whether to run live, and where.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Live")]
+pub(crate) struct LiveArguments {
+    /// Run the groups live, each party on a connection of its own to a real broker: to a Mosquitto behind
+    /// a network device that delays and drops packets, which takes the right to make one.
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "ProbeArguments", "scenario", "threads", "jitter", "bandwidth", "burst", "max_in_flight",
+        ],
+    )]
+    live: bool,
+
+    /// A broker that is there already, without TLS and password. With loss or delay, a relay behind
+    /// the device passes on to it; without, nothing is in between, and it takes no rights.
+    #[arg(long, value_name = "HOST:PORT", requires = "live")]
+    broker: Option<HostAndPort>,
+
+    /// Congestion control of the emulated links' TCP, as the kernel calls it.
+    #[arg(long, value_name = "NAME", requires = "live", default_value = "cubic")]
+    congestion: String,
+}
+
+impl LiveArguments {
+    /// Whether `--live` was given.
+    pub(crate) const fn is_asked_for(&self) -> bool {
+        self.live
+    }
+}
+
+/// Runs the plans and prints a row for each setting. JSON Lines come as they are done.
+pub(super) fn run(
+    arguments: &LiveArguments,
+    plans: &[Plan],
+    seed: u64,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if let Some(plan) = plans.iter().find(|plan| plan.members > MOST_LIVE_MEMBERS) {
+        return Err(Failure::input(format!("{} live members are too many", plan.members))
+            .with_help(format!("up to {MOST_LIVE_MEMBERS} share one machine; simulate more")));
+    }
+    let broker = match &arguments.broker {
+        Some(broker) => LiveBroker::elsewhere(broker, plans, seed, &arguments.congestion)?,
+        None => LiveBroker::mosquitto(seed, &arguments.congestion)?,
+    };
+    let mut rows = Vec::new();
+    let outcome = broker.run(plans, |row| {
+        if format != Format::Table {
+            writeln!(out, "{}", row.object(format == Format::JsonWithSamples))?;
+        }
+        rows.push(row);
+        Ok(())
+    })?;
+    if format == Format::Table {
+        let text = &format!("Live: {}. {}", broker.description(), rows::circumstances(plans));
+        writeln!(out, "{}\n", Paragraph { indent: 0, text })?;
+        let late = [Column::number("late").may_go(3), Column::number("late p99").may_go(4)];
+        let mut table = rows::table(late);
+        for row in &rows {
+            let late = row.emulation().map(Emulation::cells);
+            let late = late.unwrap_or_else(|| ["-", "-"].map(str::to_owned));
+            table.row(rows::cells(&row.network).into_iter().chain(late));
+        }
+        rows::print_fitting(table, out)?;
+    }
+    refuse_overflow(rows.iter().filter_map(LiveRow::emulation))?;
+    match outcome {
+        Outcome::Finished => Ok(()),
+        interrupted => Err(rows::interruption(interrupted, rows.len())),
+    }
+}

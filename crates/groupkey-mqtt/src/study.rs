@@ -1,0 +1,328 @@
+//! A study through a real broker: the groups that the simulator runs, each party on an MQTT
+//! connection of its own.
+//!
+//! [`LiveNetwork`] is a [`Carrier`], as the simulated network is. So the same parties with the same
+//! keys, the same topics, the same pauses for computation and the same stopwatch are at work, and
+//! what an operation sends is the same, byte for byte (`tests/study.rs`). Different is who carries
+//! it: the kernel's TCP, a broker, and where there is one the [`Emulator`].
+//!
+//! Whether an operation is over is asked of the broker. Once everything that was published is
+//! acknowledged and has come to whom it was meant for, all clients have the broker answer them, twice;
+//! what was still under way would come before these answers.
+
+mod client;
+mod session;
+
+use std::cmp::Reverse;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use groupkey::{PartyId, Recipient};
+use groupkey_sim::group::{Carrier, Station};
+use groupkey_sim::{ClientId, Event, HandOver, MessageId, Qos, Time, Traffic};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use self::client::{News, Order};
+use self::session::Session;
+use crate::impairment::{Emulator, Impairment, Link};
+use crate::topics::Topics;
+
+/// How a group reaches its broker.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Where clients connect to; without TLS.
+    pub broker: SocketAddr,
+    /// Of publications and subscriptions.
+    pub qos: Qos,
+    /// When a subscriber hands a QoS 2 message over.
+    pub hand_over: HandOver,
+    /// What is on the way there, if anything is: everybody's link. Connections are made, and
+    /// operations are seen to be over, without loss, as in the simulator.
+    pub impaired: Option<(&'a Emulator, Link)>,
+}
+
+/// A real network that carries one group's messages, all in one thread.
+#[derive(Debug)]
+pub struct LiveNetwork<'a> {
+    settings: Settings<'a>,
+    /// Clients run on it; when it is dropped, their connections are closed.
+    runtime: Runtime,
+    begin: Instant,
+    name: String,
+    topics: Topics,
+    clients: Vec<Client>,
+    subscribers: HashMap<Recipient, BTreeSet<ClientId>>,
+    news: UnboundedReceiver<(ClientId, News)>,
+    teller: UnboundedSender<(ClientId, News)>,
+    /// The messages since the last rest, by where and how they come.
+    sent: HashMap<(String, Vec<u8>), (MessageId, ClientId)>,
+    /// Who still has to get what.
+    awaited: HashMap<(MessageId, ClientId), Recipient>,
+    /// Publications that are not acknowledged to the end.
+    unacknowledged: usize,
+    /// Answers that the broker owes.
+    pings: usize,
+    wake_ups: BinaryHeap<Reverse<(Time, u64)>>,
+    /// Not told to the group yet.
+    ready: VecDeque<Event>,
+    deliveries: u64,
+    traffic: Traffic,
+}
+
+#[derive(Debug)]
+struct Client {
+    party: PartyId,
+    orders: UnboundedSender<Order>,
+}
+
+impl<'a> LiveNetwork<'a> {
+    /// A network with nobody on it yet. Fails where the system gives no event queue.
+    pub fn new(settings: Settings<'a>) -> io::Result<Self> {
+        // As short as the simulator counts it, and no other run's that uses the same broker.
+        let number = RandomState::new().build_hasher().finish();
+        let prefix = format!("{:03x}", number & 0xfff);
+        let (teller, news) = unbounded_channel();
+        let mut network = Self {
+            settings,
+            runtime: Builder::new_current_thread().enable_all().build()?,
+            begin: Instant::now(),
+            name: format!("groupkey-{number:016x}"),
+            topics: Topics::new(&prefix).expect("three digits are a prefix"),
+            clients: Vec::new(),
+            subscribers: HashMap::new(),
+            news,
+            teller,
+            sent: HashMap::new(),
+            awaited: HashMap::new(),
+            unacknowledged: 0,
+            pings: 0,
+            wake_ups: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            deliveries: 0,
+            traffic: Traffic::default(),
+        };
+        network.lose_packets(false);
+        Ok(network)
+    }
+
+    /// Has everybody ask the broker for an answer, twice; tells whether nothing else came. What was on
+    /// its way to the broker before has come there by the first answer, and on to its subscribers by
+    /// the second.
+    fn settle(&mut self) -> Result<bool, String> {
+        self.lose_packets(false);
+        for _ in 0..2 {
+            for client in &self.clients {
+                client.order(Order::Ping);
+            }
+            self.pings = self.clients.len();
+            while self.pings > 0 {
+                let news = self.next_news(Instant::now() + PATIENCE);
+                let (client, news) = news.ok_or("the broker does not answer")?;
+                self.take(client, news)?;
+            }
+        }
+        let is_quiet = self.ready.is_empty();
+        if !is_quiet {
+            self.lose_packets(true);
+        }
+        Ok(is_quiet)
+    }
+
+    fn take(&mut self, client: ClientId, news: News) -> Result<(), String> {
+        match news {
+            News::Answered => self.pings = self.pings.saturating_sub(1),
+            News::Arrived { topic, payload } => {
+                // What is not ours is somebody else's, who uses the same topic.
+                if let Some(&(message, from)) = self.sent.get(&(topic, payload)) {
+                    self.awaited.remove(&(message, client));
+                    self.deliveries += 1;
+                    self.ready.push_back(Event::Delivered { client, from, message });
+                }
+            }
+            News::Broken(reason) => {
+                return Err(format!("{}: {reason}", self.clients[client.index()].party));
+            }
+            News::Completed => self.unacknowledged = self.unacknowledged.saturating_sub(1),
+        }
+        Ok(())
+    }
+
+    /// The next news, if there are some before it is this late.
+    fn next_news(&mut self, until: Instant) -> Option<(ClientId, News)> {
+        let Self { runtime, news, .. } = self;
+        runtime.block_on(async {
+            // The timer counts in milliseconds; what is left of them is spent looking.
+            if let Some(early) = until.checked_sub(TIMER_STEP).filter(|it| *it > Instant::now())
+                && let Ok(news) = tokio::time::timeout_at(early.into(), news.recv()).await
+            {
+                return news;
+            }
+            loop {
+                match news.try_recv() {
+                    Ok(news) => return Some(news),
+                    Err(_) if Instant::now() >= until => return None,
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            }
+        })
+    }
+
+    fn instant(&self, time: Time) -> Instant {
+        self.begin + Duration::from_nanos(time.as_nanos())
+    }
+
+    /// Sets loss apart from delay: that stays as it is.
+    fn lose_packets(&mut self, lossy: bool) {
+        if let Some((emulator, link)) = self.settings.impaired {
+            let lossless = |direction| Impairment { loss: 0.0, ..direction };
+            let without_loss = Link { up: lossless(link.up), down: lossless(link.down) };
+            emulator.set_all(if lossy { link } else { without_loss });
+        }
+    }
+
+    /// Brings the counters up to date.
+    fn count(&mut self) {
+        self.traffic.deliveries = self.deliveries;
+        if let Some((emulator, _)) = self.settings.impaired {
+            let counts = emulator.counts();
+            self.traffic.wire_bytes = counts.bytes;
+            self.traffic.segments = counts.held + counts.dropped;
+            self.traffic.retransmissions = counts.resent;
+            self.traffic.lost = counts.dropped;
+        }
+    }
+}
+
+impl Carrier for LiveNetwork<'_> {
+    const ALTERS_NOTHING: bool = false;
+
+    /// Connects; the station's link and device are not ours to choose.
+    fn seat(&mut self, party: PartyId, _: Station) -> ClientId {
+        let number = self.clients.len() as u32;
+        let client = ClientId::from_index(number);
+        let (orders, incoming) = unbounded_channel();
+        let Settings { broker, qos, hand_over, .. } = self.settings;
+        let name = format!("{}-{number}", self.name);
+        let teller = self.teller.clone();
+        // Nobody listens any more only when the whole network is gone.
+        let tell = move |news| drop(teller.send((client, news)));
+        let session = Session::new(qos, hand_over);
+        self.runtime.spawn(client::run(broker, name, session, incoming, tell));
+        self.clients.push(Client { party, orders });
+        self.subscribe(client, party.into());
+        client
+    }
+
+    fn subscribe(&mut self, client: ClientId, to: Recipient) {
+        if self.subscribers.entry(to).or_default().insert(client) {
+            self.clients[client.index()].order(Order::Subscribe(self.topics.of(to)));
+        }
+    }
+
+    fn unsubscribe(&mut self, client: ClientId, to: Recipient) {
+        if self.subscribers.get_mut(&to).is_some_and(|clients| clients.remove(&client)) {
+            self.clients[client.index()].order(Order::Unsubscribe(self.topics.of(to)));
+            self.awaited.retain(|&(_, awaiting), sent_to| (awaiting, *sent_to) != (client, to));
+        }
+    }
+
+    fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]) {
+        // What nobody ever listened to is not sent, as in the simulator.
+        let Some(subscribers) = self.subscribers.get(&to) else { return };
+        let awaiting = subscribers.iter().map(|&subscriber| ((message, subscriber), to));
+        self.awaited.extend(awaiting);
+        self.unacknowledged += usize::from(self.settings.qos != Qos::AtMostOnce);
+        let (topic, payload) = (self.topics.of(to), bytes.to_vec());
+        self.sent.insert((topic.clone(), payload.clone()), (message, from));
+        self.clients[from.index()].order(Order::Publish { topic, payload });
+    }
+
+    fn wake_at(&mut self, time: Time, token: u64) {
+        self.wake_ups.push(Reverse((time, token)));
+    }
+
+    fn poll(&mut self) -> Result<Option<Event>, String> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            let next = self.wake_ups.peek().map(|&Reverse((due, token))| (due, token));
+            if let Some((due, token)) = next
+                && due <= self.now()
+            {
+                self.wake_ups.pop();
+                return Ok(Some(Event::Wake { token }));
+            }
+            let is_done = self.awaited.is_empty() && self.unacknowledged == 0;
+            if next.is_none() && is_done {
+                self.count();
+                if self.settle()? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let until =
+                next.map_or_else(|| Instant::now() + PATIENCE, |(due, _)| self.instant(due));
+            match self.next_news(until) {
+                Some((client, news)) => self.take(client, news)?,
+                None if next.is_some() => {}
+                None if self.unacknowledged > 0 => {
+                    return Err("the broker acknowledges nothing any more".to_owned());
+                }
+                // It does not come any more: who was meant had not subscribed in time.
+                None => self.awaited.clear(),
+            }
+        }
+    }
+
+    /// Long enough that TCP has nothing more to acknowledge; more than a retransmission timeout makes no
+    /// difference to it.
+    fn rest(&mut self, time: groupkey_sim::Duration) -> Result<(), String> {
+        while !self.settle()? {
+            self.ready.clear();
+        }
+        let link = self.settings.impaired.map(|(_, link)| link).unwrap_or_default();
+        let there_and_back = link.up.delay + link.down.delay;
+        let rest = Duration::from_nanos(time.as_nanos()).clamp(SHORTEST_REST, LONGEST_REST);
+        let rest = rest + there_and_back * 2;
+        self.runtime.block_on(async { tokio::time::sleep(rest).await });
+        self.sent.clear();
+        self.awaited.clear();
+        self.lose_packets(true);
+        self.count();
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+impl Client {
+    fn order(&self, order: Order) {
+        // Should its task have ended, it has told why.
+        let _ = self.orders.send(order);
+    }
+}
+
+/// How long nothing may happen while something should: several of TCP's retransmissions.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longer than acknowledgements are delayed, which is 40 ms: what is not acknowledged yet makes TCP repeat
+/// what comes after it sooner (`docs/network.md`).
+const SHORTEST_REST: Duration = Duration::from_millis(100);
+
+/// Longer than a retransmission timeout without delay, which is 0.2 s.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// How late a timer may be.
+const TIMER_STEP: Duration = Duration::from_millis(2);

@@ -1,0 +1,163 @@
+//! One party's connection to the broker: a task that writes what it is told to and tells what comes.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::session::{Reaction, Session};
+use crate::Version;
+use crate::probe::packet::{Connack, Connect, Packet};
+
+/// What a client is to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Have the broker answer, which it does after all that came before.
+    Ping,
+    Publish {
+        topic: String,
+        payload: Vec<u8>,
+    },
+    Subscribe(String),
+    Unsubscribe(String),
+}
+
+/// What a client tells.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The broker has answered.
+    Answered,
+    Arrived {
+        topic: String,
+        payload: Vec<u8>,
+    },
+    /// The connection cannot be made, or has ended, for this reason.
+    Broken(String),
+    /// A publication is acknowledged to the end.
+    Completed,
+}
+
+/// Connects under a name and follows orders until there are no more.
+pub(super) async fn run(
+    broker: SocketAddr,
+    name: String,
+    session: Session,
+    mut orders: UnboundedReceiver<Order>,
+    tell: impl Fn(News),
+) {
+    let ended = match Client::connect(broker, name, session).await {
+        Ok(mut client) => client.follow(&mut orders, &tell).await,
+        Err(reason) => Err(reason),
+    };
+    if let Err(reason) = ended {
+        tell(News::Broken(reason));
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    session: Session,
+    unread: Vec<u8>,
+}
+
+impl Client {
+    async fn connect(broker: SocketAddr, name: String, session: Session) -> Result<Self, String> {
+        let stream = TcpStream::connect(broker)
+            .await
+            .map_err(|error| format!("no connection to the broker: {error}"))?;
+        stream.set_nodelay(true).map_err(broke)?;
+        let mut client = Self { stream, session, unread: Vec::new() };
+        let connect = Connect { client: name, clean: true, ..Connect::default() };
+        client.write(&Packet::Connect(Box::new(connect))).await?;
+        loop {
+            match client.read()? {
+                Some(Packet::Connack(Connack { code: 0, .. })) => return Ok(client),
+                Some(Packet::Connack(Connack { code, .. })) => {
+                    return Err(format!("the broker refuses the connection with code {code}"));
+                }
+                Some(_) => return Err("the broker does not answer CONNECT with CONNACK".to_owned()),
+                None => client.receive().await?,
+            }
+        }
+    }
+
+    async fn follow(
+        &mut self,
+        orders: &mut UnboundedReceiver<Order>,
+        tell: &impl Fn(News),
+    ) -> Result<(), String> {
+        loop {
+            while let Some(packet) = self.read()? {
+                self.react(packet, tell).await?;
+            }
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order).await?,
+                    // Whoever gave them is gone, and nobody is there to hear how it ended.
+                    None => return self.write(&Packet::Disconnect).await,
+                },
+                received = receive(&mut self.stream, &mut self.unread) => received?,
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Order) -> Result<(), String> {
+        let packet = match order {
+            Order::Ping => Packet::Pingreq,
+            Order::Publish { topic, payload } => self.session.publish(&topic, payload)?,
+            Order::Subscribe(topic) => self.session.subscribe(topic)?,
+            Order::Unsubscribe(topic) => self.session.unsubscribe(topic)?,
+        };
+        self.write(&packet).await
+    }
+
+    async fn react(&mut self, packet: Packet, tell: &impl Fn(News)) -> Result<(), String> {
+        if packet == Packet::Pingresp {
+            tell(News::Answered);
+            return Ok(());
+        }
+        let Reaction { answer, message, completed } = self.session.receive(packet)?;
+        if let Some(answer) = answer {
+            self.write(&answer).await?;
+        }
+        if let Some(message) = message {
+            tell(News::Arrived { topic: message.topic, payload: message.payload });
+        }
+        if completed {
+            tell(News::Completed);
+        }
+        Ok(())
+    }
+
+    /// The next packet, if all of it is there.
+    fn read(&mut self) -> Result<Option<Packet>, String> {
+        let decoded = Packet::decode(Version::V3, &self.unread)
+            .map_err(|error| format!("the broker sent {error}"))?;
+        Ok(decoded.map(|(packet, length)| {
+            self.unread.drain(..length);
+            packet
+        }))
+    }
+
+    async fn receive(&mut self) -> Result<(), String> {
+        receive(&mut self.stream, &mut self.unread).await
+    }
+
+    /// Each packet leaves by itself, as the simulator's do.
+    async fn write(&mut self, packet: &Packet) -> Result<(), String> {
+        let bytes = packet.encode(Version::V3).map_err(|error| error.to_string())?;
+        self.stream.write_all(&bytes).await.map_err(broke)
+    }
+}
+
+async fn receive(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Result<(), String> {
+    match stream.read_buf(unread).await.map_err(broke)? {
+        0 => Err("the broker closed the connection".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn broke(error: std::io::Error) -> String {
+    format!("the connection to the broker broke: {error}")
+}
