@@ -64,10 +64,11 @@ fn through_the_emulator_packets_are_counted() {
     assert_eq!((&row["broker"], &row["congestion"]), (&"Mosquitto".into(), &"cubic".into()));
     assert_eq!((&row["dropped"], &row["overflow"]), (&0.into(), &0.into()));
     assert!(row["packets"].as_u64() > Some(20) && row["lateness_p99_ms"].is_f64(), "{row}");
-    // Acknowledgements of TCP join other packets or do not.
+    // How many packets a busy machine makes of the same bytes is its own affair.
     let simulated = groupkey(&format!("net {settings}")).objects();
-    let share = number(row, "wire_bytes") / number(&simulated[0], "wire_bytes");
-    assert!((0.7..1.4).contains(&share), "{share} of the simulated bytes");
+    assert_eq!(row["payload_bytes"], simulated[0]["payload_bytes"]);
+    let (carried, on_the_wire) = (number(row, "payload_bytes"), number(row, "wire_bytes"));
+    assert!(on_the_wire > carried && on_the_wire < 2.0 * number(&simulated[0], "wire_bytes"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
+use groupkey::MemberId;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
 
@@ -100,6 +101,40 @@ fn a_request_to_join_is_good_once() {
     assert_eq!(room.epoch(), epoch);
     assert!(room.service.counters().replayed >= 6);
     room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn a_flood_of_requests_by_strangers_leaves_nothing_behind() {
+    const FLOOD: u32 = 1_000;
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let before = (room.epoch(), room.service.stored());
+    let refused = room.service.counters().refused;
+    for number in 0..FLOOD {
+        // Names that nobody knows, and names of members with another key than theirs.
+        let name = if number % 2 == 0 { format!("stranger-{number}") } else { name(number % 3) };
+        let shared = Some(Secret::from_bytes([99; 32]));
+        room.intrude(Settings { name, shared, ..room.settings(0) });
+    }
+    room.settle();
+    assert_eq!((room.epoch(), room.service.stored()), before);
+    assert_eq!(room.service.counters().refused, refused + u64::from(FLOOD));
+    assert_eq!((room.service.waiting(), room.service.devices(MemberId(0)).count()), (0, 3));
+    room.arrive(3);
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+}
+
+#[test]
+fn no_more_wait_than_the_limit_says() {
+    let mut room = Room::new("lkh-group", &[], 20);
+    room.policy.limits.waiting = 8;
+    let mut room = Room::of(room.policy);
+    (0..12).for_each(|number| room.arrive(number));
+    room.settle();
+    assert_eq!(room.service.waiting(), 8);
+    assert!(room.service.counters().overflowed >= 4);
 }
 
 #[test]

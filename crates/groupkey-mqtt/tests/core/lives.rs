@@ -159,17 +159,7 @@ fn who_asks_again_while_its_welcome_is_on_its_way_is_taken_in_once() {
 
 #[test]
 fn a_welcome_that_was_lost_is_said_again() {
-    let mut room = Room::new("lkh-group", &[], 3);
-    (0..3).for_each(|number| room.arrive(number));
-    room.settle();
-    room.keep_back = is_welcome;
-    room.patience = 1_000_000_000;
-    room.arrive(3);
-    room.settle();
-    assert_eq!((room.service.member_count(), room.kept_back.len()), (4, 1));
-    room.kept_back.clear();
-    room.keep_back = |_| false;
-    room.patience = 5_000_000_000;
+    let mut room = without_the_welcome_of_3();
     let epoch = room.epoch();
     room.settle();
     room.assert_group(&[0, 1, 2, 3]);
@@ -180,15 +170,7 @@ fn a_welcome_that_was_lost_is_said_again() {
 /// recorded its requests could have it thrown out.
 #[test]
 fn whose_welcome_is_gone_for_good_comes_in_by_its_next_attempt() {
-    let mut room = Room::new("lkh-group", &[], 3);
-    (0..3).for_each(|number| room.arrive(number));
-    room.settle();
-    room.keep_back = is_welcome;
-    room.patience = 1_000_000_000;
-    room.arrive(3);
-    room.settle();
-    room.kept_back.clear();
-    room.keep_back = |_| false;
+    let mut room = without_the_welcome_of_3();
     room.revive(&Fatal::Crashed);
     let epoch = room.epoch();
     room.patience = 10_000_000_000;
@@ -221,6 +203,22 @@ fn who_never_hears_of_the_first_key_asks_for_it() {
         room.settle();
         room.assert_group(&[0, 1, 2]);
     }
+}
+
+/// Four members, of whom the last one's welcome was lost just now.
+fn without_the_welcome_of_3() -> Room {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let patience = std::mem::replace(&mut room.patience, 1_000_000_000);
+    room.keep_back = is_welcome;
+    room.arrive(3);
+    room.settle();
+    assert_eq!((room.service.member_count(), room.kept_back.len()), (4, 1));
+    room.kept_back.clear();
+    room.keep_back = |_| false;
+    room.patience = patience;
+    room
 }
 
 /// An offer of a number is shorter.

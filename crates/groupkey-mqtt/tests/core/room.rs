@@ -112,6 +112,17 @@ impl Room {
         self.reconnect(&name);
     }
 
+    /// A stranger says what a device with these settings would say first.
+    pub(crate) fn intrude(&mut self, settings: Settings) {
+        let mut stranger = Member::new(settings).unwrap();
+        stranger.handle(Input::Connected, self.now, &mut self.rng).unwrap();
+        while let Some(output) = stranger.poll().unwrap() {
+            if let Output::Publish(publish) = output {
+                self.on_the_way.push_back(publish);
+            }
+        }
+    }
+
     /// A member is there again, and gets what the broker retained.
     pub(crate) fn reconnect(&mut self, name: &str) {
         let seat = self.members.get_mut(name).unwrap();
