@@ -55,6 +55,8 @@ pub struct Service {
     used_tokens: BTreeSet<[u8; 32]>,
     /// Numbers that were offered to devices which have not come back with them.
     offers: BTreeMap<String, u32>,
+    /// When a device was answered last, ns, and in which of its attempts to join.
+    answers: BTreeMap<String, ([u8; 8], u64)>,
     waiting: Vec<Applicant>,
     welcomes: Welcomes,
     /// When those who wait are taken in.

@@ -46,13 +46,16 @@ impl Service {
         }
         let number = self.number_for(&request.body.name);
         if request.body.number != Some(number) {
-            let offer = request.offer(number);
-            self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             self.counters.taken += 1;
+            if !self.is_answered(&request, now) {
+                let offer = request.offer(number);
+                self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
+            }
             return;
         }
         if self.waits_for_its_welcome(&request) {
-            self.welcome_again(number, &request);
+            self.roster.at(number).into_iter().for_each(|record| record.stamp = request.body.stamp);
+            self.welcome_again(number, &request, now);
             return;
         }
         let applicant = Applicant { request, shared, token };
@@ -78,14 +81,37 @@ impl Service {
     }
 
     /// The welcome still answers: to an earlier request of the same attempt.
-    fn welcome_again(&mut self, member: u32, request: &Request) {
-        self.roster.at(member).into_iter().for_each(|record| record.stamp = request.body.stamp);
+    fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
         let Some(welcome) = self.welcomes.of(member).map(<[u8]>::to_vec) else {
             self.counters.refused += 1;
             return;
         };
-        self.publish_unstored(self.topics.welcome(&request.body.name), welcome, false);
         self.counters.taken += 1;
+        if !self.is_answered(request, now) {
+            self.publish_unstored(self.topics.welcome(&request.body.name), welcome, false);
+        }
+    }
+
+    /// Whether the last answer may still be on its way; if not, there will be one now. Over a slow network
+    /// devices ask again before it comes, and answers to all of that would hold up each other.
+    fn is_answered(&mut self, request: &Request, now: u64) -> bool {
+        let last = self.answers.get(&request.body.name);
+        let is_answered = last.is_some_and(|(attempt, at)| {
+            *attempt == *request.body.attempt && now < at.saturating_add(ANSWER_AGAIN)
+        });
+        if !is_answered {
+            self.note_answer(request, now);
+        }
+        is_answered
+    }
+
+    fn note_answer(&mut self, request: &Request, now: u64) {
+        if self.answers.len() >= self.policy.limits.waiting {
+            // Who is forgotten is answered once too often.
+            self.answers.clear();
+        }
+        let answer = (request.body.attempt.into(), now);
+        self.answers.insert(request.body.name.clone(), answer);
     }
 
     /// By what a device may join: the secret that it proved to know, and the hash of its token.
@@ -226,6 +252,7 @@ impl Service {
             let answer = applicant.request.answer(&welcome, &self.identity, shared, ephemeral);
             if let Some(answer) = answer {
                 self.welcomes.keep(member, answer.clone());
+                self.note_answer(&applicant.request, now);
                 self.publish(self.topics.welcome(applicant.name()), answer, false);
             }
             let name = applicant.name().to_owned();
@@ -260,6 +287,9 @@ impl Service {
 
 /// Devices that one admission takes into a running group, at most, so that an operation stays short.
 const AT_ONCE: usize = 16;
+
+/// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16.
+const ANSWER_AGAIN: u64 = 10_000_000_000;
 
 /// How long to wait before trying again what was not possible, ns.
 const RETRY: u64 = 500_000_000;

@@ -117,6 +117,7 @@ impl Service {
             roster: Roster::default(),
             used_tokens: BTreeSet::new(),
             offers: BTreeMap::new(),
+            answers: BTreeMap::new(),
             waiting: Vec::new(),
             welcomes: Welcomes::default(),
             admission_due: None,

@@ -131,6 +131,8 @@ fn no_more_wait_than_the_limit_says() {
     let mut room = Room::new("lkh-group", &[], 20);
     room.policy.limits.waiting = 8;
     let mut room = Room::of(room.policy);
+    // Long enough for every device to be offered a number twice.
+    room.patience = 10_000_000_000;
     (0..12).for_each(|number| room.arrive(number));
     room.settle();
     assert_eq!(room.service.waiting(), 8);

@@ -161,9 +161,12 @@ fn who_asks_again_while_its_welcome_is_on_its_way_is_taken_in_once() {
 fn a_welcome_that_was_lost_is_said_again() {
     let mut room = without_the_welcome_of_3();
     let epoch = room.epoch();
+    room.patience = 10_000_000_000;
+    let said = room.published.len();
     room.settle();
     room.assert_group(&[0, 1, 2, 3]);
     assert_eq!(room.epoch(), epoch);
+    assert_eq!(room.published.len(), said + 1, "and no oftener than need be");
 }
 
 /// The service has forgotten the welcome, and may not take the device for one without memory: who
