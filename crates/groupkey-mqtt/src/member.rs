@@ -313,7 +313,7 @@ impl Member {
             return;
         };
         behind.tries += 1;
-        behind.due = now.saturating_add(SECOND << behind.tries);
+        behind.due = now.saturating_add(SECOND << behind.tries.min(4));
         let asked = agent.order(&mut self.desk, &Order::CatchUp, now, rng);
         if asked.is_err() || behind.tries > CATCH_UPS {
             self.join_again(now, rng);
@@ -409,8 +409,9 @@ const PATIENCE: u64 = 200 * MILLISECOND;
 /// The same of the first key, and nobody has said that it is there.
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
-/// Requests to catch up before the member joins again.
-const CATCH_UPS: u32 = 4;
+/// Requests to catch up before the member joins again, some 100 s of them: a service that is slow to answer
+/// would be slower still if all who wait joined again.
+const CATCH_UPS: u32 = 8;
 
 /// Messages that came before the welcome and are kept, at most.
 const EARLY: usize = 64;
