@@ -29,7 +29,7 @@ use crate::commands::validate::ValidateArguments;
 #[command(
     name = "groupkey",
     version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GROUPKEY_COMMIT"), ")"),
-    max_term_width = 100,
+    max_term_width = WIDTH,
     after_help = "\
 Examples:
   groupkey                                      a short tour
@@ -49,6 +49,9 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
+
+/// Columns of help at most: what follows the options is broken by hand, and would be broken again.
+const WIDTH: usize = 100;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -87,8 +90,8 @@ pub(crate) enum Command {
     /// Every party runs the scheme's own code; the network between them is simulated: links with
     /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as
     /// it takes on the chosen device. Lists, separated by commas, give one row for each combination.
-    /// The same arguments and seed give the same numbers, with any number of
-    /// threads. With --live a real broker carries the very same messages.
+    /// The same arguments and seed give the same numbers, with any number of threads. With --live a
+    /// real broker carries the very same messages.
     Net(Box<NetArguments>),
     /// Make one page of results: charts, a section for each scheme, a table to compare them in.
     Report(ReportArguments),
@@ -124,6 +127,25 @@ mod tests {
     #[test]
     fn the_description_of_the_arguments_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_options_fits_the_width_of_help() {
+        fn all(command: &clap::Command) -> Vec<&clap::Command> {
+            let below = command.get_subcommands().flat_map(all);
+            std::iter::once(command).chain(below).collect()
+        }
+        let cli = Cli::command();
+        for command in all(&cli) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            for line in texts
+                .into_iter()
+                .flatten()
+                .flat_map(|text| text.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
+            {
+                assert!(line.chars().count() <= WIDTH, "{}: {line}", command.get_name());
+            }
+        }
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! How close the sponsor of a join in a Diffie-Hellman tree comes to the cost of its group operations.
 //!
 //! The best of some joins, beside what the counted exponentiations cost by themselves in the same run,
-//! and the same with the blinded keys that it reads. Protection: none.
+//! and the same with the elements that it reads and writes. Protection: none.
 //!
 //! `cargo bench -p groupkey --bench sponsor [-- --members 1000,55000]`
 
@@ -25,7 +25,7 @@ fn main() {
         None if quick => vec![55],
         None => vec![55, 860, 55_000],
     };
-    println!("members  exponentiations  elements read   time_us  exp_us  ratio  with reading");
+    println!("members  exponentiations  read  written   time_us  exp_us  ratio  with coding");
     for members in members {
         let mut best = f64::INFINITY;
         let mut ratios = [f64::INFINITY; 2];
@@ -36,29 +36,32 @@ fn main() {
             sponsor.sponsor();
             let time = started.elapsed().as_nanos() as f64;
             black_box(&sponsor.outbox);
-            let [generator, power, read] = prices();
+            let [generator, power, read, write] = prices();
             let calls = |primitive| sponsor.meter.tally(primitive).calls as f64;
             let exponentiations = calls(Primitive::ExponentiateGenerator) * generator
                 + calls(Primitive::Exponentiate) * power;
-            let all = exponentiations + calls(Primitive::CheckElement) * read;
+            let coding =
+                calls(Primitive::CheckElement) * read + calls(Primitive::EncodeElement) * write;
+            let all = exponentiations + coding;
             ratios = [ratios[0].min(time / exponentiations), ratios[1].min(time / all)];
             if time < best {
                 best = time;
                 line = format!(
-                    "{members:>7}  {:>15}  {:>13}  {:>8.1}  {:>6.1}",
+                    "{members:>7}  {:>15}  {:>4}  {:>7}  {:>8.1}  {:>6.1}",
                     sponsor.meter.exponentiations(),
                     calls(Primitive::CheckElement),
+                    calls(Primitive::EncodeElement),
                     time / 1e3,
                     exponentiations / 1e3
                 );
             }
         }
-        println!("{line}  {:>5.2}  {:>12.2}", ratios[0], ratios[1]);
+        println!("{line}  {:>5.2}  {:>11.2}", ratios[0], ratios[1]);
     }
 }
 
-/// What the generator's power, another element's, and reading an element cost by themselves: ns.
-fn prices() -> [f64; 3] {
+/// What the generator's power, another element's, reading and writing an element cost by themselves: ns.
+fn prices() -> [f64; 4] {
     let scalar = Scalar::from_bytes_mod_order([0x5a; 32]);
     let point = RistrettoPoint::mul_base(&scalar);
     let encoded = point.compress();
@@ -69,6 +72,7 @@ fn prices() -> [f64; 3] {
             let read = CompressedRistretto::from_slice(black_box(encoded.as_bytes()));
             black_box(read.ok().and_then(|encoded| encoded.decompress()));
         }),
+        time(|| _ = black_box(black_box(&point).compress())),
     ]
 }
 

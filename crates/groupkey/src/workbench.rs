@@ -133,11 +133,7 @@ impl Workbench<'_> {
                 (self.time(Guard::None, |cx| keep(cx.generator_power(&exponent))), 0.0)
             }
             Primitive::Exponentiate => {
-                let (exponent, element) = self.once(|cx| {
-                    let exponent = random_exponent(cx);
-                    let element = cx.generator_power(&exponent);
-                    (exponent, element)
-                });
+                let (exponent, element) = self.once(|cx| (random_exponent(cx), random_element(cx)));
                 (self.time(Guard::None, |cx| keep(cx.power(&element, &exponent))), 0.0)
             }
             Primitive::MultiplyElements => {
@@ -154,13 +150,22 @@ impl Workbench<'_> {
             }
             Primitive::CheckElement => {
                 let message = self.sent(Guard::None, |cx| {
-                    let exponent = random_exponent(cx);
-                    let element = cx.generator_power(&exponent);
+                    let element = random_element(cx);
                     let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
                     draft.element(&element).send();
                 });
                 let bytes = &message[message.len() - Element::length(self.suite)..];
                 (self.time(Guard::None, |cx| keep(cx.element(bytes, Check::Subgroup))), 0.0)
+            }
+            Primitive::EncodeElement => {
+                let element = self.once(random_element);
+                let length = Element::length(self.suite);
+                let encoded = self.time(Guard::None, |cx| {
+                    let mut bytes = Vec::with_capacity(length);
+                    cx.encode_element(&element, &mut bytes);
+                    keep(bytes);
+                });
+                (encoded, 0.0)
             }
             // Elements are read in one suite only, and the check of their order is a power.
             Primitive::CheckGt if self.suite != Suite::Published => (0.0, 0.0),
@@ -356,9 +361,13 @@ fn random_exponent(cx: &mut Context<'_>) -> Exponent {
     cx.random_exponent()
 }
 
+fn random_element(cx: &mut Context<'_>) -> Element {
+    let exponent = random_exponent(cx);
+    cx.generator_power(&exponent)
+}
+
 fn two_elements(cx: &mut Context<'_>) -> (Element, Element) {
-    let [a, b] = [random_exponent(cx), random_exponent(cx)];
-    (cx.generator_power(&a), cx.generator_power(&b))
+    (random_element(cx), random_element(cx))
 }
 
 fn send_bytes(cx: &mut Context<'_>, bytes: &[u8]) {

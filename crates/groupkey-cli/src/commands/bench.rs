@@ -41,9 +41,10 @@ Examples:
   groupkey bench --workload examples/workloads/warehouse.toml --scheme skdc
 
 Reading a row: the mean is measured on this machine. Counted is what the same primitives cost by
-themselves in the same run, and x the best measured time over it: what is above 1 is not the scheme's
-mathematics. A device's time is modelled from its profile, never measured here. docs/benchmark.md
-has more, docs/workloads.md has the built-in workloads and describes a file with another.
+themselves in the same run, and x the best measured time over it: what is above 1 is not the
+scheme's mathematics. A device's time is modelled from its profile, never measured here.
+docs/benchmark.md has more, docs/workloads.md has the built-in workloads and describes a file with
+another.
 
 What a whole day of joins and leaves takes, of each role: groupkey trace --replay.")]
 pub(crate) struct BenchArguments {

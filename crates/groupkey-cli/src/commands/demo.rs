@@ -23,8 +23,8 @@ use crate::table::figure;
 /// Arguments of `groupkey demo`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is simulated: parties of the library, MQTT over TCP on this machine, signatures, real keys. Of
-times, look at their order of magnitude: everybody shares one processor here.
+Nothing is simulated: parties of the library, MQTT over TCP on this machine, signatures, real keys.
+Of times, look at their order of magnitude: everybody shares one processor here.
 
 Examples:
   groupkey demo

@@ -23,14 +23,15 @@ use crate::{interruption, lines};
 #[command(after_help = "\
 Each line of standard input goes to the group, encrypted. What others say comes on standard output:
   3: slippery road         member 3 said it
-Everything else that happens comes on standard error. When the input ends, the member goes on listening.
+Everything else that happens comes on standard error. When the input ends, the member goes on
+listening.
 
 With [[peer]]s in the file, there is no service: run this on each side.
 
 Examples:
   groupkey member --print-config > member.toml
   groupkey member --config member.toml
-  groupkey member --public truck-7.key      the public key of an identity, which is made if need be")]
+  groupkey member --public truck-7.key      the public key of an identity, made if need be")]
 pub(crate) struct MemberArguments {
     /// The file that says how.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["print_config", "public"])]

@@ -35,8 +35,8 @@ Reading a row: the mean is the time until the last party has the key, and it is 
 computing along the critical path. Messages and bytes are means of one run; resent counts TCP
 segments. More than 1000000 runs in all (combinations x runs) are refused.
 
-With --live, a party still pauses for as long as its device would compute, and longer if this machine
-does; late is by how much the emulator delayed each packet beyond what was asked.")]
+With --live, a party still pauses for as long as its device would compute, and longer if this
+machine does; late is by how much the emulator delayed each packet beyond what was asked.")]
 pub(crate) struct NetArguments {
     #[command(flatten)]
     group: group::GroupArguments,

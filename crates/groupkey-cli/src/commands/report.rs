@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// Arguments of `groupkey report`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The page is one HTML file: charts, tables, data and script are inside, and it opens from disk without
-a network. Schemes have drawings of a real run: their messages and key trees.
+The page is one HTML file: charts, tables, data and script are inside, and it opens from disk
+without a network. Schemes have drawings of a real run: their messages and key trees.
 
 Examples:
   groupkey bench --scheme skdc,lkh-group --members 10,100,1000 --out measured

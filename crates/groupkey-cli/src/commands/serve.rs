@@ -27,10 +27,10 @@ On standard input it takes:
   readmit NAME    may join again
   rekey           a new key for the same members, where the scheme can
 
-With [http] in the file it answers requests and shows a page in the browser as well; see docs/live.md.
+With [http] in the file it answers requests and shows a page in the browser as well: docs/live.md.
 
-Every operation is in the store before its first message leaves. Killed at any point, the service goes on
-where it was when it is started again.
+Every operation is in the store before its first message leaves. Killed at any point, the service
+goes on where it was when it is started again.
 
 Examples:
   groupkey serve --print-config > serve.toml

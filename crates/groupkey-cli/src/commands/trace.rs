@@ -13,13 +13,13 @@ use crate::failure::Failure;
 /// Arguments of `groupkey trace`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Members arrive as a Poisson process and stay for an exponentially distributed time, so that the group
-has --members on average. The trace is a CSV file: time_ms,event,member. The same arguments and seed
-give the same trace. docs/workloads.md says more.
+Members arrive as a Poisson process and stay for an exponentially distributed time, so that the
+group has --members on average. The trace is a CSV file: time_ms,event,member. The same arguments
+and seed give the same trace. docs/workloads.md says more.
 
-With --replay every member of a trace is a party that computes for real, in a network that is fast and
-loses nothing: one row for each scheme and role, of everything in the trace together. Times and energies
-are modelled from a device's profile. Counts and bytes are the same on every machine.
+With --replay every member of a trace is a party that computes for real, in a network that is fast
+and loses nothing: one row for each scheme and role, of everything in the trace together. Times and
+energies are modelled from a device's profile. Counts and bytes are the same on every machine.
 
 Examples:
   groupkey trace --kind day --members 100 --stay 60 > day.csv

@@ -27,11 +27,10 @@ Examples:
 
 Needs Linux, Mosquitto, the command ip, and the right to make a TUN device (CAP_NET_ADMIN).
 
-Of operations, both sides run the same groups: the same keys, messages and bytes (same_payload; but in
-dh-lkh what arrives late changes what is sent), and parties that pause for as long as the device
-profile host computes. A step that takes this machine
-longer is longer live alone. The simulator runs each setting 1000 times, the first of them with the
-seeds of the live runs.
+Of operations, both sides run the same groups: the same keys, messages and bytes (same_payload; but
+in dh-lkh what arrives late changes what is sent), and parties that pause for as long as the device
+profile host computes. A step that takes this machine longer is longer live alone. The simulator
+runs each setting 1000 times, the first of them with the seeds of the live runs.
 
 Lateness is what the emulator added by itself, once for each packet; a difference of that size,
 or within two standard errors, says nothing about the simulator.")]

@@ -54,8 +54,7 @@ impl Draft<'_, '_> {
         let length = Element::length(self.cx.setting.suite);
         let buffer = self.cx.outbox.buffer();
         Writer::new(buffer).bytes_head(length);
-        element.encode(buffer);
-        self
+        self.packed_element(element)
     }
 
     /// Appends group elements, one after the other, as one byte string.
@@ -64,10 +63,7 @@ impl Draft<'_, '_> {
         let buffer = self.cx.outbox.buffer();
         Writer::new(buffer).bytes_head(elements.len() * length);
         buffer.reserve(elements.len() * length);
-        for element in elements {
-            element.encode(buffer);
-        }
-        self
+        elements.iter().fold(self, |draft, element| draft.packed_element(element))
     }
 
     /// A key for this message, as [`Context::derive`] makes it.
@@ -109,6 +105,7 @@ impl Draft<'_, '_> {
 
     /// Appends a group element to a packed byte string.
     pub fn packed_element(&mut self, element: &Element) -> &mut Self {
+        self.cx.probe.record(Primitive::EncodeElement, 1);
         element.encode(self.cx.outbox.buffer());
         self
     }

@@ -31,6 +31,7 @@ impl Context<'_> {
         for _ in exponents {
             self.probe.record(Primitive::ExponentiateGenerator, 1);
         }
+        self.probe.record(Primitive::EncodeElement, 1);
         Element::encode_generator_powers(exponents, out);
         let length = Element::length(self.setting.suite);
         for (exponent, power) in exponents.iter().zip(out[start..].chunks_exact(length)) {
@@ -68,7 +69,7 @@ impl Context<'_> {
     pub fn exponent_from_element(&mut self, element: &Element, label: &'static str) -> Exponent {
         let suite = self.setting.suite;
         let mut bytes = Vec::with_capacity(Element::length(suite));
-        element.encode(&mut bytes);
+        self.encode_element(element, &mut bytes);
         let mut context = [0; 9];
         context[..8].copy_from_slice(&self.setting.group.0.to_be_bytes());
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
@@ -99,6 +100,12 @@ impl Context<'_> {
         let inverse = exponent.inverse();
         self.trace(Rule::Invert, &[exponent], &[&inverse]);
         inverse
+    }
+
+    /// Appends the encoding of an element.
+    pub fn encode_element(&mut self, element: &Element, out: &mut Vec<u8>) {
+        self.probe.record(Primitive::EncodeElement, 1);
+        element.encode(out);
     }
 
     /// Reads a received element: canonical, in range, not the identity, and in the subgroup of prime

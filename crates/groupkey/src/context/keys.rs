@@ -85,7 +85,7 @@ impl Context<'_> {
         context: &[u8],
     ) -> Key {
         let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
-        element.encode(&mut bytes);
+        self.encode_element(element, &mut bytes);
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
         let key = derive::derive(self.setting.suite, &bytes, label, context);
         zeroize::Zeroize::zeroize(&mut bytes);

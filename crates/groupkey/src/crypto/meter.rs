@@ -37,6 +37,9 @@ pub enum Primitive {
     InvertExponent,
     /// A received element decoded and checked; the amount is 1.
     CheckElement,
+    /// An element encoded, to be sent or hashed, or many in one call, which share what is costly; the
+    /// amount is 1.
+    EncodeElement,
     /// The inverse of a scalar of a pairing's groups; the amount is 1.
     InvertScalar,
     /// A table of multiples of an element of G1 made; the amount is 1.
@@ -99,7 +102,7 @@ pub struct Tally {
 
 impl Primitive {
     /// All primitives, in the order of their numbers.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Random,
         Self::Wrap,
         Self::Unwrap,
@@ -116,6 +119,7 @@ impl Primitive {
         Self::DivideElements,
         Self::InvertExponent,
         Self::CheckElement,
+        Self::EncodeElement,
         Self::InvertScalar,
         Self::TabulateG1,
         Self::ExponentiateG1Fixed,
@@ -146,6 +150,7 @@ impl Primitive {
                 | Self::DivideElements
                 | Self::InvertExponent
                 | Self::CheckElement
+                | Self::EncodeElement
         )
     }
 
@@ -189,6 +194,7 @@ impl Primitive {
             Self::DivideElements => "divide-elements",
             Self::InvertExponent => "invert-exponent",
             Self::CheckElement => "check-element",
+            Self::EncodeElement => "encode-element",
             Self::InvertScalar => "invert-scalar",
             Self::TabulateG1 => "tabulate-g1",
             Self::ExponentiateG1Fixed => "exponentiate-g1-fixed",

@@ -26,10 +26,10 @@ use crate::{interruption, provenance};
 /// Arguments of a study of computations.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Writes into the folder: results.jsonl (every row with every repetition), summary.csv (the rows without
-them) and report.html (findings, values, charts, schemes; opens from disk). Says first how long it takes.
-Ctrl-C keeps what is done, and --resume goes on. Counts and sizes are the same in every run; times are
-this machine's.")]
+Writes into the folder: results.jsonl (every row with every repetition), summary.csv (the rows
+without them) and report.html (findings, values, charts, schemes; opens from disk). Says first how
+long it takes. Ctrl-C keeps what is done, and --resume goes on. Counts and sizes are the same in
+every run; times are this machine's.")]
 pub(crate) struct StudyArguments {
     /// A few sizes and repetitions, for a first look.
     #[arg(long)]

@@ -27,7 +27,7 @@ impl Ladder {
         let mut ladder = Self::default();
         ladder.draw(cx);
         let blinded = cx.generator_power(&ladder.secrets[0]);
-        ladder.leaf = encoded(&blinded);
+        cx.encode_element(&blinded, &mut ladder.leaf);
         (ladder, blinded)
     }
 
@@ -115,10 +115,4 @@ pub(crate) fn secret_above(cx: &mut Context<'_>, blinded: &Element, secret: &Exp
     let above = cx.exponent_from_element(&shared, "groupkey dh tree node");
     shared.zeroize();
     above
-}
-
-fn encoded(element: &Element) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    element.encode(&mut bytes);
-    bytes
 }
