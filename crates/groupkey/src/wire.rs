@@ -19,6 +19,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::Operation;
+use crate::secret::Key;
 
 /// The version of the wire format.
 pub const VERSION: u8 = 1;
@@ -146,6 +147,12 @@ impl<'a> Reader<'a> {
         let bytes = self.decoder.bytes().map_err(malformed)?;
         self.require_length(start, head_length(bytes.len() as u64) + bytes.len())?;
         Ok(bytes)
+    }
+
+    /// A byte string as long as a key: a key, a nonce or a tag.
+    pub fn key(&mut self) -> Result<Key, Error> {
+        let bytes = self.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        Ok(Key::from_bytes(bytes))
     }
 
     /// The head of an array; returns its length. The caller reads that many items.

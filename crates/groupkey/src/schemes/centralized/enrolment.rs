@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour, Misuse};
+use crate::error::{Error, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
@@ -54,9 +54,7 @@ pub(crate) const ENROLMENT: u8 = 0;
 impl Enrolment {
     /// Reads the body of the message that [`Roster::enroll`] sends.
     pub(crate) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let slot = body.number32()?;
-        let key = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        Ok(Self { slot, key: Key::from_bytes(key) })
+        Ok(Self { slot: body.number32()?, key: body.key()? })
     }
 }
 

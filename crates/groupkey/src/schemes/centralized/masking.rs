@@ -79,8 +79,8 @@ impl Masking {
         epoch: Epoch,
         mut body: Reader<'_>,
     ) -> Result<Key, Error> {
-        let masked = read_value(&mut body)?;
-        let confirmation = read_value(&mut body)?;
+        let masked = body.key()?;
+        let confirmation = body.key()?;
         body.finish()?;
         if self.profile == Profile::Sound
             && authenticator(cx, individual, epoch, &masked) != confirmation
@@ -115,13 +115,6 @@ impl Masking {
 /// Shows to whoever has the key, and only to them, that it is the one that was meant.
 pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
     cx.hash_for(epoch, key, "masking commitment")
-}
-
-/// Reads a masked key or a confirmation. Neither is a secret, but they are compared and XORed as
-/// keys.
-pub(crate) fn read_value(body: &mut Reader<'_>) -> Result<Key, Error> {
-    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-    Ok(Key::from_bytes(bytes))
 }
 
 /// Shows to the one member with this individual key that the masked key is the controller's.

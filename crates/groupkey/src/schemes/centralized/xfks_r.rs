@@ -60,7 +60,7 @@ use crate::schemes::catalogue::{
     Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
-use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment, read_value};
+use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -240,7 +240,7 @@ impl Member {
         let epoch = message.header().epoch;
         let mut body = message.body();
         let newcomer = body.number32()?;
-        let expected = read_value(&mut body)?;
+        let expected = body.key()?;
         body.finish()?;
         if self.membership.is_own_joining(message, newcomer)? {
             return Ok(());

@@ -292,7 +292,7 @@ impl Member {
     }
 
     fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, keys: Vec<Key>) {
-        let roster = tree.roster();
+        let roster = tree.roster().clone();
         self.pairs.retain(&roster);
         self.temporary = self.temporary.max(keys.len() * Key::BYTES);
         self.share = Some(Share { tree, keys });
@@ -400,9 +400,9 @@ impl Party for Member {
 
 fn read_nonce(message: &Message<'_>) -> Result<Key, Error> {
     let mut body = message.body();
-    let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    let nonce = body.key()?;
     body.finish()?;
-    Ok(Key::from_bytes(nonce))
+    Ok(nonce)
 }
 
 /// Sends keys to the members below a node that this one leads, under that node's key.

@@ -196,7 +196,7 @@ impl Member {
     }
 
     fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, secrets: Secrets) {
-        let roster = tree.roster();
+        let roster = tree.roster().clone();
         let group_key = cx.derive_for(epoch, secrets.highest(), "groupkey d-oft group key");
         self.pairs.retain(&roster);
         self.temporary = self.temporary.max(secrets.stored_bytes());

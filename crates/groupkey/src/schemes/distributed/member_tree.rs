@@ -2,9 +2,10 @@
 //! what. It holds no keys. D-LKH and D-OFT use it.
 //!
 //! Its nodes lie in one array, each before those below it, the left half before the right one. So
-//! the nodes below a node follow it; its leader is the leftmost leaf. A newcomer goes to the right
-//! of the shallowest leaf, of several the rightmost; when a leaf goes, its sibling takes the place
-//! of their parent. So the tree of n members that only grew is ⌈log_2 n⌉ high.
+//! the nodes below a node follow it, and one number for each is enough: how many they are. A node's
+//! leader is the leftmost leaf. A newcomer goes to the right of the shallowest leaf, of several the
+//! rightmost; when a leaf goes, its sibling takes the place of their parent. So the tree of n members
+//! that only grew is ⌈log_2 n⌉ high.
 
 mod alteration;
 mod catching_up;
@@ -28,7 +29,10 @@ use crate::wire::Reader;
 /// The tree of a group, or of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberTree {
-    nodes: Vec<Node>,
+    /// Of each node, the number of nodes from it down, itself included: 1 of a leaf.
+    sizes: Vec<u32>,
+    /// The members at the leaves, from left to right.
+    roster: Roster,
 }
 
 /// One step on the way from a leaf to the root.
@@ -42,102 +46,91 @@ pub(crate) struct Level {
     pub(crate) sibling: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
-    /// Number of nodes from this one down, itself included.
-    size: usize,
-    /// Of a leaf.
-    member: Option<MemberId>,
-}
-
 impl MemberTree {
     /// The tree of these members, as flat as can be; the left half is the larger one.
     pub(crate) fn balanced(roster: &Roster) -> Self {
-        let members: Vec<_> = roster.iter().collect();
-        let mut nodes = Vec::with_capacity(2 * members.len());
-        grow(&mut nodes, &members);
-        Self { nodes }
-    }
-
-    /// Number of leaves.
-    #[cfg(test)]
-    pub(crate) const fn len(&self) -> usize {
-        self.nodes.len().div_ceil(2)
+        let mut sizes = Vec::with_capacity(2 * roster.len());
+        grow(&mut sizes, roster.len());
+        Self { sizes, roster: roster.clone() }
     }
 
     /// Number of nodes: one less than twice the leaves.
     pub(crate) const fn nodes(&self) -> usize {
-        self.nodes.len()
+        self.sizes.len()
     }
 
     /// The members, from left to right.
-    pub(crate) fn roster(&self) -> Roster {
-        Roster::of(&self.nodes.iter().filter_map(|node| node.member).collect::<Vec<_>>())
+    pub(crate) const fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Takes a member in. Returns the one beside it.
-    pub(crate) fn insert(&mut self, member: MemberId) -> Option<MemberId> {
-        let depths = self.depths();
-        let leaves = (0..self.nodes.len()).filter(|&node| self.is_leaf(node));
-        let at = leaves.min_by_key(|&node| (depths[node], Reverse(node)))?;
+    pub(crate) fn insert(&mut self, member: MemberId) -> MemberId {
+        let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
+        let shallowest = leaves.min_by_key(|&(node, depth)| (depth, Reverse(node)));
+        let at = shallowest.map_or(0, |(node, _)| node);
+        let place = self.first(at);
+        // The leaf becomes its own parent.
         for above in self.down_to(at) {
-            self.nodes[above].size += 2;
+            self.sizes[above] += 2;
         }
-        let neighbour = self.nodes[at].member;
-        // The leaf became its own parent.
-        self.nodes[at].member = None;
-        self.nodes.insert(at + 1, Node { size: 1, member: neighbour });
-        self.nodes.insert(at + 2, Node { size: 1, member: Some(member) });
-        neighbour
+        self.sizes.splice(at + 1..at + 1, [1, 1]);
+        self.roster.insert(place + 1, &[member]);
+        self.roster.at(place)
     }
 
     /// Takes a member out. Returns where the node that was its sibling is now.
     pub(crate) fn remove(&mut self, member: MemberId) -> Option<usize> {
-        let leaf = self.leaf(member)?;
+        let place = self.roster.place(member)?;
+        let leaf = self.leaf_in(place);
         let above = self.down_to(leaf);
         let [above @ .., parent, _] = &above[..] else { return None };
         for &node in above {
-            self.nodes[node].size -= 2;
+            self.sizes[node] -= 2;
         }
-        self.nodes.remove(leaf);
-        self.nodes.remove(*parent);
+        self.sizes.remove(leaf);
+        self.sizes.remove(*parent);
+        self.roster.remove(place);
         Some(*parent)
     }
 
     pub(crate) fn leaf(&self, member: MemberId) -> Option<usize> {
-        self.nodes.iter().position(|node| node.member == Some(member))
+        self.roster.place(member).map(|place| self.leaf_in(place))
     }
 
     pub(crate) fn is_leaf(&self, node: usize) -> bool {
-        self.nodes[node].member.is_some()
+        self.sizes[node] == 1
     }
 
-    /// The leftmost leaf below a node.
-    pub(crate) fn leader(&self, node: usize) -> Option<MemberId> {
-        self.nodes[node..].iter().find_map(|node| node.member)
+    /// The member at a node, if that is a leaf.
+    pub(crate) fn member_at(&self, node: usize) -> Option<MemberId> {
+        self.is_leaf(node).then(|| self.leader(node))
+    }
+
+    /// The member at the leftmost leaf below a node.
+    pub(crate) fn leader(&self, node: usize) -> MemberId {
+        self.roster.at(self.first(node))
     }
 
     /// The members below a node, from left to right.
-    pub(crate) fn members_below(&self, node: usize) -> Vec<MemberId> {
-        let below = &self.nodes[node..node + self.nodes[node].size];
-        below.iter().filter_map(|node| node.member).collect()
+    pub(crate) fn members_below(&self, node: usize) -> &[MemberId] {
+        let first = self.first(node);
+        self.roster.between(first..first + self.width(node))
     }
 
     /// Number of leaves below a node.
     pub(crate) fn width(&self, node: usize) -> usize {
-        self.nodes[node].size.div_ceil(2)
+        self.size(node).div_ceil(2)
     }
 
     /// Whether a node is another one or below it.
     pub(crate) fn is_within(&self, node: usize, above: usize) -> bool {
-        (above..above + self.nodes[above].size).contains(&node)
+        (above..above + self.size(above)).contains(&node)
     }
 
     /// The node that this member leads and that has so many leaves.
     pub(crate) fn led_by(&self, leader: MemberId, width: usize) -> Option<usize> {
-        let leaf = self.leaf(leader)?;
-        let mut led = self.down_to(leaf).into_iter().filter(|&node| self.width(node) == width);
-        led.find(|&node| self.leader(node) == Some(leader))
+        self.led_from(self.leaf(leader)?, width)
     }
 
     /// Whether what a member sends to the half of this width that it leads is for `me`. Who is
@@ -149,10 +142,11 @@ impl MemberTree {
         width: usize,
         before: &Roster,
     ) -> Result<bool, Error> {
-        if self.leaf(sender).is_none() && before.place(sender).is_none() {
+        let leaf = self.leaf(sender);
+        if leaf.is_none() && before.place(sender).is_none() {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
-        let node = self.led_by(sender, width).zip(self.leaf(me));
+        let node = leaf.and_then(|leaf| self.led_from(leaf, width)).zip(self.leaf(me));
         Ok(node.is_some_and(|(node, leaf)| self.is_within(leaf, node)))
     }
 
@@ -181,10 +175,14 @@ impl MemberTree {
         me: MemberId,
         keys: impl DoubleEndedIterator<Item = &'k Key>,
     ) -> Vec<KeyNode> {
-        let mut shown: Vec<_> = (self.nodes.iter())
-            .map(|node| KeyNode { parent: None, member: node.member, fingerprint: None })
-            .collect();
-        for node in (0..self.nodes.len()).filter(|&node| !self.is_leaf(node)) {
+        let mut members = self.roster.iter();
+        let nodes = (0..self.nodes()).map(|node| KeyNode {
+            parent: None,
+            member: if self.is_leaf(node) { members.next() } else { None },
+            fingerprint: None,
+        });
+        let mut shown: Vec<_> = nodes.collect();
+        for node in (0..self.nodes()).filter(|&node| !self.is_leaf(node)) {
             let (left, right) = self.halves(node);
             shown[left].parent = Some(node);
             shown[right].parent = Some(node);
@@ -198,10 +196,9 @@ impl MemberTree {
 
     /// How far each leaf is from the root, from left to right.
     pub(crate) fn form(&self) -> Vec<u8> {
-        let depths = self.depths();
-        let leaves = (0..self.nodes.len()).filter(|&node| self.is_leaf(node));
+        let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
         // A height of 255 takes more members than there can be.
-        leaves.map(|node| u8::try_from(depths[node]).unwrap_or(u8::MAX)).collect()
+        leaves.map(|(_, depth)| u8::try_from(depth).unwrap_or(u8::MAX)).collect()
     }
 
     /// Shows who has a key, and in which tree: derived from it for group, epoch, members and form,
@@ -214,7 +211,7 @@ impl MemberTree {
         label: &'static str,
         session: Option<&Key>,
     ) -> Key {
-        let mut context = circumstances(cx, epoch, &self.roster());
+        let mut context = circumstances(cx, epoch, &self.roster);
         context.extend_from_slice(&self.form());
         context.extend(session.into_iter().flat_map(Key::as_bytes));
         cx.derive(key, label, &context)
@@ -222,7 +219,7 @@ impl MemberTree {
 
     /// Appends members and form to a message.
     pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
-        self.roster().write(draft);
+        self.roster.write(draft);
         draft.bytes(&self.form());
     }
 
@@ -236,43 +233,91 @@ impl MemberTree {
     /// The tree with these leaves at these depths, if there is one.
     fn of(roster: &Roster, form: &[u8]) -> Option<Self> {
         let most = 2 * roster.len() - 1;
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut sizes: Vec<u32> = Vec::new();
         // The nodes that are not complete yet, and whether their left halves are.
         let mut open: Vec<(usize, bool)> = Vec::new();
         if form.len() != roster.len() {
             return None;
         }
-        for (member, depth) in roster.iter().zip(form.iter().copied().map(usize::from)) {
-            if depth < open.len() || (open.is_empty() && !nodes.is_empty()) {
+        for depth in form.iter().copied().map(usize::from) {
+            if depth < open.len() || (open.is_empty() && !sizes.is_empty()) {
                 return None;
             }
             while open.len() < depth {
-                if nodes.len() == most {
+                if sizes.len() == most {
                     return None;
                 }
-                open.push((nodes.len(), false));
-                nodes.push(Node { size: 0, member: None });
+                open.push((sizes.len(), false));
+                sizes.push(0);
             }
-            nodes.push(Node { size: 1, member: Some(member) });
+            sizes.push(1);
             while let Some((node, left_done)) = open.pop() {
                 if !left_done {
                     open.push((node, true));
                     break;
                 }
-                nodes[node].size = nodes.len() - node;
+                sizes[node] = size_of(sizes.len() - node);
             }
         }
-        open.is_empty().then_some(Self { nodes })
+        open.is_empty().then(|| Self { sizes, roster: roster.clone() })
     }
 
-    fn depths(&self) -> Vec<usize> {
-        let mut depths = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).filter(|&node| !self.is_leaf(node)) {
-            let (left, right) = self.halves(node);
-            depths[left] = depths[node] + 1;
-            depths[right] = depths[node] + 1;
+    /// The nodes in their order, and how far each is from the root.
+    fn preorder(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut ends: Vec<usize> = Vec::new();
+        (0..self.nodes()).map(move |node| {
+            while ends.last().is_some_and(|&end| end == node) {
+                ends.pop();
+            }
+            let depth = ends.len();
+            if !self.is_leaf(node) {
+                ends.push(node + self.size(node));
+            }
+            (node, depth)
+        })
+    }
+
+    /// The highest node that the member at a leaf leads and that has so many leaves: between them
+    /// every node is followed by the next.
+    fn led_from(&self, leaf: usize, width: usize) -> Option<usize> {
+        let up = self.down_to(leaf).into_iter().rev().enumerate();
+        let mut led = up.take_while(|&(steps, node)| node + steps == leaf);
+        led.find(|&(_, node)| self.width(node) == width).map(|(_, node)| node)
+    }
+
+    /// The place in the roster of the leftmost leaf below a node.
+    fn first(&self, node: usize) -> usize {
+        let (mut at, mut first) = (0, 0);
+        while at < node {
+            let (left, right) = self.halves(at);
+            if node < right {
+                at = left;
+            } else {
+                first += self.width(left);
+                at = right;
+            }
         }
-        depths
+        first
+    }
+
+    /// The leaf of a place in the roster.
+    fn leaf_in(&self, place: usize) -> usize {
+        let (mut at, mut first) = (0, 0);
+        while !self.is_leaf(at) {
+            let (left, right) = self.halves(at);
+            let of_left = self.width(left);
+            if place < first + of_left {
+                at = left;
+            } else {
+                first += of_left;
+                at = right;
+            }
+        }
+        at
+    }
+
+    fn size(&self, node: usize) -> usize {
+        self.sizes[node] as usize
     }
 
     /// The nodes from the root to this one, both included.
@@ -289,19 +334,21 @@ impl MemberTree {
 
     /// The children of a node that is not a leaf.
     fn halves(&self, node: usize) -> (usize, usize) {
-        (node + 1, node + 1 + self.nodes[node + 1].size)
+        (node + 1, node + 1 + self.size(node + 1))
     }
 }
 
-fn grow(nodes: &mut Vec<Node>, members: &[MemberId]) {
-    if let [member] = members {
-        nodes.push(Node { size: 1, member: Some(*member) });
-        return;
+fn grow(sizes: &mut Vec<u32>, leaves: usize) {
+    sizes.push(size_of(2 * leaves - 1));
+    if leaves > 1 {
+        grow(sizes, leaves.div_ceil(2));
+        grow(sizes, leaves / 2);
     }
-    nodes.push(Node { size: 2 * members.len() - 1, member: None });
-    let (left, right) = members.split_at(members.len().div_ceil(2));
-    grow(nodes, left);
-    grow(nodes, right);
+}
+
+/// No group has four thousand million members.
+fn size_of(nodes: usize) -> u32 {
+    u32::try_from(nodes).expect("members have ids of 32 bits")
 }
 
 #[cfg(test)]
@@ -323,7 +370,7 @@ mod tests {
             let least = n.next_power_of_two().ilog2() as usize;
             assert_eq!(height(&tree(n)), least, "{n} members");
             assert_eq!(height(&growing), least, "{n} members");
-            assert_eq!(growing.len(), n as usize);
+            assert_eq!(growing.roster().len(), n as usize);
             growing.insert(MemberId(n));
         }
     }
@@ -333,17 +380,17 @@ mod tests {
         for n in 3..=40 {
             for leaver in [0, 1, n / 2, n - 1] {
                 let mut tree = tree(n);
-                let again = MemberTree::of(&tree.roster(), &tree.form());
+                let again = MemberTree::of(tree.roster(), &tree.form());
                 assert_eq!(again.as_ref(), Some(&tree));
                 let sibling = tree.path(MemberId(leaver))[0].sibling;
                 let (leader, width) = (tree.leader(sibling), tree.width(sibling));
                 let promoted = tree.remove(MemberId(leaver)).unwrap();
                 assert_eq!((tree.leader(promoted), tree.width(promoted)), (leader, width));
-                assert_eq!(tree.led_by(leader.unwrap(), width), Some(promoted));
-                assert_eq!(MemberTree::of(&tree.roster(), &tree.form()), Some(tree.clone()));
-                let neighbour = tree.insert(MemberId(99)).unwrap();
+                assert_eq!(tree.led_by(leader, width), Some(promoted));
+                assert_eq!(MemberTree::of(tree.roster(), &tree.form()), Some(tree.clone()));
+                let neighbour = tree.insert(MemberId(99));
                 let level = tree.path(neighbour)[0];
-                assert_eq!(tree.leader(level.sibling), Some(MemberId(99)));
+                assert_eq!(tree.leader(level.sibling), MemberId(99));
                 assert!(tree.is_within(level.child, level.node));
             }
         }

@@ -14,5 +14,6 @@ pub mod gdh3;
 pub(crate) mod member_tree;
 pub mod order;
 pub(crate) mod pairs;
+mod round;
 pub mod skinny;
 pub mod tgdh;

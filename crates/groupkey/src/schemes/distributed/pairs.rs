@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};
-use crate::error::{Error, Misbehaviour};
+use crate::error::Error;
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::schemes::distributed::gdh::Roster;
 use crate::secret::Key;
@@ -85,9 +85,9 @@ impl Pair {
         epoch: Epoch,
         count: usize,
     ) -> Result<Vec<Key>, Error> {
-        let salt = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let salt = body.key()?;
         let wrapped = body.bytes()?;
-        let key = self.key_of(cx, &Key::from_bytes(salt), epoch, self.other.into());
+        let key = self.key_of(cx, &salt, epoch, self.other.into());
         open(cx, &key, epoch, wrapped, count)
     }
 

@@ -257,7 +257,7 @@ impl Member {
 
     fn take_area_key(&mut self, message: &Message<'_>) -> Result<(), Error> {
         let mut body = message.body();
-        let area_key = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let area_key = body.key()?;
         body.finish()?;
         // The individual key comes first, and with it who may send this.
         self.membership.enrolment()?;
@@ -265,7 +265,7 @@ impl Member {
         if self.profile == Profile::Sound || self.area_key.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        self.area_key = Some(Key::from_bytes(area_key));
+        self.area_key = Some(area_key);
         Ok(())
     }
 

@@ -504,7 +504,7 @@ impl Member {
     /// Takes what it shares with the controller of the group.
     fn take_end_to_end(&mut self, message: &Message<'_>) -> Result<(), Error> {
         let mut body = message.body();
-        let end_to_end = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let end_to_end = body.key()?;
         let inner_key = match body.bytes()? {
             [] => None,
             bytes => Some(bytes.try_into().map_err(|_| Misbehaviour::Malformed)?),
@@ -513,7 +513,7 @@ impl Member {
         if message.header().kind != END_TO_END || self.end_to_end.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        self.end_to_end = Some(Key::from_bytes(end_to_end));
+        self.end_to_end = Some(end_to_end);
         self.inner_key = inner_key.map(Key::from_bytes);
         Ok(())
     }

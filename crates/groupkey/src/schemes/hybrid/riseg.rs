@@ -299,8 +299,7 @@ impl Member {
         let mut before = None;
         if from_member && self.profile == Profile::Sound {
             let began = body.number32()?;
-            let sum = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-            before = Some(Sum { began, sum: Key::from_bytes(sum) });
+            before = Some(Sum { began, sum: body.key()? });
         }
         body.finish()?;
         if self.link.take(cx, message, &letter)? {

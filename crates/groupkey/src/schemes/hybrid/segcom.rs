@@ -109,7 +109,7 @@ impl Controller {
         }
         let mut body = message.body();
         let member = MemberId(body.number32()?);
-        let nonce = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let nonce = body.key()?;
         body.finish()?;
         let domain = &self.igkmp.domain;
         let here = domain.current(member) == Ok(cluster);
@@ -122,7 +122,7 @@ impl Controller {
                 &domain.station(cluster).key,
                 epoch,
                 ANSWER_LABEL,
-                [group_key, &successor(&Key::from_bytes(nonce))],
+                [group_key, &successor(&nonce)],
             )
             .send();
         Ok(())

@@ -98,8 +98,8 @@ pub(crate) fn alter<C: Party, M: Party>(
     let wanted = Key::from_bytes([0x42; 16]);
     let (head, body) = entry.split_at(entry.len() - ENTRY_BYTES);
     let mut values = Reader::new(body);
-    let masked = read_value(&mut values).unwrap();
-    let genuine = read_value(&mut values).unwrap();
+    let masked = values.key().unwrap();
+    let genuine = values.key().unwrap();
     let epoch = crate::wire::parse_header(entry).unwrap().0.epoch;
     let candidates = stage.compute(|cx| {
         let mask = cx.xor(&masked, sent);

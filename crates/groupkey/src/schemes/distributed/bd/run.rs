@@ -1,8 +1,5 @@
 //! One member's part in a run: what it has from the others, and what it does with it.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use zeroize::Zeroize;
 
 use crate::context::{Context, Draft};
@@ -12,6 +9,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Change, Roster, circumstances};
+use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -27,15 +25,15 @@ pub(super) struct Run {
     members: usize,
     secret: Exponent,
     /// Until the session is known; none without authentication.
-    nonces: Vec<Option<Key>>,
+    nonces: Round<Key>,
     /// What the nonces make. Before they are all there: what others say that they make.
     session: Option<Key>,
     /// Of the neighbours before and after; they are one where there are two members.
     shares: [Option<Element>; 2],
     /// The own one included, until the keys are known; none with two members.
-    ratios: Vec<Option<Element>>,
+    ratios: Round<Element>,
     /// The own one included; none without confirmation.
-    confirmations: Vec<Option<Key>>,
+    confirmations: Round<Key>,
     keys: Option<Keys>,
 }
 
@@ -62,18 +60,18 @@ impl Run {
             me,
             members,
             secret: cx.random_exponent(),
-            nonces: vec![None; authenticated],
+            nonces: Round::of(authenticated),
             session: None,
             shares: [None, None],
-            ratios: vec![None; if members == 2 { 0 } else { members }],
-            confirmations: vec![None; authenticated],
+            ratios: Round::of(if members == 2 { 0 } else { members }),
+            confirmations: Round::of(authenticated),
             keys: None,
         };
         if sound {
             let nonce = cx.random_key();
             let mut draft = run.first_draft(cx, epoch, NONCE, change.roster());
             draft.bytes(nonce.as_bytes()).send();
-            run.nonces[me] = Some(nonce);
+            run.nonces.put(me, nonce);
         } else {
             let share = cx.generator_power(&run.secret);
             run.first_draft(cx, epoch, SHARE, change.roster()).element(&share).send();
@@ -115,8 +113,8 @@ impl Run {
     pub(super) fn forget(&mut self, kind: u8, place: usize) {
         // After the other kinds nothing can fail.
         match kind {
-            NONCE => self.nonces.iter_mut().skip(place).take(1).for_each(|slot| *slot = None),
-            RATIO => self.ratios.iter_mut().skip(place).take(1).for_each(|slot| *slot = None),
+            NONCE => self.nonces.forget(place),
+            RATIO => self.ratios.forget(place),
             _ => {}
         }
     }
@@ -128,47 +126,47 @@ impl Run {
         epoch: Epoch,
         roster: &Roster,
     ) -> Result<(), Error> {
-        if !complete(&self.nonces) {
+        if !self.nonces.is_complete() {
             return Ok(());
         }
-        if !self.nonces.is_empty() {
+        if self.nonces.len() > 0 {
             let session = self.make_session(cx, epoch, roster);
             if self.session.as_ref().is_some_and(|claimed| *claimed != session) {
                 return Err(Misbehaviour::Replayed.into());
             }
             self.session = Some(session);
-            self.nonces = Vec::new();
+            self.nonces = Round::of(0);
             let share = cx.generator_power(&self.secret);
             self.send_element(cx, epoch, SHARE, &share);
         }
         let [Some(before), Some(after)] = &self.shares else { return Ok(()) };
-        if let Some(own @ None) = self.ratios.get_mut(self.me) {
+        if self.ratios.require_open(self.me).is_ok() {
             let quotient = cx.divide(after, before);
             let ratio = cx.power(&quotient, &self.secret);
-            *own = Some(ratio.clone());
             self.send_element(cx, epoch, RATIO, &ratio);
+            self.ratios.put(self.me, ratio);
         }
-        if self.keys.is_some() || !complete(&self.ratios) {
+        if self.keys.is_some() || !self.ratios.is_complete() {
             return Ok(());
         }
         let keys = self.make_keys(cx, before, epoch, roster)?;
         if self.sound {
-            for (member, confirmation) in roster.iter().zip(&self.confirmations) {
+            for (member, confirmation) in roster.iter().zip(self.confirmations.slots()) {
                 confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
             }
             let own = keys.confirmation_of(cx, roster.at(self.me));
             let mut draft = cx.draft(Recipient::Group, epoch, self.operation, CONFIRM);
             draft.bytes(own.as_bytes()).send();
-            self.confirmations[self.me] = Some(own);
+            self.confirmations.put(self.me, own);
         }
         self.keys = Some(keys);
-        self.ratios = Vec::new();
+        self.ratios = Round::of(0);
         Ok(())
     }
 
     /// The group key, once everybody has confirmed it.
     pub(super) fn confirmed_key(&self) -> Option<&Key> {
-        let keys = self.keys.as_ref().filter(|_| complete(&self.confirmations));
+        let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
         keys.map(|keys| &keys.group)
     }
 
@@ -182,8 +180,8 @@ impl Run {
     }
 
     fn take_nonce(&mut self, place: usize, mut body: Reader<'_>) -> Result<(), Error> {
-        let slot = vacant(&mut self.nonces, place)?;
-        *slot = Some(finished(read_key(&mut body)?, body)?);
+        self.nonces.require_open(place)?;
+        self.nonces.put(place, finished(body.key()?, body)?);
         Ok(())
     }
 
@@ -194,7 +192,7 @@ impl Run {
         mut body: Reader<'_>,
         check: Check,
     ) -> Result<(), Error> {
-        present(&self.nonces, place)?;
+        self.nonces.require_said(place)?;
         let session = self.read_session(&mut body)?;
         let bytes = finished(body.bytes()?, body)?;
         let neighbours = self.neighbours();
@@ -202,7 +200,9 @@ impl Run {
             return Err(Misbehaviour::InvalidElement.into());
         }
         if let Some(side) = neighbours.iter().position(|&neighbour| neighbour == place) {
-            vacant(&mut self.shares, side)?;
+            if self.shares[side].is_some() {
+                return Err(Misbehaviour::UnexpectedMessage.into());
+            }
             let share = cx.element(bytes, check)?;
             if self.shares[1 - side].as_ref() == Some(&share) {
                 return Err(Misbehaviour::InvalidElement.into());
@@ -223,12 +223,12 @@ impl Run {
         mut body: Reader<'_>,
         check: Check,
     ) -> Result<(), Error> {
-        present(&self.nonces, place)?;
+        self.nonces.require_said(place)?;
         self.must_have_share_of(place)?;
         let session = self.read_session(&mut body)?;
         let bytes = finished(body.bytes()?, body)?;
-        let slot = vacant(&mut self.ratios, place)?;
-        *slot = Some(cx.element(bytes, check)?);
+        self.ratios.require_open(place)?;
+        self.ratios.put(place, cx.element(bytes, check)?);
         self.session = session;
         Ok(())
     }
@@ -241,13 +241,13 @@ impl Run {
         mut body: Reader<'_>,
     ) -> Result<(), Error> {
         self.must_have_share_of(place)?;
-        present(&self.ratios, place)?;
-        let confirmation = finished(read_key(&mut body)?, body)?;
-        let slot = vacant(&mut self.confirmations, place)?;
+        self.ratios.require_said(place)?;
+        let confirmation = finished(body.key()?, body)?;
+        self.confirmations.require_open(place)?;
         if let Some(keys) = &self.keys {
             keys.verify(cx, sender, &confirmation)?;
         }
-        *slot = Some(confirmation);
+        self.confirmations.put(place, confirmation);
         Ok(())
     }
 
@@ -281,9 +281,8 @@ impl Run {
     /// The first nonce takes the place of a key, but nothing here is secret.
     fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
         let mut context = circumstances(cx, epoch, roster);
-        let nonces = || self.nonces.iter().flatten();
-        nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-        let first = nonces().next().cloned().unwrap_or_default();
+        self.nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+        let first = self.nonces.words().next().cloned().unwrap_or_default();
         cx.derive(&first, SESSION, &context)
     }
 
@@ -299,7 +298,8 @@ impl Run {
         let mut first = cx.power(before, &self.secret);
         let mut term = first.clone();
         let mut shared = first.clone();
-        let (ahead, behind) = self.ratios.split_at(self.me.min(self.ratios.len()));
+        let ratios = self.ratios.slots();
+        let (ahead, behind) = ratios.split_at(self.me.min(ratios.len()));
         let mut around = behind.iter().chain(ahead).flatten();
         for ratio in around.by_ref().take(self.members - 1) {
             term = cx.multiply(&term, ratio);
@@ -335,7 +335,7 @@ impl Run {
         if !self.sound {
             return Ok(None);
         }
-        let session = read_key(body)?;
+        let session = body.key()?;
         match &self.session {
             Some(ours) if *ours != session => Err(Misbehaviour::Replayed.into()),
             _ => Ok(Some(session)),
@@ -344,8 +344,10 @@ impl Run {
 
     fn must_have_share_of(&self, place: usize) -> Result<(), Error> {
         match self.neighbours().iter().position(|&neighbour| neighbour == place) {
-            Some(side) => present(&self.shares, side),
-            None => Ok(()),
+            Some(side) if self.shares[side].is_none() => {
+                Err(Misbehaviour::UnexpectedMessage.into())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -375,30 +377,7 @@ impl Keys {
 
 const SESSION: &str = "groupkey bd session";
 
-fn read_key(body: &mut Reader<'_>) -> Result<Key, Error> {
-    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-    Ok(Key::from_bytes(bytes))
-}
-
 /// What was read, if nothing is left over.
 fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
     body.finish().map(|()| read)
-}
-
-/// The slot of a place; refuses what came before, or has no place in the run.
-fn vacant<T>(slots: &mut [Option<T>], place: usize) -> Result<&mut Option<T>, Error> {
-    let slot = slots.get_mut(place).filter(|slot| slot.is_none());
-    slot.ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
-}
-
-/// Refuses what must not come before something else of the same sender.
-fn present<T>(slots: &[Option<T>], place: usize) -> Result<(), Error> {
-    match slots.get(place) {
-        Some(None) => Err(Misbehaviour::UnexpectedMessage.into()),
-        _ => Ok(()),
-    }
-}
-
-fn complete<T>(slots: &[Option<T>]) -> bool {
-    slots.iter().all(Option::is_some)
 }

@@ -1,6 +1,5 @@
 //! One member's part in a creation: what it has from the others, and what it does with it.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -10,6 +9,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -23,9 +23,9 @@ pub(super) struct Run {
     me: usize,
     secret: Secret,
     /// Of all but the leader.
-    nonces: Vec<Option<Key>>,
+    nonces: Round<Key>,
     /// Of all, the own one included; none in the published profile.
-    confirmations: Vec<Option<Key>>,
+    confirmations: Round<Key>,
     keys: Option<Keys>,
 }
 
@@ -64,14 +64,14 @@ impl Run {
             sound,
             me,
             secret: Secret::Awaited,
-            nonces: vec![None; roster.len() - 1],
-            confirmations: vec![None; if sound { roster.len() } else { 0 }],
+            nonces: Round::of(roster.len() - 1),
+            confirmations: Round::of(if sound { roster.len() } else { 0 }),
             keys: None,
         };
         match me.checked_sub(1) {
             Some(place) => {
                 send_key(cx, epoch, NONCE, &nonce);
-                run.nonces[place] = Some(nonce);
+                run.nonces.put(place, nonce);
             }
             None => {
                 if !sound {
@@ -98,7 +98,8 @@ impl Run {
         match (message.header().kind, place.checked_sub(1)) {
             (NONCE, Some(other)) => {
                 let nonce = only_key(body)?;
-                *vacant(&mut self.nonces, other)? = Some(nonce);
+                self.nonces.require_open(other)?;
+                self.nonces.put(other, nonce);
                 Ok(())
             }
             (SECRET, None) => self.take_secret(cx, body),
@@ -112,10 +113,10 @@ impl Run {
     pub(super) fn forget(&mut self, kind: u8, place: usize) {
         // After a confirmation nothing can fail.
         match (kind, place.checked_sub(1)) {
-            (NONCE, Some(other)) => self.nonces[other] = None,
+            (NONCE, Some(other)) => self.nonces.forget(other),
             (SECRET, None) => {
                 self.secret = Secret::Awaited;
-                self.confirmations.iter_mut().take(1).for_each(|slot| *slot = None);
+                self.confirmations.forget(0);
             }
             _ => {}
         }
@@ -129,7 +130,7 @@ impl Run {
         roster: &Roster,
         check: Check,
     ) -> Result<(), Error> {
-        if self.keys.is_some() || self.nonces.iter().any(Option::is_none) {
+        if self.keys.is_some() || !self.nonces.is_complete() {
             return Ok(());
         }
         if matches!(self.secret, Secret::Awaited) {
@@ -149,7 +150,7 @@ impl Run {
             Secret::Own(secret) => self.make_keys(cx, secret, epoch, roster),
         };
         if let Some(session) = &session {
-            for (member, confirmation) in roster.iter().zip(&self.confirmations) {
+            for (member, confirmation) in roster.iter().zip(self.confirmations.slots()) {
                 confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
             }
             let own = keys.confirmation_of(cx, roster.at(self.me));
@@ -159,7 +160,7 @@ impl Run {
                 }
                 _ => send_key(cx, epoch, CONFIRM, &own),
             }
-            self.confirmations[self.me] = Some(own);
+            self.confirmations.put(self.me, own);
         }
         self.keys = Some(keys);
         Ok(())
@@ -167,8 +168,8 @@ impl Run {
 
     /// The group key, once everybody has confirmed it.
     pub(super) fn confirmed_key(&self) -> Option<&Key> {
-        let confirmed = self.confirmations.iter().all(Option::is_some);
-        self.keys.as_ref().filter(|_| confirmed).map(|keys| &keys.group)
+        let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
+        keys.map(|keys| &keys.group)
     }
 
     /// All nonces; session and confirmations, and the key for them; two elements of an encryption.
@@ -182,18 +183,16 @@ impl Run {
         let (Secret::Awaited, Some(place)) = (&self.secret, self.me.checked_sub(1)) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        let session = if self.sound { Some(read_key(&mut body)?) } else { None };
+        let session = if self.sound { Some(body.key()?) } else { None };
         let encrypted = body.bytes()?;
-        let confirmation = if self.sound { Some(read_key(&mut body)?) } else { None };
+        let confirmation = if self.sound { Some(body.key()?) } else { None };
         body.finish()?;
         let length = cx.encrypted_length();
         if encrypted.len() != self.nonces.len() * length {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         self.secret = Secret::Encrypted(session, encrypted[place * length..][..length].to_vec());
-        if let Some(slot) = self.confirmations.first_mut() {
-            *slot = confirmation;
-        }
+        confirmation.into_iter().for_each(|said| self.confirmations.put(0, said));
         Ok(())
     }
 
@@ -206,30 +205,29 @@ impl Run {
     ) -> Result<(), Error> {
         let confirmation = only_key(body)?;
         // Nobody can confirm what the leader has not sent.
-        let early = self.nonces[other].is_none() || (self.me == 0 && self.keys.is_none());
-        let slot = vacant(&mut self.confirmations, other + 1)?;
-        if early {
+        if self.me == 0 && self.keys.is_none() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
+        self.nonces.require_said(other)?;
+        self.confirmations.require_open(other + 1)?;
         if let Some(keys) = &self.keys {
             keys.verify(cx, sender, &confirmation)?;
         }
-        *slot = Some(confirmation);
+        self.confirmations.put(other + 1, confirmation);
         Ok(())
     }
 
     /// The first nonce takes the place of a key, but nothing here is secret.
     fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
         let mut context = circumstances(cx, epoch, roster);
-        let nonces = || self.nonces.iter().flatten();
-        nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-        let first = nonces().next().cloned().unwrap_or_default();
+        self.nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+        let first = self.nonces.words().next().cloned().unwrap_or_default();
         cx.derive(&first, "groupkey cka session", &context)
     }
 
     fn make_keys(&self, cx: &mut Context<'_>, secret: &Key, epoch: Epoch, roster: &Roster) -> Keys {
         let mut context = if self.sound { circumstances(cx, epoch, roster) } else { Vec::new() };
-        for nonce in self.nonces.iter().flatten() {
+        for nonce in self.nonces.words() {
             context.extend_from_slice(cx.hash(nonce, "groupkey cka nonce").as_bytes());
         }
         let group = cx.derive(secret, "groupkey cka", &context);
@@ -290,19 +288,8 @@ fn send_key(cx: &mut Context<'_>, epoch: Epoch, kind: u8, key: &Key) {
     cx.draft(Recipient::Group, epoch, Operation::Create, kind).bytes(key.as_bytes()).send();
 }
 
-fn read_key(body: &mut Reader<'_>) -> Result<Key, Error> {
-    let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-    Ok(Key::from_bytes(bytes))
-}
-
 fn only_key(mut body: Reader<'_>) -> Result<Key, Error> {
-    let key = read_key(&mut body)?;
+    let key = body.key()?;
     body.finish()?;
     Ok(key)
-}
-
-/// The slot of a place; refuses what came before, or has no place in the run.
-fn vacant<T>(slots: &mut [Option<T>], place: usize) -> Result<&mut Option<T>, Error> {
-    let slot = slots.get_mut(place).filter(|slot| slot.is_none());
-    slot.ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
 }

@@ -63,7 +63,7 @@ impl Change {
     ) -> Result<Self, Error> {
         let half = altered.half_of(me).ok_or(Misbehaviour::InvalidRoster)?;
         let tree = altered.tree;
-        let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
+        let leader = tree.leader(half);
         let by_hand = leader == me;
         let from = if by_hand { sponsor } else { leader };
         let outcome = Outcome::awaited(confirming, tree, sponsor);
@@ -124,7 +124,7 @@ impl Member {
             return Ok(());
         };
         let mut tree = share.tree.clone();
-        let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
+        let sponsor = tree.insert(member);
         // Both leaves are under a new node, so all that stays of this place is the sponsor's leaf.
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
         let altered = Altered::above(tree, base);
@@ -156,7 +156,7 @@ impl Member {
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
         let mut tree = share.tree.clone();
         let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
-        let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
+        let sponsor = tree.leader(base);
         self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
@@ -164,7 +164,7 @@ impl Member {
     pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let change = self.view.refreshment()?;
         let tree = self.share.as_ref().ok_or(Misuse::NotCreated)?.tree.clone();
-        let roster = tree.roster();
+        let roster = tree.roster().clone();
         let sponsor = roster.at((self.view.epoch().0 % roster.len() as u64) as usize);
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
         self.alter(cx, change, Altered::above(tree, base), sponsor)
@@ -215,7 +215,7 @@ impl Member {
                 .into_iter()
                 .map(|node| drawn[node].get_or_insert_with(|| cx.random_key()).clone());
             let keys: Vec<Key> = keys.collect();
-            let other = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
+            let other = tree.leader(half);
             if other == me {
                 let place = Place::of(&tree, half, &tree.path(me));
                 if let Some(key) = place.half_key(share) {
@@ -320,17 +320,13 @@ impl Member {
         let tree = MemberTree::read(&mut body)?;
         let me = self.view.me();
         let session = match self.sound {
-            true => {
-                let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                Session::Known(Key::from_bytes(bytes))
-            }
+            true => Session::Known(body.key()?),
             false => Session::None,
         };
         let confirming = Confirming { session, ..self.confirming.clone() };
         let path = tree.path(me);
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
-        let sponsor = tree.leader(lowest.sibling).filter(|_| tree.is_leaf(lowest.sibling));
-        let sponsor = sponsor.ok_or(Misbehaviour::InvalidRoster)?;
+        let sponsor = tree.member_at(lowest.sibling).ok_or(Misbehaviour::InvalidRoster)?;
         require_sender(message, sponsor)?;
         let epoch = message.header().epoch;
         let nonce = if let Run::Joining(nonce) = &self.run { Some(nonce) } else { None };
@@ -338,7 +334,7 @@ impl Member {
         let keys = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
         self.pairs.keep(pair);
-        self.view.welcome(epoch, tree.roster());
+        self.view.welcome(epoch, tree.roster().clone());
         let half = lowest.child;
         let mut outcome = Outcome::awaited(confirming, tree, sponsor);
         outcome.keys = Some(keys);

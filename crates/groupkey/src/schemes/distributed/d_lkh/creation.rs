@@ -1,8 +1,6 @@
 //! The making of a tree: merging, of which all halves that were there are single leaves. In the sound
 //! profile everybody tells a nonce meanwhile, and the sponsor confirms the key when it has them all.
 
-use alloc::vec::Vec;
-
 use super::{Member, NONCE, Run, read_nonce};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -11,6 +9,7 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Roster, circumstances};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree};
+use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -23,12 +22,12 @@ impl Member {
     ) -> Result<(), Error> {
         let change = self.view.creation(members)?;
         let (me, roster) = (self.view.me(), change.roster().clone());
-        let mut nonces = Vec::new();
-        if self.sound {
+        let mut nonces = Round::of(if self.sound { roster.len() } else { 0 });
+        if let (true, Some(place)) = (self.sound, roster.place(me)) {
             let nonce = cx.random_key();
             let mut draft = cx.draft(Recipient::Group, change.epoch(), Operation::Create, NONCE);
             draft.bytes(nonce.as_bytes()).send();
-            nonces = roster.iter().map(|id| (id == me).then(|| nonce.clone())).collect();
+            nonces.put(place, nonce);
         }
         let altered = Altered::of_leaves(MemberTree::balanced(&roster));
         self.begin_merging(cx, change, altered, nonces)
@@ -47,15 +46,15 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         let (outcome, nonces) = merging.session_mut();
-        let slot = nonces.get_mut(place).filter(|slot| slot.is_none());
-        *slot.ok_or(Misbehaviour::UnexpectedMessage)? = Some(nonce);
-        if nonces.iter().any(Option::is_none) {
+        nonces.require_open(place)?;
+        nonces.put(place, nonce);
+        if !nonces.is_complete() {
             return Ok(());
         }
         let epoch = message.header().epoch;
         let session = session(cx, epoch, roster, nonces);
         if let Err(error) = outcome.enter(cx, epoch, session) {
-            nonces[place] = None;
+            nonces.forget(place);
             return Err(error);
         }
         if outcome.sponsor == self.view.me() {
@@ -67,10 +66,9 @@ impl Member {
 }
 
 /// What the nonces make. The first takes the place of a key, but nothing here is secret.
-fn session(cx: &mut Context<'_>, epoch: Epoch, roster: &Roster, nonces: &[Option<Key>]) -> Key {
+fn session(cx: &mut Context<'_>, epoch: Epoch, roster: &Roster, nonces: &Round<Key>) -> Key {
     let mut context = circumstances(cx, epoch, roster);
-    let nonces = || nonces.iter().flatten();
-    nonces().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-    let first = nonces().next().cloned().unwrap_or_default();
+    nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+    let first = nonces.words().next().cloned().unwrap_or_default();
     cx.derive(&first, "groupkey d-lkh session", &context)
 }

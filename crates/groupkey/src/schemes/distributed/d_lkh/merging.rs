@@ -18,6 +18,7 @@ use crate::party::Operation;
 use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
+use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -33,7 +34,7 @@ pub(super) struct Merging {
     /// What came for higher nodes, by level.
     waiting: Vec<Option<Vec<u8>>>,
     /// In a creation, by place; none in the published profile.
-    nonces: Vec<Option<Key>>,
+    nonces: Round<Key>,
 }
 
 impl Merging {
@@ -46,7 +47,7 @@ impl Merging {
     }
 
     /// What the session of a creation is made of, and what waits for it.
-    pub(super) const fn session_mut(&mut self) -> (&mut Outcome, &mut Vec<Option<Key>>) {
+    pub(super) const fn session_mut(&mut self) -> (&mut Outcome, &mut Round<Key>) {
         (&mut self.outcome, &mut self.nonces)
     }
 
@@ -81,22 +82,22 @@ impl Member {
         cx: &mut Context<'_>,
         change: gdh::Change,
         altered: Altered,
-        nonces: Vec<Option<Key>>,
+        nonces: Round<Key>,
     ) -> Result<(), Error> {
         let (me, epoch, operation) = (self.view.me(), change.epoch(), change.operation());
         let half = altered.half_of(me).ok_or(Misbehaviour::InvalidRoster)?;
         let tree = altered.tree;
-        let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
+        let sponsor = tree.leader(0);
         let path = tree.path(me);
         let inside = tree.levels_within(&path, half);
         let before = self.share.as_ref().and_then(|share| share.keys.get(..inside));
         let (mut keys, mut met) = (before.unwrap_or_default().to_vec(), Vec::new());
         for level in &path[inside..] {
-            if tree.leader(level.node) != Some(me) {
+            if tree.leader(level.node) != me {
                 break;
             }
             let key = cx.random_key();
-            let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            let other = tree.leader(level.sibling);
             let pair = self.pairs.with(cx, other)?;
             let message_key = pair.message_key(cx, epoch);
             let mut draft = cx.draft(Recipient::Member(other), epoch, operation, KEYS);
@@ -109,9 +110,9 @@ impl Member {
             keys.push(key);
             met.push(pair);
         }
-        let is_led_to = keys.len() < path.len() && tree.leader(half) == Some(me);
+        let is_led_to = keys.len() < path.len() && tree.leader(half) == me;
         let mut confirming = self.confirming.clone();
-        if !nonces.is_empty() {
+        if nonces.len() > 0 {
             confirming.session = Session::Awaited;
         }
         let mut merging = Merging {
@@ -124,7 +125,7 @@ impl Member {
         merging.know(keys);
         self.keep(met);
         self.view.begin(change);
-        let is_session_known = merging.nonces.is_empty();
+        let is_session_known = merging.nonces.len() == 0;
         self.run = Run::Merging(merging);
         if sponsor == me && is_session_known {
             return self.conclude(cx, epoch, operation);
@@ -165,7 +166,7 @@ impl Member {
         }
         let level = tree.path(self.view.me()).get(known.len()).copied();
         let level = level.ok_or(Misbehaviour::UnexpectedMessage)?;
-        let left = tree.leader(level.node).ok_or(Misbehaviour::UnexpectedMessage)?;
+        let left = tree.leader(level.node);
         require_sender(message, left)?;
         let (epoch, operation) = (message.header().epoch, message.header().operation);
         let pair = self.pairs.with(cx, left)?;

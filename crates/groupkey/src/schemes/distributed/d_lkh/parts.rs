@@ -1,8 +1,6 @@
 //! Parts of a group: they lose sight of each other, and come together again. Each part's leader tells
 //! the other one its tree; then everybody knows the merged tree, and what there is to merge.
 
-use alloc::vec::Vec;
-
 use super::{BRANCH, Member, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -11,6 +9,7 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Roster, require_sender};
 use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 
 impl Member {
@@ -24,10 +23,10 @@ impl Member {
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
         let altered = share.tree.without(&Roster::of(apart)).ok_or(Misuse::TooFewMembers)?;
         if altered.is_one_half() {
-            let sponsor = altered.tree.leader(0).ok_or(Misuse::NotCreated)?;
+            let sponsor = altered.tree.leader(0);
             return self.alter(cx, change, altered, sponsor);
         }
-        self.begin_merging(cx, change, altered, Vec::new())
+        self.begin_merging(cx, change, altered, Round::of(0))
     }
 
     /// Takes the command `Merge`.
@@ -39,7 +38,7 @@ impl Member {
     ) -> Result<(), Error> {
         let merger = self.view.merger(members, epoch)?;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
-        if share.tree.leader(0) == Some(self.view.me()) {
+        if share.tree.leader(0) == self.view.me() {
             let mut draft = cx.draft(Recipient::Group, epoch, Operation::Merge, BRANCH);
             share.tree.write(&mut draft);
             draft.send();
@@ -63,7 +62,7 @@ impl Member {
         let Run::Merger(merger) = &self.run else { return self.let_pass(message) };
         self.view.expect(message)?;
         let others = if merger.is_host() { merger.guests() } else { merger.hosts() };
-        require_sender(message, other.leader(0).ok_or(Misbehaviour::InvalidRoster)?)?;
+        require_sender(message, other.leader(0))?;
         if other == share.tree {
             return Ok(());
         }
@@ -75,7 +74,7 @@ impl Member {
             false => other.merged(&share.tree, self.sound),
         };
         let change = merger.change(merger.roster().sorted());
-        self.begin_merging(cx, change, altered, Vec::new())?;
+        self.begin_merging(cx, change, altered, Round::of(0))?;
         self.take_early(cx);
         Ok(())
     }

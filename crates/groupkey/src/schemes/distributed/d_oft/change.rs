@@ -114,7 +114,7 @@ impl Member {
             return Ok(());
         };
         let mut tree = share.tree.clone();
-        let sponsor = tree.insert(member).ok_or(Misuse::NotCreated)?;
+        let sponsor = tree.insert(member);
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
         if sponsor != self.view.me() {
             let change = self.change_of(tree, base, sponsor, false)?;
@@ -149,7 +149,7 @@ impl Member {
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
         let mut tree = share.tree.clone();
         let base = tree.remove(member).ok_or(Misuse::NotMember(member))?;
-        let sponsor = tree.leader(base).ok_or(Misuse::NotCreated)?;
+        let sponsor = tree.leader(base);
         if sponsor == self.view.me() {
             let lead = self.lead_of_removal(cx, share, tree, base)?;
             if lead.awaited.is_empty() {
@@ -193,7 +193,7 @@ impl Member {
         let mut beside = tree.path(sponsor).into_iter().map(|level| level.sibling);
         let half = beside.find(|&sibling| tree.is_within(leaf, sibling));
         let half = half.ok_or(Misbehaviour::InvalidRoster)?;
-        let leader = tree.leader(half).ok_or(Misbehaviour::InvalidRoster)?;
+        let leader = tree.leader(half);
         let from = if leader == me { sponsor } else { leader };
         let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         Ok(Change { outcome, base, half, from, repaired, addition: None })
@@ -213,7 +213,7 @@ impl Member {
         secrets.replace(0, cx.random_key());
         let mut awaited = Vec::new();
         for (number, level) in path.iter().enumerate().skip(inside).filter(|_| self.sound) {
-            let leader = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            let leader = tree.leader(level.sibling);
             awaited.push((number, leader));
         }
         let received = vec![None; awaited.len()];
@@ -289,7 +289,7 @@ impl Member {
         // A newcomer computes what it needs from its welcome.
         let welcomed = usize::from(operation == Operation::Add);
         for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
-            let other = tree.leader(level.sibling).ok_or(Misbehaviour::InvalidRoster)?;
+            let other = tree.leader(level.sibling);
             let mut keys = vec![blinded[number].clone()];
             let above = awaited.iter().filter(|&&(renewed, _)| renewed > number);
             keys.extend(above.map(|&(renewed, _)| secrets.beside[renewed].clone()));
@@ -405,8 +405,7 @@ impl Member {
         let tree = MemberTree::read(&mut body)?;
         let path = tree.path(self.view.me());
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
-        let sponsor = tree.leader(lowest.sibling).filter(|_| tree.is_leaf(lowest.sibling));
-        let sponsor = sponsor.ok_or(Misbehaviour::InvalidRoster)?;
+        let sponsor = tree.member_at(lowest.sibling).ok_or(Misbehaviour::InvalidRoster)?;
         require_sender(message, sponsor)?;
         let epoch = message.header().epoch;
         let pair = self.pairs.with(cx, sponsor)?;
@@ -416,7 +415,7 @@ impl Member {
         let blinded = secrets.climb(cx, 0).swap_remove(0);
         self.pairs.keep(pair);
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
-        self.view.welcome(epoch, tree.roster());
+        self.view.welcome(epoch, tree.roster().clone());
         let (base, half) = (lowest.sibling, lowest.child);
         let mut outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         outcome.keys = Some(secrets);

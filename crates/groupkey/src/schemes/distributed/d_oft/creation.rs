@@ -48,7 +48,7 @@ impl Member {
         let secrets = Secrets::of_leaf(cx.random_key());
         let mut pairs = self.pairs.clone();
         let blinded = tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
-        let sponsor = tree.leader(0).ok_or(Misbehaviour::InvalidRoster)?;
+        let sponsor = tree.leader(0);
         let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         self.pairs = pairs;
         let waiting = vec![None; path.len()];
@@ -123,7 +123,7 @@ fn tell(
 ) -> Result<Key, Error> {
     let blinded = secrets.blinded(cx, secrets.height());
     let mine = tree.members_below(level.child);
-    for (place, other) in tree.members_below(level.sibling).into_iter().enumerate() {
+    for (place, other) in tree.members_below(level.sibling).iter().copied().enumerate() {
         if mine[place % mine.len()] != me {
             continue;
         }

@@ -1,6 +1,6 @@
 //! A change of the tree under way: which blinded keys are missing, who makes them, what has come.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -20,6 +20,10 @@ pub(crate) struct Change {
     pace: Pace,
     pub(crate) stage: Stage,
     segments: Vec<Segment>,
+    /// Where the segment of each is: in a creation everybody may have one.
+    places: BTreeMap<MemberId, usize>,
+    /// How many blinded keys have not come, of all segments.
+    missing: usize,
     /// Who makes what is uppermost; it confirms the key.
     pub(crate) closer: MemberId,
     /// Who must be told the tree when it is complete.
@@ -83,11 +87,14 @@ impl Change {
         segments.retain(|segment| !segment.nodes.is_empty());
         // The first goes up to the root. Where nothing is missing, only a confirmation is.
         let closer = segments.first().map_or(sponsors[0], |segment| segment.sponsor);
+        let places = segments.iter().enumerate().map(|(place, segment)| (segment.sponsor, place));
         Self {
             operation,
             epoch,
             pace: Pace::Patient,
             stage: Stage::Only,
+            places: places.collect(),
+            missing: segments.iter().map(|segment| segment.nodes.len()).sum(),
             segments,
             closer,
             newcomer: None,
@@ -110,6 +117,7 @@ impl Change {
         let leaves = told_by.iter().filter_map(|&member| tree.leaf(member));
         let Some(segment) = change.segments.first_mut() else { return change };
         segment.nodes.splice(..0, leaves);
+        change.missing = segment.nodes.len();
         change
     }
 
@@ -136,13 +144,12 @@ impl Change {
 
     /// How many blinded keys a sponsor has told.
     pub(crate) fn told_by(&self, sponsor: MemberId) -> Option<usize> {
-        let segment = self.segments.iter().find(|segment| segment.sponsor == sponsor);
-        segment.map(|segment| segment.done)
+        self.places.get(&sponsor).map(|&place| self.segments[place].done)
     }
 
     /// Whether nothing is missing but what this member makes.
     pub(crate) fn waits_only_for(&self, sponsor: MemberId) -> bool {
-        self.segments.iter().all(|segment| segment.sponsor == sponsor || segment.left().is_empty())
+        self.segment_of(sponsor).map_or(0, |own| own.left().len()) == self.missing
     }
 
     /// How many blinded keys it brings.
@@ -151,8 +158,8 @@ impl Change {
     }
 
     /// Whether all blinded keys are there.
-    pub(crate) fn has_all(&self) -> bool {
-        self.segments.iter().all(|segment| segment.left().is_empty())
+    pub(crate) const fn has_all(&self) -> bool {
+        self.missing == 0
     }
 
     /// The next nodes of a sponsor that so many bytes are for.
@@ -181,6 +188,7 @@ impl Change {
     pub(crate) fn proceed(&mut self, sponsor: MemberId, count: usize) {
         if let Some(place) = self.place_of(sponsor) {
             self.segments[place].done += count;
+            self.missing -= count;
         }
     }
 
@@ -199,6 +207,7 @@ impl Change {
         for (place, done) in mark.done {
             let segment = &mut self.segments[place];
             tree.empty(&segment.nodes[done..segment.done.max(done)]);
+            self.missing += segment.done - done;
             segment.done = done;
         }
         self.confirmation = mark.confirmation;
@@ -206,8 +215,8 @@ impl Change {
     }
 
     fn place_of(&self, sponsor: MemberId) -> Option<usize> {
-        let left = |segment: &Segment| segment.sponsor == sponsor && !segment.left().is_empty();
-        self.segments.iter().position(left)
+        let place = self.places.get(&sponsor).copied()?;
+        (!self.segments[place].left().is_empty()).then_some(place)
     }
 }
 

@@ -2,6 +2,7 @@
 //! messages of G-DH are checked against.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -67,12 +68,34 @@ impl Roster {
         self.0[place]
     }
 
+    /// The place of a member. Who comes and goes among many is asked for at every message, so whole
+    /// blocks are compared at once.
     pub(crate) fn place(&self, member: MemberId) -> Option<usize> {
-        self.0.iter().position(|&other| other == member)
+        const BLOCK: usize = 64;
+        let is_in =
+            |block: &[MemberId]| block.iter().fold(false, |is, &other| is | (other == member));
+        let start = self.0.chunks(BLOCK).position(is_in)? * BLOCK;
+        let within = self.0[start..].iter().position(|&other| other == member)?;
+        Some(start + within)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = MemberId> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = MemberId> {
         self.0.iter().copied()
+    }
+
+    /// The members in these places.
+    pub(crate) fn between(&self, places: Range<usize>) -> &[MemberId] {
+        &self.0[places]
+    }
+
+    /// Takes members in, who are not there yet, before the one at a place.
+    pub(crate) fn insert(&mut self, place: usize, members: &[MemberId]) {
+        self.0.splice(place..place, members.iter().copied());
+    }
+
+    /// Takes out the member at a place.
+    pub(crate) fn remove(&mut self, place: usize) {
+        self.0.remove(place);
     }
 
     /// Appends the members to a message.

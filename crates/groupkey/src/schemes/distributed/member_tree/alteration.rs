@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::{MemberTree, Node};
+use super::{MemberTree, size_of};
 use crate::identity::MemberId;
 use crate::schemes::distributed::gdh::Roster;
 
@@ -20,7 +20,7 @@ pub(crate) struct Altered {
 impl Altered {
     /// This tree, of which only the leaves were there.
     pub(crate) fn of_leaves(tree: MemberTree) -> Self {
-        let halves = (0..tree.nodes.len()).filter(|&node| tree.is_leaf(node)).collect();
+        let halves = (0..tree.nodes()).filter(|&node| tree.is_leaf(node)).collect();
         Self { tree, halves }
     }
 
@@ -48,35 +48,36 @@ impl MemberTree {
     /// Takes several members out; in the place of a node that loses a half comes the other one.
     /// `None` if nobody is left.
     pub(crate) fn without(&self, apart: &Roster) -> Option<Altered> {
-        let mut left = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).rev() {
-            left[node] = match self.nodes[node].member {
-                Some(member) => usize::from(apart.place(member).is_none()),
-                None => {
-                    let (one, other) = self.halves(node);
-                    left[one] + left[other]
-                }
+        let mut left = vec![0; self.nodes()];
+        let mut members = self.roster.iter().rev();
+        for node in (0..self.nodes()).rev() {
+            left[node] = if self.is_leaf(node) {
+                usize::from(members.next().is_some_and(|member| apart.place(member).is_none()))
+            } else {
+                let (one, other) = self.halves(node);
+                left[one] + left[other]
             };
         }
-        let (mut nodes, mut halves) = (Vec::new(), Vec::new());
+        let (mut sizes, mut halves) = (Vec::new(), Vec::new());
         let mut node = 0;
-        while node < self.nodes.len() {
-            let Node { size, .. } = self.nodes[node];
+        while node < self.nodes() {
+            let size = self.size(node);
             if left[node] == 0 {
                 node += size;
             } else if left[node] == self.width(node) {
-                halves.push(nodes.len());
-                nodes.extend_from_slice(&self.nodes[node..node + size]);
+                halves.push(sizes.len());
+                sizes.extend_from_slice(&self.sizes[node..node + size]);
                 node += size;
             } else {
                 let (one, other) = self.halves(node);
                 if left[one] > 0 && left[other] > 0 {
-                    nodes.push(Node { size: 2 * left[node] - 1, member: None });
+                    sizes.push(size_of(2 * left[node] - 1));
                 }
                 node += 1;
             }
         }
-        (!nodes.is_empty()).then_some(Altered { tree: Self { nodes }, halves })
+        let roster = self.roster.without(|member| apart.place(member).is_some());
+        (!sizes.is_empty()).then_some(Altered { tree: Self { sizes, roster }, halves })
     }
 
     /// Takes another tree in: beside the shallowest node, of several the rightmost, where this
@@ -84,14 +85,16 @@ impl MemberTree {
     /// of the halves that stay, but its own halves are.
     pub(crate) fn merged(&self, other: &Self, roots_anew: bool) -> Altered {
         let beside = self.place_for(other.height());
-        let (mut nodes, added) = (self.nodes.clone(), other.nodes.len());
+        let Self { mut sizes, mut roster } = self.clone();
         for above in self.above(beside) {
-            nodes[above].size += 1 + added;
+            sizes[above] += size_of(1 + other.nodes());
         }
-        let end = beside + nodes[beside].size;
-        nodes.splice(end..end, other.nodes.iter().copied());
-        nodes.insert(beside, Node { size: 1 + end - beside + added, member: None });
-        let tree = Self { nodes };
+        let size = self.size(beside);
+        sizes.splice(beside + size..beside + size, other.sizes.iter().copied());
+        sizes.insert(beside, size_of(1 + size + other.nodes()));
+        let place = self.first(beside) + self.width(beside);
+        roster.insert(place, other.roster.between(0..other.roster.len()));
+        let tree = Self { sizes, roster };
         let (kept, taken) = tree.halves(beside);
         let mut halves = tree.beside(beside);
         for (half, was_root) in [(kept, beside == 0), (taken, true)] {
@@ -124,10 +127,12 @@ impl MemberTree {
     }
 
     fn place_for(&self, height: usize) -> usize {
-        let (depths, heights) = (self.depths(), self.heights());
-        let fits = |node: &usize| depths[*node] + 1 + heights[*node].max(height) <= heights[0];
-        let nodes = (0..self.nodes.len()).filter(fits);
-        nodes.min_by_key(|&node| (depths[node], Reverse(node))).unwrap_or(0)
+        let heights = self.heights();
+        let fits =
+            |&(node, depth): &(usize, usize)| depth + 1 + heights[node].max(height) <= heights[0];
+        let shallowest = self.preorder().filter(fits);
+        let shallowest = shallowest.min_by_key(|&(node, depth)| (depth, Reverse(node)));
+        shallowest.map_or(0, |(node, _)| node)
     }
 
     fn height(&self) -> usize {
@@ -135,8 +140,8 @@ impl MemberTree {
     }
 
     fn heights(&self) -> Vec<usize> {
-        let mut heights = vec![0; self.nodes.len()];
-        for node in (0..self.nodes.len()).rev().filter(|&node| !self.is_leaf(node)) {
+        let mut heights = vec![0; self.nodes()];
+        for node in (0..self.nodes()).rev().filter(|&node| !self.is_leaf(node)) {
             let (left, right) = self.halves(node);
             heights[node] = 1 + heights[left].max(heights[right]);
         }
@@ -159,9 +164,10 @@ mod tests {
     /// Members and form say all of a tree, and each of them is in one of the halves.
     fn assert_whole(altered: &Altered) {
         let Altered { tree, halves } = altered;
-        assert_eq!(MemberTree::of(&tree.roster(), &tree.form()).as_ref(), Some(tree));
-        let covered: Vec<_> = halves.iter().flat_map(|&half| tree.members_below(half)).collect();
-        assert_eq!(Roster::of(&covered), tree.roster());
+        assert_eq!(MemberTree::of(tree.roster(), &tree.form()).as_ref(), Some(tree));
+        let covered: Vec<_> =
+            halves.iter().flat_map(|&half| tree.members_below(half)).copied().collect();
+        assert_eq!(Roster::of(&covered), *tree.roster());
     }
 
     #[test]

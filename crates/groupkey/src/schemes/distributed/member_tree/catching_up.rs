@@ -19,7 +19,7 @@ impl MemberTree {
         let path = self.path(member);
         let lowest = path.first().filter(|_| member != me);
         let lowest = lowest.ok_or(Misbehaviour::UnexpectedSender)?;
-        let is_mine = self.leader(lowest.sibling) == Some(me);
+        let is_mine = self.leader(lowest.sibling) == me;
         Ok(is_mine.then_some((member, path.len())))
     }
 
@@ -35,7 +35,7 @@ impl MemberTree {
         let path = tree.path(me);
         let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;
         let sender = message.from_member()?;
-        if tree.leader(lowest.sibling) != Some(sender) {
+        if tree.leader(lowest.sibling) != sender {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         Ok((tree, sender, path.len()))

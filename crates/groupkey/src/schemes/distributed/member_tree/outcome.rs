@@ -72,9 +72,9 @@ impl Confirming {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let mut body = message.body();
-        let bytes = body.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
+        let key = body.key()?;
         body.finish()?;
-        Ok(Key::from_bytes(bytes))
+        Ok(key)
     }
 
     /// Refuses keys and a confirmation that do not fit each other.
