@@ -458,7 +458,7 @@ fn schemes_without_a_group_key_have_keys_for_messages() {
 /// The table of `docs/messages.md` is what comes out.
 #[test]
 fn documented_sizes_are_right() {
-    let page = include_str!("../../../docs/messages.md");
+    let page = include_str!("../../../../docs/messages.md");
     let (_, table) = page.split_once("<!-- sizes of messages").expect("the page has the table");
     let rows = table.lines().skip(3).take_while(|line| line.starts_with('|'));
     let mut checked = 0;

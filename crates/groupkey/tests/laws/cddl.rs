@@ -1,8 +1,6 @@
 //! `docs/wire.cddl` describes what goes over the wire: every message of every scheme is exactly one
 //! of the kinds that it lists for the scheme, and every kind that it lists occurs.
 
-mod pace;
-
 use std::collections::{BTreeSet, VecDeque};
 
 use cddl_cat::cbor::validate_cbor;
@@ -20,7 +18,9 @@ use groupkey::{
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-const CDDL: &str = include_str!("../../../docs/wire.cddl");
+use crate::pace;
+
+const CDDL: &str = include_str!("../../../../docs/wire.cddl");
 
 #[test]
 fn messages_are_as_described() {

@@ -87,7 +87,7 @@ fn python() -> Option<String> {
 }
 
 fn ask(python: &str, cases: &[Value]) -> Vec<Value> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cose/independent.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/cose/independent.py");
     let mut child = Command::new(python)
         .arg(script)
         .stdin(Stdio::piped())

@@ -2,8 +2,6 @@
 //! members: all current members agree, every key is new, nobody else has it, and tampered or
 //! replayed messages change nothing.
 
-mod pace;
-
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
@@ -13,6 +11,8 @@ use groupkey::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId, SubgroupId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+use crate::pace;
 
 /// Sizes at which trees change their shape: small, powers, powers plus one.
 const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 15, 16, 17, 27, 33, 65];

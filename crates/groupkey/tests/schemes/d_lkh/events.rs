@@ -9,8 +9,8 @@ use groupkey::{Command, Context, Epoch, Key, MemberId, Outbox, Setting, Suite};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::tree::Tree;
-use crate::{messages, rig, scheme, sound};
+use super::tree::Tree;
+use super::{messages, rig, scheme, sound};
 
 #[test]
 fn parting_costs_what_the_header_says() {
@@ -281,7 +281,7 @@ fn refused(rig: &mut Rig, member: u32, command: Command<'_>, misuse: Misuse) {
 /// What a leader says is believed only if it is about its part, and what comes before it is kept.
 #[test]
 fn a_branch_of_others_is_refused() {
-    let mut table = crate::Table::new(Profile::Sound);
+    let mut table = super::Table::new(Profile::Sound);
     table.create(8);
     let (hosts, guests) = ([0, 1, 2, 3, 4].map(MemberId), [5, 6, 7].map(MemberId));
     for (part, apart) in [(0..5, &guests[..]), (5..8, &hosts)] {

@@ -9,7 +9,7 @@ use groupkey::{Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party,
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::scheme;
+use super::scheme;
 
 /// Members who hand messages to each other unprotected, as the test says.
 pub(crate) struct Table {

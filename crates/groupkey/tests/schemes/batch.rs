@@ -12,7 +12,7 @@ use groupkey::{MemberId, PartyId, Recipient};
 
 const SCHEMES: [&str; 5] = ["lkh-user", "lkh-key", "lkh-group", "lkh-plus", "ofct"];
 
-const PAGE: &str = include_str!("../../../docs/schemes/lkh.md");
+const PAGE: &str = include_str!("../../../../docs/schemes/lkh.md");
 
 #[test]
 fn batches_cost_what_the_shape_of_the_tree_says() {

@@ -2,8 +2,6 @@
 //! other schemes take microseconds: those have smaller groups and fewer histories here. Attacks,
 //! costs and odd sizes of such a scheme are in tests of its own.
 
-#![allow(dead_code)] // Nobody who uses this module uses all of it.
-
 use groupkey::catalogue::Scheme;
 
 /// So many of the usual number of histories, one at least.
@@ -14,17 +12,6 @@ pub(crate) fn share_of(scheme: &Scheme, usual: u32) -> u32 {
 /// The largest group of a random history.
 pub(crate) fn largest(scheme: &Scheme, usual: u32) -> u32 {
     if is_slow(scheme) { usual.min(9) } else { usual }
-}
-
-/// A fleet: what a member's enrolment and creation take counts there. Published, Boneh+ takes the square
-/// of the members.
-pub(crate) fn fleet(scheme: &Scheme, usual: u32) -> u32 {
-    match scheme.id {
-        "boneh-fat" => usual.min(100),
-        "boneh-thin" => usual.min(500),
-        "nishat" => usual.min(20_000),
-        _ => usual,
-    }
 }
 
 /// Both ends of a parameter's range. A fat client of Boneh+ checks twice its capacity of elements.
