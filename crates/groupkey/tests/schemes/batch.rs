@@ -8,7 +8,10 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, Scheme, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId, Recipient};
+use groupkey::{MemberId, Recipient};
+
+use crate::counts::{calls, permanent};
+use crate::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};
 
 const SCHEMES: [&str; 5] = ["lkh-user", "lkh-key", "lkh-group", "lkh-plus", "ofct"];
 
@@ -110,9 +113,7 @@ struct Group {
     rig: Rig,
     degree: u32,
     derived: bool,
-    slots: BTreeMap<u32, u32>,
-    /// The highest slot that ever was taken: trees do not become lower.
-    highest: u32,
+    slots: Slots,
     next_id: u32,
 }
 
@@ -136,7 +137,6 @@ impl Group {
             degree: value("degree").unwrap_or(2),
             derived: value("derived") == Some(1),
             slots: (0..n).map(|member| (member, member)).collect(),
-            highest: n - 1,
             next_id: n,
         }
     }
@@ -166,35 +166,24 @@ impl Group {
         // Newcomers were enrolled before anybody left.
         let mut changed = Vec::new();
         for &newcomer in joining {
-            let is_free = |slot: &u32| !self.slots.values().any(|taken| taken == slot);
-            let slot = (0..).find(is_free).unwrap();
+            let slot = lowest_free(&self.slots);
             self.slots.insert(newcomer, slot);
-            self.highest = self.highest.max(slot);
             changed.push(slot);
         }
         for leaver in leaving {
             changed.push(self.slots.remove(leaver).unwrap());
         }
-        let stayed: BTreeMap<u32, u32> = self.slots.clone();
-        let stayed = stayed.into_iter().filter(|(member, _)| old.contains(member));
-        self.check(&report, joining, &changed, &stayed.collect());
+        let mut stayed = self.slots.clone();
+        stayed.retain(|member, _| old.contains(member));
+        self.check(&report, joining, &changed, &stayed);
         report
     }
 
-    fn check(
-        &self,
-        report: &Report,
-        joining: &[u32],
-        changed: &[u32],
-        stayed: &BTreeMap<u32, u32>,
-    ) {
+    fn check(&self, report: &Report, joining: &[u32], changed: &[u32], stayed: &Slots) {
         let mut renewed: BTreeMap<Node, u32> = BTreeMap::new();
         for &slot in changed {
-            for (width, index) in self.key_nodes(slot) {
-                let below = stayed.values().filter(|&&other| other / width == index);
-                let children: BTreeSet<_> =
-                    below.map(|other| other / (width / self.degree)).collect();
-                renewed.insert((width, index), children.len() as u32);
+            for node in self.key_nodes(slot) {
+                renewed.insert(node, occupied_children(stayed, self.degree, node));
             }
         }
         let replaces_root = renewed.is_empty();
@@ -215,34 +204,20 @@ impl Group {
             let path = self.key_nodes(slot);
             let on_path = path.iter().filter(|&node| renewed.contains_key(node)).count() as u32;
             let unwraps = if replaces_root { 1 } else { on_path };
-            let party = PartyId::from(MemberId(member));
-            assert_eq!(calls(report, party, Primitive::Unwrap), unwraps);
+            assert_eq!(calls(report, MemberId(member), Primitive::Unwrap), unwraps);
             // Whatever is gone is forgotten.
-            let held = self.rig.party(party).footprint().permanent / 16;
-            assert_eq!(held, path.len() + 2, "{member} of {:?}", self.slots);
+            let held = permanent(&self.rig, MemberId(member));
+            assert_eq!(held, 16 * (path.len() as u32 + 2), "{member} of {:?}", self.slots);
         }
         for &newcomer in joining {
-            let party = PartyId::from(MemberId(newcomer));
-            assert_eq!(calls(report, party, Primitive::Unwrap), 1);
+            assert_eq!(calls(report, MemberId(newcomer), Primitive::Unwrap), 1);
         }
     }
 
-    /// The nodes above a slot that have two occupied children.
     fn key_nodes(&self, slot: u32) -> Vec<Node> {
-        let widths = core::iter::successors(Some(self.degree), |width| Some(width * self.degree));
-        let widths = widths.take_while(|width| width / self.degree <= self.highest);
-        let nodes = widths.map(|width| (width, slot / width));
-        let is_key_node = |&(width, index): &Node| {
-            let below = self.slots.values().filter(|&&other| other / width == index);
-            let children: BTreeSet<_> = below.map(|other| other / (width / self.degree)).collect();
-            children.len() >= 2
-        };
-        nodes.filter(is_key_node).collect()
+        key_nodes(&self.slots, self.degree, slot)
     }
 }
-
-/// A node's width in slots, and its index among those of this width.
-type Node = (u32, u32);
 
 /// The profile's own, and each parameter's ends.
 fn parameter_sets(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
@@ -268,8 +243,4 @@ fn wraps(report: &Report) -> u32 {
 /// Bytes of bodies.
 fn bytes(report: &Report) -> usize {
     report.open_messages().map(|message| message.body_bytes).sum()
-}
-
-fn calls(report: &Report, party: PartyId, primitive: Primitive) -> u32 {
-    report.meter(party).tally(primitive).calls as u32
 }

@@ -1,19 +1,14 @@
 //! BD costs what the header of its file says, and refuses what members that cheat, and messages of
 //! other runs, try.
 
-use std::collections::VecDeque;
-
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
-use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
-use groupkey::{
-    Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, PartyId, Recipient, Setting,
-    Suite,
-};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use groupkey::error::{Misbehaviour, Misuse, Unsupported};
+use groupkey::rig::{Guard, Report, Rig, SUITES, Settings};
+use groupkey::{Command, MemberId, Recipient, Suite};
+
+use crate::distributed::{assert_no_more_than, assert_refused};
+use crate::table::{Table, is_from, kind};
 
 const SIZES: [u64; 10] = [2, 3, 4, 5, 8, 9, 16, 17, 20, 33];
 
@@ -125,34 +120,29 @@ fn every_event_costs_a_creation() {
 fn commands_out_of_place_are_refused() {
     let mut rig = Rig::new(scheme(), Settings::default());
     rig.create(4).unwrap();
-    for command in [Command::CatchUp, Command::Send] {
-        let unsupported = Error::Unsupported(Unsupported::Operation);
-        assert_eq!(rig.command_to(MemberId(0).into(), command), Err(unsupported));
-    }
-    let enrol = rig.command_to(MemberId(0).into(), Command::Enroll(&[MemberId(9)]));
-    assert_eq!(enrol, Err(Misuse::WrongRole.into()));
-    let mut rig = Rig::new(scheme(), Settings::default());
-    let limit = Unsupported::TooManyMembers { limit: 1000 };
-    assert_eq!(rig.create(1001).map(drop), Err(RigError::Command(limit.into())));
+    assert_refused(&mut rig, 0, Command::CatchUp, Unsupported::Operation);
+    assert_refused(&mut rig, 0, Command::Send, Unsupported::Operation);
+    assert_refused(&mut rig, 0, Command::Enroll(&[MemberId(9)]), Misuse::WrongRole);
+    assert_no_more_than("bd", 1000);
 }
 
 #[test]
 fn ratios_that_do_not_close_the_circle_are_refused() {
     for n in [3, 5] {
         // Member 1 sends member 0 another valid element in place of its ratio.
-        let cheat = |circle: &Circle, message: &mut Vec<u8>, to: u32| {
+        let cheat = |circle: &Table, message: &mut Vec<u8>, to: u32| {
             if to == 0 && is_from(message, 1) && kind(message) == RATIO {
-                let other = circle.sent_by(2, SHARE);
+                let other = circle.sent(2, SHARE);
                 let length = message.len();
                 message[length - 32..].copy_from_slice(&other[other.len() - 32..]);
             }
         };
-        let mut circle = Circle::new(Profile::Sound, n, 1);
-        assert_eq!(circle.run(cheat)[0], Misbehaviour::InvalidElement.into());
+        let mut circle = begin(Profile::Sound, n, 1);
+        assert_eq!(circle.settle_with(0..n, cheat)[0], Misbehaviour::InvalidElement.into());
         assert!(circle.keys().iter().all(Option::is_none), "nobody confirms, nobody has a key");
         // As published nobody notices, and member 0 is left alone with a key of its own.
-        let mut circle = Circle::new(Profile::Published, n, 1);
-        assert_eq!(circle.run(cheat), []);
+        let mut circle = begin(Profile::Published, n, 1);
+        assert_eq!(circle.settle_with(0..n, cheat), []);
         let keys = circle.keys();
         assert!(keys.iter().all(Option::is_some));
         assert!(keys[0] != keys[1] && keys[1..].windows(2).all(|pair| pair[0] == pair[1]));
@@ -162,8 +152,8 @@ fn ratios_that_do_not_close_the_circle_are_refused() {
 #[test]
 fn a_false_confirmation_is_refused() {
     for n in [2, 3, 6] {
-        let mut circle = Circle::new(Profile::Sound, n, 2);
-        let refused = circle.run(|_, message, to| {
+        let mut circle = begin(Profile::Sound, n, 2);
+        let refused = circle.settle_with(0..n, |_, message, to| {
             if to == 0 && is_from(message, 1) && kind(message) == CONFIRM {
                 *message.last_mut().unwrap() ^= 1;
             }
@@ -178,12 +168,12 @@ fn a_false_confirmation_is_refused() {
 fn a_message_of_another_run_is_refused() {
     for n in [2, 4] {
         // Both runs have the same group, epoch and members, so signatures of one hold in the other.
-        let mut before = Circle::new(Profile::Sound, n, 3);
-        assert_eq!(before.run(|_, _, _| ()), []);
+        let mut before = begin(Profile::Sound, n, 3);
+        assert_eq!(before.settle_with(0..n, |_, _, _| ()), []);
         for old_kind in [SHARE, RATIO] {
             let Some(old) = before.find(1, old_kind) else { continue };
-            let mut circle = Circle::new(Profile::Sound, n, 4);
-            let refused = circle.run(|_, message, to| {
+            let mut circle = begin(Profile::Sound, n, 4);
+            let refused = circle.settle_with(0..n, |_, message, to| {
                 if to == 0 && is_from(message, 1) && kind(message) == old_kind {
                     message.clone_from(&old);
                 }
@@ -192,9 +182,9 @@ fn a_message_of_another_run_is_refused() {
             assert!(circle.keys()[0].is_none());
         }
         // An old nonce makes another session, and nothing of this run fits it.
-        let old = before.sent_by(1, NONCE);
-        let mut circle = Circle::new(Profile::Sound, n, 4);
-        let refused = circle.run(|_, message, to| {
+        let old = before.sent(1, NONCE);
+        let mut circle = begin(Profile::Sound, n, 4);
+        let refused = circle.settle_with(0..n, |_, message, to| {
             if to == 0 && is_from(message, 1) && kind(message) == NONCE {
                 message.clone_from(&old);
             }
@@ -207,10 +197,10 @@ fn a_message_of_another_run_is_refused() {
 #[test]
 fn a_neighbour_that_repeats_the_other_ones_share_is_refused() {
     for profile in Profile::ALL {
-        let mut circle = Circle::new(profile, 5, 5);
-        let refused = circle.run(|circle, message, to| {
+        let mut circle = begin(profile, 5, 5);
+        let refused = circle.settle_with(0..5, |circle, message, to| {
             if to == 2 && is_from(message, 3) && kind(message) == SHARE {
-                let other = circle.sent_by(1, SHARE);
+                let other = circle.sent(1, SHARE);
                 let length = message.len();
                 message[length - 32..].copy_from_slice(&other[other.len() - 32..]);
             }
@@ -222,22 +212,15 @@ fn a_neighbour_that_repeats_the_other_ones_share_is_refused() {
 
 #[test]
 fn what_comes_before_its_turn_is_refused() {
-    let mut whole = Circle::new(Profile::Sound, 4, 6);
-    whole.run(|_, _, _| ());
+    let mut whole = begin(Profile::Sound, 4, 6);
+    whole.settle_with(0..4, |_, _, _| ());
     for early in [SHARE, RATIO, CONFIRM] {
-        let mut circle = Circle::new(Profile::Sound, 4, 6);
-        let refused = circle.deliver(0, &whole.sent_by(1, early));
+        let mut circle = begin(Profile::Sound, 4, 6);
+        let refused = circle.deliver(0, &whole.sent(1, early));
         assert_eq!(refused, Err(Misbehaviour::UnexpectedMessage.into()), "kind {early}");
-        assert_eq!(circle.run(|_, _, _| ()), [], "and nothing has changed");
+        assert_eq!(circle.settle_with(0..4, |_, _, _| ()), [], "and nothing has changed");
         assert!(circle.keys().iter().all(|key| key.is_some() && *key == circle.keys()[0]));
     }
-}
-
-/// Members in a circle who hand messages to each other unprotected.
-struct Circle {
-    seats: Vec<(Box<dyn Party>, ChaCha20Rng)>,
-    wire: VecDeque<Vec<u8>>,
-    sent: Vec<Vec<u8>>,
 }
 
 const NONCE: u8 = 0;
@@ -245,84 +228,11 @@ const SHARE: u8 = 1;
 const RATIO: u8 = 2;
 const CONFIRM: u8 = 3;
 
-impl Circle {
-    fn new(profile: Profile, n: u32, seed: u8) -> Self {
-        let configuration = scheme().configuration(profile);
-        let seats = (0..n).map(|id| {
-            let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-            rng.set_stream(u64::from(id));
-            (configuration.member(MemberId(id)), rng)
-        });
-        let mut circle = Self { seats: seats.collect(), wire: VecDeque::new(), sent: Vec::new() };
-        let members: Vec<_> = (0..n).map(MemberId).collect();
-        for id in 0..n {
-            circle.step(id, |cx, party| cx.command(party, Command::Create(&members))).unwrap();
-        }
-        circle
-    }
-
-    /// Lets `cheat` change each message on its way to each member; returns what was refused.
-    fn run(&mut self, cheat: impl Fn(&Self, &mut Vec<u8>, u32)) -> Vec<Error> {
-        let mut refused = Vec::new();
-        while let Some(message) = self.wire.pop_front() {
-            for to in 0..self.seats.len() as u32 {
-                let mut message = message.clone();
-                if is_from(&message, to) {
-                    continue;
-                }
-                cheat(self, &mut message, to);
-                refused.extend(self.deliver(to, &message).err());
-            }
-        }
-        refused
-    }
-
-    fn deliver(&mut self, to: u32, message: &[u8]) -> Result<(), Error> {
-        self.step(to, |cx, party| cx.deliver(party, Channel::Open, message))
-    }
-
-    fn step(
-        &mut self,
-        id: u32,
-        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
-        let mut outbox = Outbox::new();
-        let (party, rng) = &mut self.seats[id as usize];
-        let me = PartyId::Member(MemberId(id));
-        let mut probe = ();
-        let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
-        let result = act(&mut cx, &mut **party);
-        let messages: Vec<_> = outbox.messages().map(|message| message.bytes.to_vec()).collect();
-        self.wire.extend(messages.iter().cloned());
-        self.sent.extend(messages);
-        result
-    }
-
-    fn find(&self, sender: u32, of_kind: u8) -> Option<Vec<u8>> {
-        let mut sent = self.sent.iter();
-        sent.find(|message| is_from(message, sender) && kind(message) == of_kind).cloned()
-    }
-
-    fn sent_by(&self, sender: u32, of_kind: u8) -> Vec<u8> {
-        self.find(sender, of_kind).expect("it was sent")
-    }
-
-    fn keys(&self) -> Vec<Option<Key>> {
-        let key = |(party, _): &(Box<dyn Party>, ChaCha20Rng)| {
-            party.group_key().map(|(_, key)| key.clone())
-        };
-        self.seats.iter().map(key).collect()
-    }
-}
-
-/// Headers of small numbers: an array of seven, one byte each; the sender is the sixth.
-fn is_from(message: &[u8], sender: u32) -> bool {
-    u32::from(message[6]) == sender + 1
-}
-
-fn kind(message: &[u8]) -> u8 {
-    message[5]
+/// Members who hand messages to each other unprotected, and were told to make a group.
+fn begin(profile: Profile, n: u32, seed: u64) -> Table {
+    let mut circle = Table::new(&scheme().configuration(profile), Guard::None, n, seed);
+    circle.create(n);
+    circle
 }
 
 fn scheme() -> &'static Scheme {

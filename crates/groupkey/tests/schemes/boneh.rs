@@ -10,6 +10,8 @@ use groupkey::rig::boneh::Listener;
 use groupkey::rig::{Guard, Report, Rig, RigError, Sent, Settings};
 use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
 
+use crate::counts::permanent;
+
 const SIZES: [u32; 8] = [2, 3, 4, 5, 8, 9, 16, 17];
 const CAPACITY: u32 = 64;
 
@@ -24,9 +26,8 @@ fn fat_clients_cost_what_the_formulas_say() {
             assert_member(&created, member, 2 * CAPACITY - 1, n - 1);
         }
         let keys = 48 * (2 * CAPACITY - 1);
-        let permanent = |rig: &Rig, party| rig.party(party).footprint().permanent as u32;
         assert_eq!(permanent(&rig, Controller), 16 + 3 * 32 + 2 * 96 + keys);
-        assert_eq!(permanent(&rig, MemberId(0).into()), 16 + 2 * 48 + 2 * 96 + keys);
+        assert_eq!(permanent(&rig, MemberId(0)), 16 + 2 * 48 + 2 * 96 + keys);
 
         let added = rig.add(n).unwrap();
         assert_eq!(recipients(&added), [Recipient::Member(MemberId(n)), Recipient::Group]);
@@ -62,9 +63,8 @@ fn thin_clients_cost_what_the_formulas_say() {
         assert_eq!(created.open_messages().count() as u32, n);
         assert_controller(&created, n);
         (0..n).for_each(|member| assert_member(&created, member, 1, 1));
-        let permanent = |party| rig.party(party).footprint().permanent;
-        assert_eq!(permanent(Controller), 16 + 3 * 32 + 2 * 96);
-        assert_eq!(permanent(MemberId(0).into()), 16 + 3 * 48 + 2 * 96);
+        assert_eq!(permanent(&rig, Controller), 16 + 3 * 32 + 2 * 96);
+        assert_eq!(permanent(&rig, MemberId(0)), 16 + 3 * 48 + 2 * 96);
 
         let added = rig.add(n).unwrap();
         assert_eq!(added.open_messages().count() as u32, n + 1);

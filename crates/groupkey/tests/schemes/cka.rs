@@ -1,19 +1,20 @@
 //! CKA costs what the header of its file says; as published a stranger can take the place of an
 //! honest member, and the sound form refuses that and what else a cheat may try.
 
-use groupkey::catalogue::{self, Configuration, Profile, Scheme};
-use groupkey::credentials::Credentials;
+use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::group::Check;
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Rig, RigError, Settings};
+use groupkey::rig::{Guard, Rig, Settings};
 use groupkey::{
-    Channel, Command, Context, Epoch, GroupId, Key, MemberId, Operation, Outbox, Party, PartyId,
-    Recipient, Setting, Suite,
+    Command, Context, Epoch, Key, MemberId, Operation, Outbox, Recipient, Setting, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+
+use crate::distributed::{assert_no_more_than, assert_refused};
+use crate::table::Table;
 
 const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 9, 16, 17, 20];
 
@@ -90,19 +91,16 @@ fn messages_may_come_in_any_order_but_their_senders() {
 fn there_is_nothing_but_creation() {
     let mut rig = Rig::new(scheme(), Settings::default());
     rig.create(4).unwrap();
-    let unsupported = Error::Unsupported(Unsupported::Operation);
     for command in [Command::Add(MemberId(9)), Command::CatchUp, Command::Remove(MemberId(1))] {
-        assert_eq!(rig.command_to(MemberId(0).into(), command), Err(unsupported));
+        assert_refused(&mut rig, 0, command, Unsupported::Operation);
     }
-    let mut rig = Rig::new(scheme(), Settings::default());
-    let limit = Unsupported::TooManyMembers { limit: 1000 };
-    assert_eq!(rig.create(1001).map(drop), Err(RigError::Command(limit.into())));
+    assert_no_more_than("cka", 1000);
 }
 
 #[test]
 fn without_long_term_keys_nothing_begins() {
     let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::from_seed([1; 32]), Outbox::new(), ());
-    let mut leader = configuration(Profile::Published).member(MemberId(0));
+    let mut leader = scheme().configuration(Profile::Published).member(MemberId(0));
     let (setting, none) = (Setting::default(), Protection::None);
     let me = MemberId(0).into();
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
@@ -123,7 +121,7 @@ fn a_stranger_takes_a_members_place_as_published() {
     assert_eq!(bob, Some(key.clone()), "Bob believes to share the same key with Ann and Dan");
     assert_eq!(dan, None);
     // And Eve reads what Bob says to Dan.
-    assert_eq!(table.key_that_eve_computes(), key);
+    assert_eq!(key_that_eve_computes(&mut table), key);
 
     let (_, keys) = unknown_key_share(Profile::Sound);
     assert_eq!(keys, [None, None, None], "nobody takes a key that is not everybody's");
@@ -135,11 +133,11 @@ fn a_leader_that_says_different_things_is_noticed() {
     // contents.
     for (profile, noticed) in [(Profile::Published, false), (Profile::Sound, true)] {
         let everybody = [ANN, BOB, EVE];
-        let mut table = Table::new(profile, 1);
-        everybody.iter().for_each(|&id| table.create(id, &everybody));
+        let mut table = sit_down(profile, 1);
+        everybody.iter().for_each(|&id| create(&mut table, id, &everybody));
         let nonces: Vec<_> = [BOB, EVE].map(|id| (id, table.sent(id, NONCE))).into();
-        let mut twin = Table::new(profile, 2);
-        twin.create(ANN, &everybody);
+        let mut twin = sit_down(profile, 2);
+        create(&mut twin, ANN, &everybody);
         for (id, nonce) in &nonces {
             for (to, _) in nonces.iter().filter(|(to, _)| to != id) {
                 table.deliver(*to, nonce).unwrap();
@@ -169,11 +167,11 @@ fn the_secret_of_another_run_is_refused() {
         [(Profile::Published, Ok(())), (Profile::Sound, Err(Misbehaviour::Replayed.into()))]
     {
         // The group is made anew under its old name: the old signatures hold.
-        let mut old = Table::new(profile, 1);
-        everybody.iter().for_each(|&id| old.create(id, &everybody));
+        let mut old = sit_down(profile, 1);
+        everybody.iter().for_each(|&id| create(&mut old, id, &everybody));
         old.deliver(ANN, &old.sent(BOB, NONCE)).unwrap();
-        let mut table = Table::new(profile, 2);
-        everybody.iter().for_each(|&id| table.create(id, &everybody));
+        let mut table = sit_down(profile, 2);
+        everybody.iter().for_each(|&id| create(&mut table, id, &everybody));
         assert_eq!(table.deliver(BOB, &old.sent(ANN, SECRET)), refused);
         assert_eq!(table.key(BOB).is_some(), refused.is_ok());
     }
@@ -183,27 +181,18 @@ const NONCE: u8 = 0;
 const SECRET: u8 = 1;
 const CONFIRM: u8 = 2;
 
-const ANN: MemberId = MemberId(0);
-const BOB: MemberId = MemberId(1);
-const EVE: MemberId = MemberId(2);
-const DAN: MemberId = MemberId(3);
+const ANN: u32 = 0;
+const BOB: u32 = 1;
+const EVE: u32 = 2;
+const DAN: u32 = 3;
 const EPOCH: Epoch = Epoch(1);
-
-/// Members who sign what they send, and hand it to whom the test says.
-struct Table {
-    credentials: Credentials,
-    configuration: Configuration,
-    seats: Vec<(MemberId, Box<dyn Party>)>,
-    rng: ChaCha20Rng,
-    wire: Vec<Vec<u8>>,
-}
 
 /// Plays the attack, and tells which keys Ann, Bob and Dan take.
 fn unknown_key_share(profile: Profile) -> (Table, [Option<Key>; 3]) {
-    let mut table = Table::new(profile, 3);
-    table.create(ANN, &[ANN, BOB, EVE]);
-    table.create(BOB, &[ANN, BOB, DAN]);
-    table.create(DAN, &[ANN, BOB, DAN]);
+    let mut table = sit_down(profile, 3);
+    create(&mut table, ANN, &[ANN, BOB, EVE]);
+    create(&mut table, BOB, &[ANN, BOB, DAN]);
+    create(&mut table, DAN, &[ANN, BOB, DAN]);
     let (bobs, dans) = (table.sent(BOB, NONCE), table.sent(DAN, NONCE));
     let tag = dans.len() - 66;
     let copied = table.step(EVE, |cx, _| {
@@ -224,85 +213,40 @@ fn unknown_key_share(profile: Profile) -> (Table, [Option<Key>; 3]) {
     (table, keys)
 }
 
-impl Table {
-    fn new(profile: Profile, seed: u8) -> Self {
-        let mut credentials = Credentials::new(Guard::Signature, 1);
-        [ANN, BOB, EVE, DAN].iter().for_each(|&id| credentials.issue(id.into()));
-        let configuration = configuration(profile);
-        let seats = [ANN, BOB, EVE, DAN].map(|id| (id, configuration.member(id))).into();
-        let rng = ChaCha20Rng::from_seed([seed; 32]);
-        Self { credentials, configuration, seats, rng, wire: Vec::new() }
-    }
+/// From what Ann encrypted to her, and the nonces that all could hear; as published.
+fn key_that_eve_computes(table: &mut Table) -> Key {
+    let nonces = [BOB, EVE].map(|id| {
+        let message = table.sent(id, NONCE);
+        let tag = message.len() - 66;
+        Key::from_bytes(message[tag - Key::BYTES..tag].try_into().unwrap())
+    });
+    let message = table.sent(ANN, SECRET);
+    let mut key = None;
+    let computed = table.step(EVE, |cx, _| {
+        let tag = message.len() - 66;
+        let encrypted = &message[tag - cx.encrypted_length()..tag];
+        let secret = cx.decrypt_key(EPOCH, b"", encrypted, Check::Subgroup)?;
+        let hashes = nonces.map(|nonce| *cx.hash(&nonce, "groupkey cka nonce").as_bytes());
+        key = Some(cx.derive(&secret, "groupkey cka", hashes.as_flattened()));
+        Ok(())
+    });
+    computed.unwrap();
+    key.unwrap()
+}
 
-    fn create(&mut self, id: MemberId, members: &[MemberId]) {
-        self.step(id, |cx, party| cx.command(party, Command::Create(members))).unwrap();
-    }
+/// Ann, Bob, Eve and Dan, who sign what they send.
+fn sit_down(profile: Profile, seed: u64) -> Table {
+    Table::new(&scheme().configuration(profile), Guard::Signature, 4, seed)
+}
 
-    fn deliver(&mut self, id: MemberId, message: &[u8]) -> Result<(), Error> {
-        self.step(id, |cx, party| cx.deliver(party, Channel::Open, message))
-    }
-
-    fn step(
-        &mut self,
-        id: MemberId,
-        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let me = PartyId::from(id);
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
-        let (mut outbox, mut probe) = (Outbox::new(), ());
-        let keys = self.credentials.peer_keys(me, setting.suite);
-        let protection = self.credentials.protection(me);
-        let rng = &mut self.rng;
-        let mut cx = Context::new(setting, me, protection, rng, 0, &mut outbox, &mut probe)
-            .with_peer_keys(&keys);
-        let (_, party) = self.seats.iter_mut().find(|(seat, _)| *seat == id).unwrap();
-        let result = act(&mut cx, &mut **party);
-        self.wire.extend(outbox.messages().map(|message| message.bytes.to_vec()));
-        result
-    }
-
-    /// Headers of small numbers: an array of seven, one byte each; the fifth is the kind, the
-    /// sixth the sender.
-    fn sent(&self, by: MemberId, kind: u8) -> Vec<u8> {
-        let mut wire = self.wire.iter();
-        let found = wire.find(|bytes| bytes[5] == kind && u32::from(bytes[6]) == by.0 + 1);
-        found.expect("it was sent").clone()
-    }
-
-    fn key(&self, id: MemberId) -> Option<Key> {
-        let (_, party) = self.seats.iter().find(|(seat, _)| *seat == id).unwrap();
-        party.group_key().map(|(_, key)| key.clone())
-    }
-
-    /// From what Ann encrypted to her, and the nonces that all could hear.
-    fn key_that_eve_computes(&mut self) -> Key {
-        assert_eq!(self.configuration.profile(), Profile::Published);
-        let nonces = [BOB, EVE].map(|id| {
-            let message = self.sent(id, NONCE);
-            let tag = message.len() - 66;
-            Key::from_bytes(message[tag - Key::BYTES..tag].try_into().unwrap())
-        });
-        let message = self.sent(ANN, SECRET);
-        let mut key = None;
-        let computed = self.step(EVE, |cx, _| {
-            let tag = message.len() - 66;
-            let encrypted = &message[tag - cx.encrypted_length()..tag];
-            let secret = cx.decrypt_key(EPOCH, b"", encrypted, Check::Subgroup)?;
-            let hashes = nonces.map(|nonce| *cx.hash(&nonce, "groupkey cka nonce").as_bytes());
-            key = Some(cx.derive(&secret, "groupkey cka", hashes.as_flattened()));
-            Ok(())
-        });
-        computed.unwrap();
-        key.unwrap()
-    }
+/// Tells one of them to make a group of these.
+fn create(table: &mut Table, id: u32, members: &[u32]) {
+    let members: Vec<_> = members.iter().copied().map(MemberId).collect();
+    table.command(id, Command::Create(&members));
 }
 
 fn scheme() -> &'static Scheme {
     catalogue::scheme("cka").unwrap()
-}
-
-fn configuration(profile: Profile) -> Configuration {
-    scheme().configuration(profile)
 }
 
 /// Exponentiations, hashes, derivations.

@@ -1,11 +1,16 @@
 //! CKD costs what the header of its file says, whoever is the controller, and only the controller's
 //! word counts.
 
-use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::catalogue::{Profile, scheme};
+use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
-use groupkey::{Command, MemberId, Recipient, Suite};
+use groupkey::{Command, MemberId, Suite};
+
+use crate::distributed::{
+    a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
+    assert_one_after_the_other, assert_refused, everybody_is_replaced, messages,
+};
 
 const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 9, 16, 17, 20];
 
@@ -167,62 +172,18 @@ fn who_slept_catches_up() {
 
 #[test]
 fn an_answer_is_taken_once_and_only_if_asked_for() {
-    let mut rig = rig(Profile::Sound, Suite::Standard);
-    rig.create(4).unwrap();
-    rig.sleep(1);
-    rig.remove(2).unwrap();
-    let report = rig.catch_up(1).unwrap();
-    let answer = report.messages[1].bytes.clone();
-    let again = rig.inject(MemberId(1).into(), &answer);
-    assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()));
-    // Who missed nothing is told so.
-    let error = rig.catch_up(1).map(drop);
-    let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
-    assert!(matches!(error, Err(RigError::Refused(_, error)) if stale(error)));
-    rig.agreed_key().unwrap();
+    an_answer_is_taken_once("ckd", 4, 1, 2);
 }
 
 #[test]
 fn a_skipped_epoch_is_noticed() {
-    let mut rig = rig(Profile::Sound, Suite::Standard);
-    rig.create(5).unwrap();
-    rig.sleep(1);
-    rig.remove(3).unwrap();
-    let report = rig.remove(2).unwrap();
-    let late = report.messages[0].bytes.clone();
-    let error = rig.inject(MemberId(1).into(), &late);
-    assert!(matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))));
-    rig.catch_up(1).unwrap();
-    rig.agreed_key().unwrap();
+    a_missed_epoch_is_noticed("ckd", 5, 1, [3, 2]);
 }
 
 #[test]
 fn the_controller_can_change_every_time() {
     for profile in Profile::ALL {
-        let mut rig = rig(profile, Suite::Standard);
-        // The order of the command counts, not that of the ids.
-        rig.create_of(&[30, 10, 20]).unwrap();
-        let mut keys = vec![rig.agreed_key().unwrap().clone()];
-        let mut newcomer = 100;
-        for leaver in [30, 10, 20, 100, 103, 101, 102] {
-            for _ in 0..2 {
-                rig.add(newcomer).unwrap();
-                keys.push(rig.agreed_key().unwrap().clone());
-                newcomer += 1;
-            }
-            rig.remove(leaver).unwrap();
-            keys.push(rig.agreed_key().unwrap().clone());
-            assert!(!rig.outsider_knows_key());
-        }
-        for (index, key) in keys.iter().enumerate() {
-            assert!(!keys[..index].contains(key), "key {index} was used before");
-        }
-        for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
-            rig.remove(leaver).unwrap();
-            rig.agreed_key().unwrap();
-        }
-        rig.add(newcomer).unwrap();
-        rig.agreed_key().unwrap();
+        everybody_is_replaced("ckd", profile, [30, 10, 20, 100, 103, 101, 102]);
     }
 }
 
@@ -253,8 +214,8 @@ fn only_the_controllers_word_counts() {
     for profile in Profile::ALL {
         let rig = || {
             let protection = Guard::None;
-            let mut rig =
-                Rig::new(scheme(), Settings { profile, protection, ..Settings::default() });
+            let settings = Settings { profile, protection, ..Settings::default() };
+            let mut rig = Rig::new(scheme("ckd").unwrap(), settings);
             rig.create(4).unwrap();
             rig
         };
@@ -284,36 +245,14 @@ fn only_the_controllers_word_counts() {
 fn commands_out_of_place_are_refused() {
     let mut rig = rig(Profile::Sound, Suite::Standard);
     rig.create(3).unwrap();
-    let mut refused = |member: u32, command, error: Error| {
-        let given = rig.command_to(MemberId(member).into(), command);
-        assert_eq!(given, Err(error), "{command:?}");
-    };
-    refused(0, Command::CatchUp, Misuse::WrongRole.into());
-    refused(0, Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
-    refused(0, Command::Remove(MemberId(0)), Misuse::WrongRole.into());
-    refused(1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
-    refused(1, Command::Send, Unsupported::Operation.into());
-    rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
-    let second = rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0)));
-    assert_eq!(second, Err(Misuse::OperationUnderWay.into()));
-    let mut fresh = Rig::new(scheme(), Settings::default());
-    let limit = Unsupported::TooManyMembers { limit: 1000 };
-    assert_eq!(fresh.create(1001).map(drop), Err(RigError::Command(limit.into())));
-}
-
-/// What a controller costs that pairs with everybody: the first of these members.
-fn check_pairing(report: &Report, members: &[u64]) {
-    let n = members.len() as u64;
-    for &member in members {
-        let expected = if member == members[0] { n } else { 2 };
-        assert_eq!(exponentiations(report, member), expected, "member {member} of {n}");
-    }
-    assert_eq!(messages(report), (n - 1, 2), "{n} members");
-    assert_eq!(wraps(report), (n - 1, n - 1), "{n} members");
-}
-
-fn scheme() -> &'static Scheme {
-    catalogue::scheme("ckd").unwrap()
+    let [zero, four] = [0, 4].map(MemberId);
+    assert_refused(&mut rig, 0, Command::CatchUp, Misuse::WrongRole);
+    assert_refused(&mut rig, 0, Command::Enroll(&[four]), Misuse::WrongRole);
+    assert_refused(&mut rig, 0, Command::Remove(zero), Misuse::WrongRole);
+    assert_refused(&mut rig, 1, Command::Add(zero), Misuse::AlreadyMember(zero));
+    assert_refused(&mut rig, 1, Command::Send, Unsupported::Operation);
+    assert_one_after_the_other(&mut rig);
+    assert_no_more_than("ckd", 1000);
 }
 
 /// One member is told of another third member than the rest.
@@ -338,24 +277,27 @@ fn who_thinks_otherwise_of_who_is_there_does_not_get_the_key() {
     }
 }
 
+/// What a controller costs that pairs with everybody: the first of these members.
+fn check_pairing(report: &Report, members: &[u64]) {
+    let n = members.len() as u64;
+    for &member in members {
+        let expected = if member == members[0] { n } else { 2 };
+        assert_eq!(exponentiations(report, member), expected, "member {member} of {n}");
+    }
+    assert_eq!(messages(report), (n - 1, 2), "{n} members");
+    assert_eq!(wraps(report), (n - 1, n - 1), "{n} members");
+}
+
 fn rig(profile: Profile, suite: Suite) -> Rig {
-    Rig::new(scheme(), Settings { profile, suite, ..Settings::default() })
+    Rig::new(scheme("ckd").unwrap(), Settings { profile, suite, ..Settings::default() })
 }
 
 fn exponentiations(report: &Report, member: u64) -> u64 {
     report.meter(MemberId(member as u32).into()).exponentiations()
 }
 
-/// Unicasts and broadcasts.
-fn messages(report: &Report) -> (u64, u64) {
-    let broadcasts =
-        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
-    (report.messages.len() as u64 - broadcasts, broadcasts)
-}
-
 /// Keys wrapped and unwrapped, of those who are in the group.
 fn wraps(report: &Report) -> (u64, u64) {
-    let mut sum = Meter::new();
-    report.meters.values().for_each(|meter| sum.add(meter));
+    let sum = report.total();
     (sum.tally(Primitive::Wrap).amount, sum.tally(Primitive::Unwrap).amount)
 }

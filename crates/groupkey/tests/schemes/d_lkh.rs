@@ -2,16 +2,19 @@
 //! hands on other keys than it should is noticed by those whom it deceives.
 
 mod events;
-mod table;
 mod tree;
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::rig::{Report, Rig, RigError, Settings};
+use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::{Command, MemberId, Recipient, Suite};
-use table::Table;
 use tree::Tree;
+
+use crate::distributed::{
+    assert_nothing_was_missed, assert_refused, messages_and_confirmations as messages,
+};
+use crate::table::{Table, is_from, is_to, kind};
 
 const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
 
@@ -132,9 +135,7 @@ fn who_slept_catches_up() {
                 assert_eq!(report.messages.len(), 2, "a request and an answer");
             }
             rig.agreed_key().unwrap();
-            let again = rig.catch_up(5).map(drop);
-            let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
-            assert!(matches!(again, Err(RigError::Refused(_, error)) if stale(error)));
+            assert_nothing_was_missed(&mut rig, 5);
             rig.remove(0).unwrap();
             rig.add(21).unwrap();
             rig.agreed_key().unwrap();
@@ -162,12 +163,8 @@ fn a_skipped_epoch_is_noticed() {
 fn commands_out_of_place_are_refused() {
     let mut rig = rig(Profile::Sound, Suite::Standard);
     rig.create(4).unwrap();
-    let mut refused = |member: u32, command, misuse: Misuse| {
-        let given = rig.command_to(MemberId(member).into(), command);
-        assert_eq!(given, Err(misuse.into()), "{command:?}");
-    };
-    refused(0, Command::Remove(MemberId(0)), Misuse::WrongRole);
-    refused(1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)));
+    assert_refused(&mut rig, 0, Command::Remove(MemberId(0)), Misuse::WrongRole);
+    assert_refused(&mut rig, 1, Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)));
 }
 
 /// The sponsor sends one half other keys than the other one.
@@ -175,14 +172,13 @@ fn commands_out_of_place_are_refused() {
 fn a_group_that_is_split_notices() {
     for profile in Profile::ALL {
         let [mut table, mut other] = [1, 2].map(|seed| {
-            let mut table = Table::new(profile);
-            table.create(8);
-            table.seed = seed;
-            table.remove(3);
+            let mut table = group(profile, 8);
+            table.draw_from(seed);
+            remove(&mut table, 3);
             table
         });
         // ((0 1) 2) ((4 5) (6 7)): 2 tells 0 and 4.
-        let (to_zero, to_four) = (table.keys_to(0), other.keys_to(4));
+        let (to_zero, to_four) = (keys_to(&table, 0), keys_to(&other, 4));
         table.deliver(0, &to_zero).unwrap();
         table.deliver(4, &to_four).unwrap();
         other.wire.clear();
@@ -192,7 +188,7 @@ fn a_group_that_is_split_notices() {
             continue;
         }
         let before = table.key(4);
-        let confirmation = table.confirmation();
+        let confirmation = confirmation(&table);
         table.deliver(0, &confirmation).unwrap();
         assert_eq!(table.key(0), table.key(2));
         let refused = table.deliver(4, &confirmation);
@@ -206,17 +202,15 @@ fn a_group_that_is_split_notices() {
 fn what_was_sent_in_an_old_group_does_not_do_in_a_new_one() {
     for profile in Profile::ALL {
         let [mut old, mut new] = [1, 2].map(|seed| {
-            let mut table = Table::new(profile);
-            table.seed = seed;
-            let members = [0, 1].map(MemberId);
-            (0..2).for_each(|id| table.command(id, Command::Create(&members)));
+            let mut table = table(profile);
+            table.draw_from(seed);
+            table.create(2);
             table
         });
-        let nonce = old.wire.iter().find(|bytes| bytes[5] == 7 && bytes[6] == 2).cloned();
-        if let Some(nonce) = nonce {
+        if let Some(nonce) = old.find(1, NONCE) {
             old.deliver(0, &nonce).unwrap();
         }
-        let kept: Vec<_> = old.wire.iter().filter(|bytes| bytes[6] == 1).cloned().collect();
+        let kept: Vec<_> = old.wire.iter().filter(|bytes| is_from(bytes, 0)).cloned().collect();
         let taken: Result<(), _> = kept.iter().try_for_each(|bytes| new.deliver(1, bytes));
         if profile == Profile::Published {
             taken.unwrap();
@@ -234,9 +228,8 @@ fn what_was_sent_in_an_old_group_does_not_do_in_a_new_one() {
 fn an_old_welcome_does_not_do_in_a_new_group() {
     for profile in Profile::ALL {
         let [mut old, mut new] = [1, 2].map(|seed| {
-            let mut table = Table::new(profile);
-            table.create(4);
-            table.seed = seed;
+            let mut table = group(profile, 4);
+            table.draw_from(seed);
             (0..5).for_each(|id| table.command(id, Command::Add(MemberId(4))));
             table
         });
@@ -244,7 +237,7 @@ fn an_old_welcome_does_not_do_in_a_new_group() {
             let nonce = old.wire[0].clone();
             old.deliver(3, &nonce).unwrap();
         }
-        let mut kept = old.wire.iter().filter(|bytes| bytes[7] == 5 || bytes[5] == 3);
+        let mut kept = old.wire.iter().filter(|bytes| is_to(bytes, 4) || kind(bytes) == CONFIRM);
         let taken: Result<(), _> = kept.try_for_each(|bytes| new.deliver(4, bytes));
         if profile == Profile::Published {
             taken.unwrap();
@@ -260,10 +253,9 @@ fn an_old_welcome_does_not_do_in_a_new_group() {
 
 #[test]
 fn only_who_leads_is_believed() {
-    let mut table = Table::new(Profile::Sound);
-    table.create(8);
-    table.remove(3);
-    let genuine = table.keys_to(4);
+    let mut table = group(Profile::Sound, 8);
+    remove(&mut table, 3);
+    let genuine = keys_to(&table, 4);
     for other in [0, 1, 5] {
         let mut message = genuine.clone();
         message[6] = other + 1;
@@ -285,9 +277,40 @@ fn only_who_leads_is_believed() {
     let refused = table.deliver(5, &message);
     assert_eq!(refused, Err(Misbehaviour::UnexpectedSender.into()));
     table.deliver(5, &spread).unwrap();
-    let confirmation = table.confirmation();
+    let confirmation = confirmation(&table);
     table.deliver(5, &confirmation).unwrap();
     assert_eq!(table.key(5), table.key(2));
+}
+
+const KEYS: u8 = 0;
+const CONFIRM: u8 = 3;
+const NONCE: u8 = 7;
+
+/// Eight members without protection, of whom the first n make a group.
+fn group(profile: Profile, n: u32) -> Table {
+    let mut table = table(profile);
+    table.create(n);
+    table.settle(0..n);
+    table
+}
+
+fn table(profile: Profile) -> Table {
+    Table::new(&scheme().configuration(profile), Guard::None, 8, 0)
+}
+
+/// The seven others evict one of eight.
+fn remove(table: &mut Table, leaver: u32) {
+    let others = (0..8).filter(|&id| id != leaver);
+    others.for_each(|id| table.command(id, Command::Remove(MemberId(leaver))));
+}
+
+fn keys_to(table: &Table, id: u32) -> Vec<u8> {
+    let found = table.wire.iter().find(|bytes| kind(bytes) == KEYS && is_to(bytes, id));
+    found.expect("keys were sent").clone()
+}
+
+fn confirmation(table: &Table) -> Vec<u8> {
+    table.wire.iter().find(|bytes| kind(bytes) == CONFIRM).expect("it was sent").clone()
 }
 
 fn scheme() -> &'static Scheme {
@@ -300,19 +323,6 @@ fn rig(profile: Profile, suite: Suite) -> Rig {
 
 fn sound(profile: Profile) -> u64 {
     u64::from(profile == Profile::Sound)
-}
-
-/// Unicasts, multicasts, and broadcasts that confirm.
-fn messages(report: &Report) -> (u64, u64, u64) {
-    let (mut unicasts, mut multicasts, mut broadcasts) = (0, 0, 0);
-    for message in &report.messages {
-        match (message.to, message.body_bytes) {
-            (Recipient::Group, 17) => broadcasts += 1,
-            (Recipient::Group, _) => multicasts += 1,
-            _ => unicasts += 1,
-        }
-    }
-    (unicasts, multicasts, broadcasts)
 }
 
 fn most_wrapped(report: &Report) -> u64 {

@@ -3,9 +3,11 @@
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Guard, Report, Rig, RigError, Settings};
+use groupkey::error::Misbehaviour;
+use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::{MemberId, Recipient, Suite};
+
+use crate::distributed::{assert_nothing_was_missed, messages_and_confirmations as messages};
 
 const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
 
@@ -119,9 +121,7 @@ fn who_slept_catches_up() {
                 assert_eq!(report.total().tally(Primitive::Hash).calls, 1);
             }
             rig.agreed_key().unwrap();
-            let again = rig.catch_up(5).map(drop);
-            let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));
-            assert!(matches!(again, Err(RigError::Refused(_, error)) if stale(error)));
+            assert_nothing_was_missed(&mut rig, 5);
             rig.remove(0).unwrap();
             rig.add(21).unwrap();
             rig.remove(7).unwrap();
@@ -213,17 +213,4 @@ fn rig(profile: Profile, suite: Suite) -> Rig {
 
 fn sound(profile: Profile) -> u64 {
     u64::from(profile == Profile::Sound)
-}
-
-/// Unicasts, multicasts, and broadcasts that confirm.
-fn messages(report: &Report) -> (u64, u64, u64) {
-    let (mut unicasts, mut multicasts, mut broadcasts) = (0, 0, 0);
-    for message in &report.messages {
-        match (message.to, message.body_bytes) {
-            (Recipient::Group, 17) => broadcasts += 1,
-            (Recipient::Group, _) => multicasts += 1,
-            _ => unicasts += 1,
-        }
-    }
-    (unicasts, multicasts, broadcasts)
 }

@@ -1,31 +1,34 @@
 //! DEP costs what the header of its file says, with full and with ragged subgroups.
 
 use groupkey::PartyId::Controller;
-use groupkey::catalogue::{Profile, scheme};
+use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
+use groupkey::rig::Report;
+use groupkey::{MemberId, SubgroupId};
+
+use crate::counts::{calls, derivations, permanent, wraps};
+use crate::subgroups::{members_of, rig, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {
     for subgroups in [1, 2, 3, 7] {
         for n in [2, 3, 4, 8, 9, 17, 64, 65] {
             let active = subgroups.min(n);
-            let mut rig = rig(Profile::Sound, subgroups);
+            let mut rig = rig("dep", Profile::Sound, subgroups);
             let created = rig.create(n).unwrap();
             assert_eq!(sent(&created), (active + n, 0));
             assert_eq!(wraps(&created, Controller), (2 * active + n, 3 * active + n));
             assert_eq!(derivations(&created, Controller), n);
             for subgroup in 0..active {
                 let members = members_of(subgroup, subgroups, n);
-                let id = SubgroupId(subgroup).into();
+                let id = SubgroupId(subgroup);
                 assert_eq!(wraps(&created, id), (members + 1, members + 2));
-                assert_eq!(unwraps(&created, id), 1);
+                assert_eq!(calls(&created, id, Primitive::Unwrap), 1);
                 assert_eq!(permanent(&rig, id), 16 * (members + 2));
             }
-            assert!((0..n).all(|member| unwraps(&created, MemberId(member).into()) == 4));
+            assert!((0..n).all(|member| unwrapped(&created, member) == 4));
             assert_eq!(permanent(&rig, Controller), 16 * (2 * active + 2));
-            assert_eq!(permanent(&rig, MemberId(0).into()), 16 * 5);
+            assert_eq!(permanent(&rig, MemberId(0)), 16 * 5);
 
             // The newcomer goes to the subgroup with the fewest.
             let here = n % subgroups;
@@ -40,7 +43,7 @@ fn operations_cost_what_the_formulas_say() {
             let rekeyed = rig.rekey().unwrap();
             assert_eq!(sent(&rekeyed), (active, active));
             assert_eq!(wraps(&rekeyed, Controller), (2 * active, 3 * active));
-            assert!((0..=n).all(|member| unwraps(&rekeyed, MemberId(member).into()) == 2));
+            assert!((0..=n).all(|member| unwrapped(&rekeyed, member) == 2));
 
             let left = members - 1;
             let removed = rig.remove(n).unwrap();
@@ -56,8 +59,8 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(sent(&caught_up), (4, 0));
             assert_eq!(wraps(&caught_up, Controller), (1, 1));
             assert_eq!(derivations(&caught_up, Controller), 1);
-            assert_eq!(wraps(&caught_up, SubgroupId(0).into()), (2, 3));
-            assert_eq!(unwraps(&caught_up, MemberId(0).into()), 4);
+            assert_eq!(wraps(&caught_up, SubgroupId(0)), (2, 3));
+            assert_eq!(unwrapped(&caught_up, 0), 4);
             rig.agreed_key().unwrap();
         }
     }
@@ -67,20 +70,20 @@ fn operations_cost_what_the_formulas_say() {
 fn the_published_form_sends_to_everybody_singly() {
     for subgroups in [1, 2, 3, 7] {
         for n in [3, 4, 8, 9, 17, 64] {
-            let mut rig = rig(Profile::Published, subgroups);
+            let mut rig = rig("dep", Profile::Published, subgroups);
             let created = rig.create(n).unwrap();
             let active = subgroups.min(n);
             assert_eq!(sent(&created), (active + n, 0));
             assert_eq!(wraps(&created, Controller), (2 * active, 3 * active));
             assert_eq!(permanent(&rig, Controller), 16 * (2 * active + 2));
-            assert_eq!(permanent(&rig, MemberId(0).into()), 16 * 5);
+            assert_eq!(permanent(&rig, MemberId(0)), 16 * 5);
             let active = subgroups.min(n + 1);
             for (report, members) in [(rig.add(n), n + 1), (rig.rekey(), n + 1), (rig.remove(1), n)]
             {
                 let report = report.unwrap();
                 assert_eq!(sent(&report), (active + members, 0));
                 assert_eq!(wraps(&report, Controller), (2 * active, 3 * active));
-                assert_eq!(unwraps(&report, MemberId(0).into()), 3);
+                assert_eq!(unwrapped(&report, 0), 3);
             }
             rig.sleep(0);
             rig.rekey().unwrap();
@@ -91,7 +94,7 @@ fn the_published_form_sends_to_everybody_singly() {
 
 #[test]
 fn a_member_that_comes_back_has_another_end_to_end_key() {
-    let mut rig = rig(Profile::Sound, 2);
+    let mut rig = rig("dep", Profile::Sound, 2);
     rig.create(6).unwrap();
     for _ in 0..4 {
         rig.remove(3).unwrap();
@@ -104,48 +107,17 @@ fn a_member_that_comes_back_has_another_end_to_end_key() {
 
 /// Those of the subgroup concerned get everything anew, the others the group key.
 fn check_subgroups(report: &Report, here: u32, subgroups: u32, n: u32, members: u32) {
-    assert_eq!(wraps(report, SubgroupId(here).into()), (members + 1, members + 2));
+    assert_eq!(wraps(report, SubgroupId(here)), (members + 1, members + 2));
     for other in (0..subgroups.min(n)).filter(|&other| other != here) {
-        assert_eq!(wraps(report, SubgroupId(other).into()), (1, 2));
+        assert_eq!(wraps(report, SubgroupId(other)), (1, 2));
     }
     for member in 0..n {
         let opened = if member % subgroups == here { 4 } else { 2 };
-        assert_eq!(unwraps(report, MemberId(member).into()), opened);
+        assert_eq!(unwrapped(report, member), opened);
     }
 }
 
-fn rig(profile: Profile, subgroups: u32) -> Rig {
-    let parameters = vec![("subgroups", subgroups)];
-    Rig::new(scheme("dep").unwrap(), Settings { profile, parameters, ..Settings::default() })
-}
-
-/// How many of n members are in a subgroup, when they went round.
-fn members_of(subgroup: u32, subgroups: u32, n: u32) -> u32 {
-    (n + subgroups - 1 - subgroup) / subgroups
-}
-
-/// Unicasts, and multicasts.
-fn sent(report: &Report) -> (u32, u32) {
-    let multicast = |to| matches!(to, Recipient::Subset(_));
-    let multicasts = report.open_messages().filter(|message| multicast(message.to)).count() as u32;
-    (report.open_messages().count() as u32 - multicasts, multicasts)
-}
-
-/// Calls, and wrapped keys.
-fn wraps(report: &Report, party: PartyId) -> (u32, u32) {
-    let tally = report.meter(party).tally(Primitive::Wrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-/// Calls.
-fn unwraps(report: &Report, party: PartyId) -> u32 {
-    report.meter(party).tally(Primitive::Unwrap).calls as u32
-}
-
-fn derivations(report: &Report, party: PartyId) -> u32 {
-    report.meter(party).tally(Primitive::Derive).calls as u32
-}
-
-fn permanent(rig: &Rig, party: PartyId) -> u32 {
-    rig.party(party).footprint().permanent as u32
+/// How many times a member unwraps.
+fn unwrapped(report: &Report, member: u32) -> u32 {
+    calls(report, MemberId(member), Primitive::Unwrap)
 }

@@ -1,15 +1,23 @@
 //! TGDH, STR and DH-LKH cost exactly what their headers say, in computation and on the wire, and their
 //! sponsors are those of the papers.
 
+mod tree;
+
 use std::collections::BTreeSet;
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Meter;
-use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
-use groupkey::rig::{Report, Rig, RigError, SUITES, Settings};
-use groupkey::{Command, Epoch, MemberId, PartyId, Recipient, Suite};
+use groupkey::error::{Error, Misuse, Unsupported};
+use groupkey::rig::{Report, Rig, SUITES, Settings};
+use groupkey::{Command, Epoch, MemberId, PartyId, Suite};
 use minicbor::Decoder;
 use minicbor::data::Type;
+use tree::Tree;
+
+use crate::distributed::{
+    a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
+    assert_one_after_the_other, assert_refused, everybody_is_replaced, messages,
+};
 
 const IDS: [&str; 3] = ["tgdh", "str", "dh-lkh"];
 const SIZES: [u32; 11] = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30];
@@ -333,29 +341,7 @@ fn the_page_has_the_sizes_of_trees() {
 fn anybody_can_be_the_sponsor() {
     for id in IDS {
         for profile in Profile::ALL {
-            let mut rig = Rig::new(scheme(id), Settings { profile, ..Settings::default() });
-            rig.create_of(&[30, 10, 20]).unwrap();
-            let mut keys = vec![rig.agreed_key().unwrap().clone()];
-            let mut newcomer = 100;
-            for leaver in [20, 100, 30, 102, 10, 104, 103] {
-                for _ in 0..2 {
-                    rig.add(newcomer).unwrap();
-                    keys.push(rig.agreed_key().unwrap().clone());
-                    newcomer += 1;
-                }
-                rig.remove(leaver).unwrap();
-                keys.push(rig.agreed_key().unwrap().clone());
-                assert!(!rig.outsider_knows_key(), "{id}");
-            }
-            for (index, key) in keys.iter().enumerate() {
-                assert!(!keys[..index].contains(key), "{id}: key {index} was used before");
-            }
-            for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
-                rig.remove(leaver).unwrap();
-                rig.agreed_key().unwrap();
-            }
-            rig.add(newcomer).unwrap();
-            rig.agreed_key().unwrap();
+            everybody_is_replaced(id, profile, [20, 100, 30, 102, 10, 104, 103]);
         }
     }
 }
@@ -397,42 +383,12 @@ fn who_slept_catches_up() {
 
 #[test]
 fn an_answer_is_taken_once_and_only_if_asked_for() {
-    for id in IDS {
-        let mut rig = rig(id);
-        rig.create(5).unwrap();
-        rig.sleep(0);
-        rig.remove(4).unwrap();
-        let report = rig.catch_up(0).unwrap();
-        let answer = report.messages[1].bytes.clone();
-        let again = rig.inject(MemberId(0).into(), &answer);
-        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()), "{id}");
-        // Who missed nothing is told so.
-        let error = rig.catch_up(0).map(drop);
-        assert!(matches!(
-            error,
-            Err(RigError::Refused(_, Error::Misbehaved(Misbehaviour::StaleEpoch { .. })))
-        ));
-        rig.agreed_key().unwrap();
-    }
+    IDS.iter().for_each(|id| an_answer_is_taken_once(id, 5, 0, 4));
 }
 
 #[test]
 fn a_skipped_epoch_is_noticed() {
-    for id in IDS {
-        let mut rig = rig(id);
-        rig.create(6).unwrap();
-        rig.sleep(0);
-        rig.remove(5).unwrap();
-        let report = rig.remove(3).unwrap();
-        let late = report.messages[0].bytes.clone();
-        let error = rig.inject(MemberId(0).into(), &late);
-        assert!(
-            matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))),
-            "{id}: {error:?}"
-        );
-        rig.catch_up(0).unwrap();
-        rig.agreed_key().unwrap();
-    }
+    IDS.iter().for_each(|id| a_missed_epoch_is_noticed(id, 6, 0, [5, 3]));
 }
 
 #[test]
@@ -440,37 +396,29 @@ fn commands_out_of_place_are_refused() {
     for id in IDS {
         let mut rig = rig(id);
         rig.create(3).unwrap();
-        let party = PartyId::Member(MemberId(0));
-        let mut refused = |command, error: Error| {
-            assert_eq!(rig.command_to(party, command), Err(error), "{id}: {command:?}");
+        let [zero, one, two, four, seven, eight, nine] = [0, 1, 2, 4, 7, 8, 9].map(MemberId);
+        let mut refused = |command: Command<'_>, error: Error| {
+            assert_refused(&mut rig, 0, command, error);
         };
-        refused(Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
-        refused(Command::Remove(MemberId(0)), Misuse::WrongRole.into());
-        refused(Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
+        refused(Command::Enroll(&[four]), Misuse::WrongRole.into());
+        refused(Command::Remove(zero), Misuse::WrongRole.into());
+        refused(Command::Add(zero), Misuse::AlreadyMember(zero).into());
         refused(Command::Send, Unsupported::Operation.into());
         refused(Command::Partition(&[]), Misuse::EmptyBatch.into());
-        refused(Command::Partition(&[MemberId(1), MemberId(1)]), named_twice(1));
-        refused(Command::Partition(&[MemberId(0)]), Misuse::WrongRole.into());
-        refused(Command::Partition(&[MemberId(7)]), Misuse::NotMember(MemberId(7)).into());
-        refused(Command::Partition(&[MemberId(1), MemberId(2)]), Misuse::TooFewMembers.into());
-        let merge =
-            |members: &'static [MemberId], epoch| Command::Merge { members, epoch: Epoch(epoch) };
-        refused(merge(&[MemberId(8)], 2), Misuse::TooFewMembers.into());
-        refused(merge(&[MemberId(8), MemberId(8)], 2), named_twice(8));
-        refused(merge(&[MemberId(8), MemberId(1)], 2), Misuse::AlreadyMember(MemberId(1)).into());
-        refused(merge(&[MemberId(8), MemberId(9)], 1), Misuse::EpochOver(Epoch(1)).into());
-        // One after the other: the first has no messages yet and holds up the second.
-        rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
-        assert_eq!(
-            rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0))),
-            Err(Misuse::OperationUnderWay.into()),
-            "{id}"
-        );
-        let mut fresh = Rig::new(scheme(id), Settings::default());
-        let limit = scheme(id).members.1;
-        let many = fresh.create(limit + 1).map(drop);
-        let limit = Unsupported::TooManyMembers { limit };
-        assert_eq!(many, Err(RigError::Command(limit.into())), "{id}");
+        refused(Command::Partition(&[one, one]), Misuse::NamedTwice(one).into());
+        refused(Command::Partition(&[zero]), Misuse::WrongRole.into());
+        refused(Command::Partition(&[seven]), Misuse::NotMember(seven).into());
+        refused(Command::Partition(&[one, two]), Misuse::TooFewMembers.into());
+        for (members, epoch, misuse) in [
+            (&[eight][..], 2, Misuse::TooFewMembers),
+            (&[eight, eight], 2, Misuse::NamedTwice(eight)),
+            (&[eight, one], 2, Misuse::AlreadyMember(one)),
+            (&[eight, nine], 1, Misuse::EpochOver(Epoch(1))),
+        ] {
+            refused(Command::Merge { members, epoch: Epoch(epoch) }, misuse.into());
+        }
+        assert_one_after_the_other(&mut rig);
+        assert_no_more_than(id, scheme(id).members.1);
     }
 }
 
@@ -492,171 +440,6 @@ fn both_profiles_and_all_suites_cost_the_same() {
     }
 }
 
-fn named_twice(member: u32) -> Error {
-    Misuse::NamedTwice(MemberId(member)).into()
-}
-
-/// A second implementation of the tree, from the papers' words.
-#[derive(Clone, Debug)]
-enum Tree {
-    Leaf(u32),
-    Node(Box<Self>, Box<Self>),
-}
-
-impl Tree {
-    /// The tree of a new group.
-    fn created(id: &str, n: u32) -> Self {
-        if id == "dh-lkh" {
-            return Self::left_balanced(0, n);
-        }
-        let mut tree = Self::Leaf(0);
-        (1..n).for_each(|member| _ = tree.join(id, member));
-        tree
-    }
-
-    fn left_balanced(first: u32, leaves: u32) -> Self {
-        if leaves == 1 {
-            return Self::Leaf(first);
-        }
-        let left = leaves.next_power_of_two() / 2;
-        let right = Self::left_balanced(first + left, leaves - left);
-        Self::Node(Box::new(Self::left_balanced(first, left)), Box::new(right))
-    }
-
-    /// Takes a member in; returns the sponsor.
-    fn join(&mut self, id: &str, member: u32) -> u32 {
-        let height = self.height();
-        let full = (1 << height) == self.size();
-        if id == "str" || full && id == "tgdh" {
-            return self.grow(member);
-        }
-        let is_place = |tree: &Self, depth| match id {
-            "dh-lkh" => tree.height() == 0,
-            _ => depth + tree.height() < height,
-        };
-        let mut depth = 0;
-        let mut level = vec![self];
-        loop {
-            // Of those where the tree does not become higher, or of the leaves, the rightmost.
-            let place = level.iter().rposition(|tree| is_place(tree, depth));
-            if let Some(place) = place {
-                return level.swap_remove(place).grow(member);
-            }
-            level = level.into_iter().flat_map(Self::children).collect();
-            depth += 1;
-        }
-    }
-
-    fn grow(&mut self, member: u32) -> u32 {
-        let sponsor = self.rightmost();
-        let old = std::mem::replace(self, Self::Leaf(member));
-        *self = Self::Node(Box::new(old), Box::new(Self::Leaf(member)));
-        sponsor
-    }
-
-    /// Takes a member out; returns the sponsor.
-    fn leave(&mut self, member: u32) -> u32 {
-        let Self::Node(left, right) = self else { panic!("the member is not here") };
-        let is_leaver = |half: &Self| matches!(half, Self::Leaf(other) if *other == member);
-        let halves = [(&**left, &**right), (&**right, &**left)];
-        let beside = halves.into_iter().find(|(half, _)| is_leaver(half));
-        if let Some(other) = beside.map(|(_, other)| other.clone()) {
-            let sponsor = other.rightmost();
-            *self = other;
-            return sponsor;
-        }
-        if left.has(member) { left.leave(member) } else { right.leave(member) }
-    }
-
-    fn children(&mut self) -> Vec<&mut Self> {
-        match self {
-            Self::Leaf(_) => Vec::new(),
-            Self::Node(left, right) => vec![left, right],
-        }
-    }
-
-    /// From left to right.
-    fn leaves(&self) -> Vec<u32> {
-        match self {
-            Self::Leaf(member) => vec![*member],
-            Self::Node(left, right) => [left.leaves(), right.leaves()].concat(),
-        }
-    }
-
-    /// Without these members, however they went.
-    fn without(&self, leavers: &BTreeSet<u32>) -> Self {
-        let mut tree = self.clone();
-        leavers.iter().for_each(|&leaver| _ = tree.leave(leaver));
-        tree
-    }
-
-    /// With these members only.
-    fn only(&self, members: &BTreeSet<u32>) -> Self {
-        let others = self.leaves().into_iter().filter(|member| !members.contains(member));
-        self.without(&others.collect())
-    }
-
-    /// Of how many nodes below the root a member is the leftmost leaf.
-    fn leftmost_of(&self, member: u32) -> u64 {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => {
-                let half = if left.has(member) { left } else { right };
-                u64::from(half.leaves()[0] == member) + half.leftmost_of(member)
-            }
-        }
-    }
-
-    fn rightmost(&self) -> u32 {
-        match self {
-            Self::Leaf(member) => *member,
-            Self::Node(_, right) => right.rightmost(),
-        }
-    }
-
-    fn size(&self) -> u64 {
-        match self {
-            Self::Leaf(_) => 1,
-            Self::Node(left, right) => left.size() + right.size(),
-        }
-    }
-
-    fn height(&self) -> u64 {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => 1 + left.height().max(right.height()),
-        }
-    }
-
-    fn has(&self, member: u32) -> bool {
-        match self {
-            Self::Leaf(other) => *other == member,
-            Self::Node(left, right) => left.has(member) || right.has(member),
-        }
-    }
-
-    fn depth(&self, member: u32) -> u64 {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Node(left, right) => {
-                1 + if left.has(member) { left.depth(member) } else { right.depth(member) }
-            }
-        }
-    }
-
-    /// The depth of the lowest node above two members.
-    fn meeting(&self, one: u32, other: u32) -> u64 {
-        match self {
-            Self::Node(left, right) => {
-                let below = [left, right].into_iter();
-                let mut both = below.filter(|half| half.has(one) && half.has(other));
-                both.next().map_or(0, |half| 1 + half.meeting(one, other))
-            }
-            Self::Leaf(_) => 0,
-        }
-    }
-}
-
 fn scheme(id: &str) -> &'static Scheme {
     catalogue::scheme(id).unwrap()
 }
@@ -669,13 +452,6 @@ fn rig(id: &str) -> Rig {
 fn cost(report: &Report, member: u32) -> u64 {
     let meter: Meter = report.meter(MemberId(member).into());
     meter.exponentiations()
-}
-
-/// Unicasts and broadcasts.
-fn messages(report: &Report) -> (u64, u64) {
-    let broadcasts =
-        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
-    (report.messages.len() as u64 - broadcasts, broadcasts)
 }
 
 /// Elements of 32 bytes: in each message, the longest byte string has them.

@@ -3,9 +3,14 @@
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
+use groupkey::error::{Misuse, Unsupported};
 use groupkey::rig::{Report, Rig, RigError, SUITES, Settings};
-use groupkey::{Command, Epoch, MemberId, PartyId, Recipient, Suite};
+use groupkey::{Command, Epoch, MemberId, Suite};
+
+use crate::distributed::{
+    a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
+    assert_one_after_the_other, assert_refused, everybody_is_replaced, messages,
+};
 
 const IDS: [&str; 4] = ["gdh1", "gdh2", "gdh2-relay", "gdh3"];
 const SIZES: [u64; 8] = [2, 3, 4, 5, 8, 9, 10, 20];
@@ -239,8 +244,7 @@ fn the_larger_part_is_the_host() {
             (&[7, 8], 1, Misuse::EpochOver(Epoch(1))),
         ] {
             let (members, epoch) = (&member(members)[..], Epoch(epoch));
-            let refused = rig.command_to(MemberId(0).into(), Command::Merge { members, epoch });
-            assert_eq!(refused, Err(misuse.into()), "{id}");
+            assert_refused(&mut rig, 0, Command::Merge { members, epoch }, misuse);
         }
     }
 }
@@ -319,30 +323,7 @@ fn what_is_held_is_what_the_headers_say() {
 #[test]
 fn the_controller_can_change_every_time() {
     for id in IDS {
-        let mut rig = rig(id);
-        rig.create_of(&[30, 10, 20]).unwrap();
-        let mut keys = vec![rig.agreed_key().unwrap().clone()];
-        let mut newcomer = 100;
-        for leaver in [20, 100, 30, 102, 10, 104, 103] {
-            for _ in 0..2 {
-                rig.add(newcomer).unwrap();
-                keys.push(rig.agreed_key().unwrap().clone());
-                newcomer += 1;
-            }
-            rig.remove(leaver).unwrap();
-            keys.push(rig.agreed_key().unwrap().clone());
-            assert!(!rig.outsider_knows_key(), "{id}");
-        }
-        for (index, key) in keys.iter().enumerate() {
-            assert!(!keys[..index].contains(key), "{id}: key {index} was used before");
-        }
-        // Down to two, whoever they are.
-        for leaver in rig.members().collect::<Vec<_>>().split_off(2) {
-            rig.remove(leaver).unwrap();
-            rig.agreed_key().unwrap();
-        }
-        rig.add(newcomer).unwrap();
-        rig.agreed_key().unwrap();
+        everybody_is_replaced(id, Profile::Sound, [20, 100, 30, 102, 10, 104, 103]);
     }
 }
 
@@ -380,73 +361,30 @@ fn who_slept_catches_up() {
 
 #[test]
 fn an_answer_is_taken_once_and_only_if_asked_for() {
-    for id in &IDS[1..] {
-        let mut rig = rig(id);
-        rig.create(4).unwrap();
-        rig.sleep(0);
-        rig.remove(2).unwrap();
-        let report = rig.catch_up(0).unwrap();
-        let answer = report.messages[1].bytes.clone();
-        let again = rig.inject(MemberId(0).into(), &answer);
-        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()), "{id}");
-        // Who missed nothing is told so.
-        let error = rig.catch_up(0).map(drop);
-        assert!(matches!(
-            error,
-            Err(RigError::Refused(_, Error::Misbehaved(Misbehaviour::StaleEpoch { .. })))
-        ));
-        rig.agreed_key().unwrap();
-    }
+    IDS[1..].iter().for_each(|id| an_answer_is_taken_once(id, 4, 0, 2));
 }
 
 #[test]
 fn a_skipped_epoch_is_noticed() {
-    for id in &IDS[1..] {
-        let mut rig = rig(id);
-        rig.create(5).unwrap();
-        rig.sleep(0);
-        rig.remove(1).unwrap();
-        let report = rig.remove(2).unwrap();
-        let late = report.messages[0].bytes.clone();
-        let error = rig.inject(MemberId(0).into(), &late);
-        assert!(
-            matches!(error, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }))),
-            "{id}: {error:?}"
-        );
-        rig.catch_up(0).unwrap();
-        rig.agreed_key().unwrap();
-    }
+    IDS[1..].iter().for_each(|id| a_missed_epoch_is_noticed(id, 5, 0, [1, 2]));
 }
 
 #[test]
 fn commands_out_of_place_are_refused() {
     for id in IDS {
-        let mut rig = rig(id);
-        rig.create(3).unwrap();
-        let party = PartyId::Member(MemberId(0));
-        let mut refused = |command, error: Error| {
-            assert_eq!(rig.command_to(party, command), Err(error), "{id}: {command:?}");
-        };
-        refused(Command::Enroll(&[MemberId(4)]), Misuse::WrongRole.into());
-        refused(Command::Remove(MemberId(0)), Misuse::WrongRole.into());
-        refused(Command::Add(MemberId(0)), Misuse::AlreadyMember(MemberId(0)).into());
+        let mut group = rig(id);
+        group.create(3).unwrap();
+        let [zero, four] = [0, 4].map(MemberId);
+        assert_refused(&mut group, 0, Command::Enroll(&[four]), Misuse::WrongRole);
+        assert_refused(&mut group, 0, Command::Remove(zero), Misuse::WrongRole);
+        assert_refused(&mut group, 0, Command::Add(zero), Misuse::AlreadyMember(zero));
         if id == "gdh1" {
-            refused(Command::CatchUp, Unsupported::Operation.into());
+            assert_refused(&mut group, 0, Command::CatchUp, Unsupported::Operation);
         }
-        // One after the other: the first has no messages yet and holds up the second.
-        rig.command_to(MemberId(1).into(), Command::Add(MemberId(9))).unwrap();
-        assert_eq!(
-            rig.command_to(MemberId(1).into(), Command::Remove(MemberId(0))),
-            Err(Misuse::OperationUnderWay.into()),
-            "{id}"
-        );
-        let mut fresh = Rig::new(scheme(id), Settings::default());
-        let twice = fresh.create_of(&[1, 2, 1]).map(drop);
+        assert_one_after_the_other(&mut group);
+        let twice = rig(id).create_of(&[1, 2, 1]).map(drop);
         assert_eq!(twice, Err(RigError::Command(Misuse::AlreadyMember(MemberId(1)).into())));
-        let mut fresh = Rig::new(scheme(id), Settings::default());
-        let many = fresh.create(1001).map(drop);
-        let limit = Unsupported::TooManyMembers { limit: 1000 };
-        assert_eq!(many, Err(RigError::Command(limit.into())), "{id}");
+        assert_no_more_than(id, 1000);
     }
 }
 
@@ -483,20 +421,11 @@ fn cost(report: &Report, member: u64) -> (u64, u64) {
 
 /// Exponentiations and inversions of all.
 fn total(report: &Report) -> (u64, u64) {
-    let mut sum = Meter::new();
-    report.meters.values().for_each(|meter| sum.add(meter));
-    counts(&sum)
+    counts(&report.total())
 }
 
 fn counts(meter: &Meter) -> (u64, u64) {
     (meter.exponentiations(), meter.tally(Primitive::InvertExponent).calls)
-}
-
-/// Unicasts and broadcasts.
-fn messages(report: &Report) -> (u64, u64) {
-    let broadcasts =
-        report.messages.iter().filter(|message| message.to == Recipient::Group).count() as u64;
-    (report.messages.len() as u64 - broadcasts, broadcasts)
 }
 
 /// Elements of 32 bytes; ids and CBOR heads are less than one per message at these sizes.

@@ -3,52 +3,52 @@
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::rig::{Report, Rig, Settings};
+use groupkey::crypto::meter::Primitive;
+use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, Recipient};
 
-const PROFILES: [Profile; 2] = Profile::ALL;
+use crate::counts::{calls, costs, every_member_unwraps_once, permanent};
 
 #[test]
 fn skdc_costs_one_wrap_a_member() {
     for n in [2, 3, 4, 5, 8, 9, 16, 17, 100] {
         let mut rig = rig("skdc", Profile::Sound, None);
         assert_eq!(costs(&rig.create(n).unwrap()), (n, n));
-        assert_eq!(rig.party(Controller).footprint().permanent as u32, 16 * (n + 1));
-        assert_eq!(rig.party(MemberId(0).into()).footprint().permanent, 32);
+        assert_eq!(permanent(&rig, Controller), 16 * (n + 1));
+        assert_eq!(permanent(&rig, MemberId(0)), 32);
         let added = rig.add(n).unwrap();
         assert_eq!(costs(&added), (n + 1, n + 1));
         assert_eq!(costs(&rig.remove(0).unwrap()), (n, n));
-        assert_eq!(unwraps(&added, 1), 1);
+        every_member_unwraps_once(&added, 1..=n);
         assert!(added.messages.iter().all(|m| matches!(m.to, Recipient::Member(_))));
     }
 }
 
 #[test]
 fn gkmp_adds_with_two_messages_and_removes_by_a_new_group() {
-    for profile in PROFILES {
+    for profile in Profile::ALL {
         for n in [2, 3, 4, 5, 8, 9, 16, 17, 33, 100] {
             let mut rig = rig("gkmp", profile, None);
             let created = rig.create(n).unwrap();
             assert_eq!(costs(&created), (n, 2 * n));
-            assert_eq!(created.meter(Controller).tally(Primitive::Wrap).calls as u32, n);
-            assert_eq!(rig.party(Controller).footprint().permanent as u32, 16 * (n + 2));
-            assert_eq!(rig.party(MemberId(0).into()).footprint().permanent, 48);
+            assert_eq!(calls(&created, Controller, Primitive::Wrap), n);
+            assert_eq!(permanent(&rig, Controller), 16 * (n + 2));
+            assert_eq!(permanent(&rig, MemberId(0)), 48);
 
             let added = rig.add(n).unwrap();
             assert_eq!(costs(&added), (2, 4));
             let to: Vec<_> = added.open_messages().map(|message| message.to).collect();
             assert_eq!(to, [Recipient::Member(MemberId(n)), Recipient::Group]);
-            assert!([0, n - 1, n].iter().all(|&member| unwraps(&added, member) == 1));
+            every_member_unwraps_once(&added, 0..=n);
 
             let rekeyed = rig.rekey().unwrap();
             assert_eq!(costs(&rekeyed), (1, 2));
-            assert_eq!(unwraps(&rekeyed, 1), 1);
+            every_member_unwraps_once(&rekeyed, 0..=n);
 
             let removed = rig.remove(0).unwrap();
             assert_eq!(costs(&removed), (n, 2 * n));
             assert!(removed.open_messages().all(|m| matches!(m.to, Recipient::Member(_))));
-            assert_eq!(unwraps(&removed, n), 1);
+            every_member_unwraps_once(&removed, 1..=n);
         }
     }
 }
@@ -58,15 +58,14 @@ fn lkh_creation_matches_its_formulas_in_complete_trees() {
     for (degree, height) in complete_trees() {
         let n = degree.pow(height);
         let edges = n + (n - 1) / (degree - 1) - 1;
-        for profile in PROFILES {
+        for profile in Profile::ALL {
             let created = |id| rig(id, profile, Some(degree)).create(n).unwrap();
             assert_eq!(costs(&created("lkh-group")), (1, edges), "{degree}^{height}");
             assert_eq!(costs(&created("lkh-user")), (n, n * height), "{degree}^{height}");
             let wrapped = if profile == Profile::Sound { edges } else { n * height };
             assert_eq!(costs(&created("lkh-key")), (n, wrapped), "{degree}^{height}");
-            assert_eq!(unwraps(&created("lkh-group"), 0), height);
-            assert_eq!(unwraps(&created("lkh-key"), 0), height);
-            assert_eq!(unwraps(&created("lkh-user"), 0), 1);
+            let unwraps = |id| calls(&created(id), MemberId(0), Primitive::Unwrap);
+            assert_eq!(["lkh-group", "lkh-key", "lkh-user"].map(unwraps), [height, height, 1]);
         }
     }
 }
@@ -75,7 +74,7 @@ fn lkh_creation_matches_its_formulas_in_complete_trees() {
 fn lkh_additions_match_their_formulas_when_they_complete_the_tree() {
     for (degree, height) in complete_trees() {
         let n = degree.pow(height);
-        for profile in PROFILES {
+        for profile in Profile::ALL {
             let added = |id| {
                 let mut rig = rig(id, profile, Some(degree));
                 rig.create(n - 1).unwrap();
@@ -105,7 +104,7 @@ fn lkh_removals_match_their_formulas_in_complete_trees() {
                 (degree * height - 1, siblings * (height + 1) / 2, siblings)
             }
         };
-        for profile in PROFILES {
+        for profile in Profile::ALL {
             let removed = |id| {
                 let mut rig = rig(id, profile, Some(degree));
                 rig.create(n).unwrap();
@@ -144,9 +143,8 @@ fn lkh_members_hold_their_path() {
         let n = degree.pow(height);
         let mut rig = rig("lkh-group", Profile::Sound, Some(degree));
         rig.create(n).unwrap();
-        let permanent = |party| rig.party(party).footprint().permanent as u32;
-        assert_eq!(permanent(MemberId(0).into()), 16 * (height + 2));
-        assert_eq!(permanent(Controller), 16 * (n + (n - 1) / (degree - 1) + 1));
+        assert_eq!(permanent(&rig, MemberId(0)), 16 * (height + 2));
+        assert_eq!(permanent(&rig, Controller), 16 * (n + (n - 1) / (degree - 1) + 1));
     }
 }
 
@@ -157,20 +155,6 @@ fn rig(id: &str, profile: Profile, degree: Option<u32>) -> Rig {
 
 fn complete_trees() -> [(u32, u32); 7] {
     [(2, 2), (2, 4), (2, 6), (3, 2), (3, 4), (4, 2), (4, 3)]
-}
-
-/// Open messages, and keys that the controller wrapped.
-fn costs(report: &Report) -> (u32, u32) {
-    let messages = report.open_messages().count() as u32;
-    (messages, tally(&report.meter(Controller), Primitive::Wrap))
-}
-
-fn unwraps(report: &Report, member: u32) -> u32 {
-    report.meter(MemberId(member).into()).tally(Primitive::Unwrap).calls as u32
-}
-
-fn tally(meter: &Meter, primitive: Primitive) -> u32 {
-    meter.tally(primitive).amount as u32
 }
 
 /// Counted on sets of slots, without the library's tree.

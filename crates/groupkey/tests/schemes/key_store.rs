@@ -7,6 +7,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{MemberId, Recipient};
 
+use crate::counts::{derivations, permanent};
+
 const STRATEGIES: [&str; 3] = ["lkh-user", "lkh-key", "lkh-group"];
 
 #[test]
@@ -19,8 +21,9 @@ fn derivations_match_their_formulas_in_complete_trees() {
             let root = if profile == Profile::Sound { 2 } else { 1 };
             for id in STRATEGIES {
                 let mut rig = derived(id, profile, degree);
+                let created = rig.create(n).unwrap();
                 // Each key once, however often it is used.
-                assert_eq!(derived_keys(&rig.create(n).unwrap()), n + key_nodes + root - 1);
+                assert_eq!(derivations(&created, Controller), n + key_nodes + root - 1);
                 let held = rig.party(Controller).footprint();
                 assert_eq!(held.permanent, 16 * 3, "whatever n is");
                 assert_eq!(held.temporary as u32, 16 * key_nodes.max(2 * height));
@@ -28,8 +31,8 @@ fn derivations_match_their_formulas_in_complete_trees() {
             let mut rig = derived("lkh-group", profile, degree);
             rig.create(n - 1).unwrap();
             let added = rig.add(n - 1).unwrap();
-            assert_eq!(derived_keys(&added), 1 + 3 * height + root);
-            let removed = derived_keys(&rig.remove(n / 2).unwrap());
+            assert_eq!(derivations(&added, Controller), 1 + 3 * height + root);
+            let removed = derivations(&rig.remove(n / 2).unwrap(), Controller);
             let expected = match degree {
                 2 => 4 * (height - 1),
                 _ => 2 * degree * height - 2,
@@ -49,8 +52,8 @@ fn answers_derive_a_path() {
             rig.sleep(0);
             rig.add(n).unwrap();
             let answered = rig.catch_up(0).unwrap();
-            let held = rig.party(MemberId(0).into()).footprint().permanent / 16;
-            assert_eq!(derived_keys(&answered) as usize, held - 1);
+            let held = permanent(&rig, MemberId(0)) / 16;
+            assert_eq!(derivations(&answered, Controller), held - 1);
         }
     }
 }
@@ -78,8 +81,8 @@ fn what_is_sent_and_what_members_do_is_the_same() {
                             compare(&mut pair, n, |rig| rig.batch(&joining, &[leaver]).unwrap());
                             slots.extend(joining);
                         }
-                        let keys = pair[1].party(Controller).footprint().permanent / 16;
-                        assert_eq!(keys, 3, "two master keys and the group key");
+                        let held = permanent(&pair[1], Controller);
+                        assert_eq!(held, 16 * 3, "two master keys and the group key");
                     }
                     let sleeper = slots[0];
                     pair.iter_mut().for_each(|rig| rig.sleep(sleeper));
@@ -108,10 +111,6 @@ fn compare(pair: &mut [Rig; 2], n: u32, act: impl Fn(&mut Rig) -> Report) {
 
 fn messages(report: &Report) -> Vec<(Recipient, usize)> {
     report.messages.iter().map(|message| (message.to, message.body_bytes)).collect()
-}
-
-fn derived_keys(report: &Report) -> u32 {
-    report.meter(Controller).tally(Primitive::Derive).calls as u32
 }
 
 fn stored(id: &str, profile: Profile, degree: u32) -> Rig {

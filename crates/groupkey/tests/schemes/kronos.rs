@@ -4,8 +4,11 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
+use groupkey::rig::{Rig, Settings};
+use groupkey::{MemberId, SubgroupId};
+
+use crate::counts::{calls, derivations, every_member_unwraps_once, permanent, wraps};
+use crate::subgroups::{assert_one_answer_brings_back, members_of, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {
@@ -19,26 +22,26 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(derivations(&created, Controller), 2);
             for subgroup in 0..active {
                 let members = members_of(subgroup, subgroups, n);
-                let id = SubgroupId(subgroup).into();
+                let id = SubgroupId(subgroup);
                 assert_eq!(wraps(&created, id), (members, 2 * members));
                 assert_eq!(derivations(&created, id), 2);
-                assert_eq!(created.meter(id).tally(Primitive::Unwrap).calls, 1);
+                assert_eq!(calls(&created, id, Primitive::Unwrap), 1);
                 assert_eq!(permanent(&rig, id), 16 * (members + 5));
             }
-            assert_eq!(unwraps(&created, n - 1), 1);
+            every_member_unwraps_once(&created, 0..n);
             assert_eq!(permanent(&rig, Controller), 16 * (active + 3));
-            assert_eq!(permanent(&rig, MemberId(0).into()), 48);
+            assert_eq!(permanent(&rig, MemberId(0)), 48);
 
             let rekeyed = rig.rekey().unwrap();
             assert_eq!(sent(&rekeyed), (0, active));
             assert_eq!(wraps(&rekeyed, Controller), (0, 0));
             assert_eq!(derivations(&rekeyed, Controller), 2);
             for subgroup in 0..active {
-                let id = SubgroupId(subgroup).into();
+                let id = SubgroupId(subgroup);
                 assert_eq!(wraps(&rekeyed, id), (1, 1));
                 assert_eq!(derivations(&rekeyed, id), 2);
             }
-            assert!((0..n).all(|member| unwraps(&rekeyed, member) == 1));
+            every_member_unwraps_once(&rekeyed, 0..n);
 
             // The newcomer goes to the subgroup with the fewest, of which it may be the first.
             let here = n % subgroups;
@@ -47,31 +50,23 @@ fn operations_cost_what_the_formulas_say() {
             let added = rig.add(n).unwrap();
             assert_eq!(sent(&added), (active + 1, active - opens));
             assert_eq!(wraps(&added, Controller), (opens, 2 * opens));
-            let calls = 2 - opens;
-            assert_eq!(wraps(&added, SubgroupId(here).into()), (calls, 2 * calls));
+            let told = 2 - opens;
+            assert_eq!(wraps(&added, SubgroupId(here)), (told, 2 * told));
             for other in (0..active).filter(|&other| other != here) {
-                assert_eq!(wraps(&added, SubgroupId(other).into()), (1, 1));
+                assert_eq!(wraps(&added, SubgroupId(other)), (1, 1));
             }
-            assert!((0..=n).all(|member| unwraps(&added, member) == 1));
+            every_member_unwraps_once(&added, 0..=n);
 
             let members = members_of(here, subgroups, n + 1);
             let removed = rig.remove(n).unwrap();
             assert_eq!(sent(&removed), (active + members - 1, active - 1));
             assert_eq!(wraps(&removed, Controller), (active, 2 * active));
-            let here = SubgroupId(here).into();
+            let here = SubgroupId(here);
             assert_eq!(wraps(&removed, here), (members - 1, 2 * (members - 1)));
-            assert_eq!(removed.meter(here).tally(Primitive::Unwrap).calls, 1);
-            assert!((0..n).all(|member| unwraps(&removed, member) == 1));
+            assert_eq!(calls(&removed, here, Primitive::Unwrap), 1);
+            every_member_unwraps_once(&removed, 0..n);
 
-            rig.sleep(0);
-            rig.add(n + 1).unwrap();
-            rig.rekey().unwrap();
-            rig.rekey().unwrap();
-            let caught_up = rig.catch_up(0).unwrap();
-            assert_eq!(sent(&caught_up), (2, 0));
-            assert_eq!(wraps(&caught_up, SubgroupId(0).into()), (1, 2));
-            assert_eq!(unwraps(&caught_up, 0), 1);
-            rig.agreed_key().unwrap();
+            assert_one_answer_brings_back(&mut rig, n + 1, 2);
         }
     }
 }
@@ -112,9 +107,9 @@ fn the_published_form_sends_to_everybody_singly() {
             assert_eq!(sent(&created), (active + n, 0));
             assert_eq!(derivations(&created, Controller), 1);
             assert_eq!(permanent(&rig, Controller), 16 * (active + 2));
-            let first = SubgroupId(0).into();
+            let first = SubgroupId(0);
             assert_eq!(permanent(&rig, first), 16 * (members_of(0, subgroups, n) + 3));
-            assert_eq!(permanent(&rig, MemberId(0).into()), 32);
+            assert_eq!(permanent(&rig, MemberId(0)), 32);
 
             let opens = u32::from(n < subgroups);
             let added = rig.add(n).unwrap();
@@ -127,7 +122,7 @@ fn the_published_form_sends_to_everybody_singly() {
             let removed = rig.remove(1).unwrap();
             assert_eq!(sent(&removed), (active + n, 0));
             for report in [&added, &rekeyed, &removed] {
-                assert_eq!(unwraps(report, 0), 1);
+                every_member_unwraps_once(report, 0..1);
             }
             assert_eq!(wraps(&rekeyed, Controller), (0, 0));
             assert_eq!(wraps(&removed, Controller), (0, 0));
@@ -160,36 +155,4 @@ fn sound(profile: Profile) -> u32 {
 fn rig(profile: Profile, subgroups: u32, reseed: u32) -> Rig {
     let parameters = vec![("subgroups", subgroups), ("reseed", reseed)];
     Rig::new(scheme("kronos").unwrap(), Settings { profile, parameters, ..Settings::default() })
-}
-
-/// How many of n members are in a subgroup, when they went round.
-fn members_of(subgroup: u32, subgroups: u32, n: u32) -> u32 {
-    (n + subgroups - 1 - subgroup) / subgroups
-}
-
-/// Unicasts, and multicasts.
-fn sent(report: &Report) -> (u32, u32) {
-    let multicast = |to| matches!(to, Recipient::Subset(_));
-    let multicasts = report.open_messages().filter(|message| multicast(message.to)).count() as u32;
-    assert!(report.open_messages().all(|message| message.to != Recipient::Group));
-    (report.open_messages().count() as u32 - multicasts, multicasts)
-}
-
-/// Calls, and wrapped keys.
-fn wraps(report: &Report, party: PartyId) -> (u32, u32) {
-    let tally = report.meter(party).tally(Primitive::Wrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-/// Calls.
-fn unwraps(report: &Report, member: u32) -> u32 {
-    report.meter(MemberId(member).into()).tally(Primitive::Unwrap).calls as u32
-}
-
-fn derivations(report: &Report, party: PartyId) -> u32 {
-    report.meter(party).tally(Primitive::Derive).calls as u32
-}
-
-fn permanent(rig: &Rig, party: PartyId) -> u32 {
-    rig.party(party).footprint().permanent as u32
 }

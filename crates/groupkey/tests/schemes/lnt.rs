@@ -4,32 +4,37 @@
 use std::collections::BTreeSet;
 
 use groupkey::PartyId::Controller;
-use groupkey::catalogue::{Profile, scheme};
+use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
+
+use crate::counts::{calls, every_member_unwraps_once, hashes, permanent, unwraps, wraps};
+use crate::handing_on::{
+    assert_hashes_go_with_keys, held_up_by, many_may_sleep, newcomers_are_in_at_once,
+};
+use crate::subgroups::{members_of, rig, unicasts};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {
     for subgroups in [1, 2, 3, 7] {
         for n in [2, 3, 4, 5, 8, 9, 15, 16, 17, 64, 65] {
             let active = subgroups.min(n);
-            let mut rig = rig(Profile::Sound, subgroups);
+            let mut rig = rig("lnt", Profile::Sound, subgroups);
             let created = rig.create(n).unwrap();
             assert_eq!(unicasts(&created), active + n);
-            assert_eq!(tally(&created, Controller, Primitive::Wrap), (active, active));
+            assert_eq!(wraps(&created, Controller), (active, active));
             for subgroup in 0..active {
                 let m = members_of(subgroup, subgroups, n);
-                let id = SubgroupId(subgroup).into();
-                assert_eq!(tally(&created, id, Primitive::Wrap), (m, 3 * m - 2));
-                assert_eq!(calls(&created, id, Primitive::Hash), 2 * (m - 1));
+                let id = SubgroupId(subgroup);
+                assert_eq!(wraps(&created, id), (m, 3 * m - 2));
+                assert_eq!(hashes(&created, id), 2 * (m - 1));
                 assert_eq!(permanent(&rig, id), 16 * (m + 2));
             }
             for member in 0..n {
                 let tree = Tree::of(members_of(member % subgroups, subgroups, n));
                 let edges = tree.edges(member / subgroups);
-                assert_eq!(permanent(&rig, MemberId(member).into()), 16 * (2 + edges));
-                assert_eq!(calls(&created, MemberId(member).into(), Primitive::Wrap), 0);
+                assert_eq!(permanent(&rig, MemberId(member)), 16 * (2 + edges));
+                assert_eq!(calls(&created, MemberId(member), Primitive::Wrap), 0);
             }
             every_member_unwraps_once(&created, 0..n);
             assert_eq!(permanent(&rig, Controller), 16 * (active + 1));
@@ -40,12 +45,12 @@ fn operations_cost_what_the_formulas_say() {
             let m = members_of(here, subgroups, n + 1);
             let added = rig.add(n).unwrap();
             assert_eq!(unicasts(&added), active + n + 1);
-            assert_eq!(tally(&added, Controller, Primitive::Wrap), (active, active));
+            assert_eq!(wraps(&added, Controller), (active, active));
             let giver_is_not_the_root = u32::from(m > 3);
             let own = 1 + u32::from(m > 1) + giver_is_not_the_root;
-            assert_eq!(calls(&added, SubgroupId(here).into(), Primitive::Wrap), own);
+            assert_eq!(calls(&added, SubgroupId(here), Primitive::Wrap), own);
             for other in (0..active).filter(|&other| other != here) {
-                assert_eq!(calls(&added, SubgroupId(other).into(), Primitive::Wrap), 1);
+                assert_eq!(calls(&added, SubgroupId(other), Primitive::Wrap), 1);
             }
             every_member_unwraps_once(&added, 0..=n);
             assert_hashes_go_with_keys(&added, active);
@@ -53,13 +58,13 @@ fn operations_cost_what_the_formulas_say() {
             let rekeyed = rig.rekey().unwrap();
             assert_eq!(unicasts(&rekeyed), active + n + 1);
             for subgroup in 0..active {
-                assert_eq!(calls(&rekeyed, SubgroupId(subgroup).into(), Primitive::Wrap), 1);
+                assert_eq!(calls(&rekeyed, SubgroupId(subgroup), Primitive::Wrap), 1);
             }
             every_member_unwraps_once(&rekeyed, 0..=n);
             for member in 0..=n {
                 let tree = Tree::of(members_of(member % subgroups, subgroups, n + 1));
                 let takers = tree.takers(member / subgroups);
-                assert_eq!(calls(&rekeyed, MemberId(member).into(), Primitive::Wrap), takers);
+                assert_eq!(calls(&rekeyed, MemberId(member), Primitive::Wrap), takers);
             }
             assert_hashes_go_with_keys(&rekeyed, active);
         }
@@ -70,7 +75,7 @@ fn operations_cost_what_the_formulas_say() {
 fn a_removal_has_envelopes_for_those_around_the_hole_and_the_last() {
     for m in [3, 4, 5, 7, 8, 9, 16, 17, 33] {
         for hole in 0..m {
-            let mut rig = rig(Profile::Sound, 1);
+            let mut rig = rig("lnt", Profile::Sound, 1);
             rig.create(m).unwrap();
             let removed = rig.remove(hole).unwrap();
             assert_eq!(unicasts(&removed), 1 + m - 1);
@@ -82,7 +87,7 @@ fn a_removal_has_envelopes_for_those_around_the_hole_and_the_last() {
                 places.insert(hole);
                 places.extend((2 * hole + 1..2 * hole + 3).filter(|&taker| taker < last));
             }
-            let wraps = tally(&removed, SubgroupId(0).into(), Primitive::Wrap);
+            let wraps = wraps(&removed, SubgroupId(0));
             assert!(wraps.0 <= 6);
             let keys = places.iter().map(|&position| 1 + tree.edges(position)).sum();
             assert_eq!(wraps, (places.len() as u32, keys));
@@ -97,7 +102,7 @@ fn a_removal_has_envelopes_for_those_around_the_hole_and_the_last() {
 #[test]
 fn a_change_takes_as_many_hops_as_the_tree_is_deep() {
     for m in [1, 2, 3, 4, 7, 8, 15, 16, 17, 100] {
-        let mut rig = rig(Profile::Sound, 2);
+        let mut rig = rig("lnt", Profile::Sound, 2);
         rig.create(2 * m).unwrap();
         let report = rig.rekey().unwrap();
         // Even members are in the first subgroup; each got the key from one that had it before.
@@ -119,18 +124,18 @@ fn a_change_takes_as_many_hops_as_the_tree_is_deep() {
 fn the_published_form_sends_to_everybody_singly() {
     for subgroups in [1, 2, 3, 7] {
         for n in [3, 4, 8, 9, 17, 64] {
-            let mut rig = rig(Profile::Published, subgroups);
+            let mut rig = rig("lnt", Profile::Published, subgroups);
             let created = rig.create(n).unwrap();
             assert_eq!(unicasts(&created), subgroups.min(n) + n);
-            assert_eq!(permanent(&rig, MemberId(0).into()), 32);
+            assert_eq!(permanent(&rig, MemberId(0)), 32);
             let m = members_of(0, subgroups, n);
-            assert_eq!(permanent(&rig, SubgroupId(0).into()), 16 * (m + 2));
+            assert_eq!(permanent(&rig, SubgroupId(0)), 16 * (m + 2));
             for (report, members) in [(rig.add(n), n + 1), (rig.rekey(), n + 1), (rig.remove(1), n)]
             {
                 let report = report.unwrap();
                 assert_eq!(unicasts(&report), subgroups.min(n + 1) + members);
-                assert_eq!(tally(&report, MemberId(0).into(), Primitive::Unwrap), (1, 1));
-                assert_eq!(calls(&report, MemberId(0).into(), Primitive::Wrap), 0);
+                assert_eq!(unwraps(&report, MemberId(0)), (1, 1));
+                assert_eq!(calls(&report, MemberId(0), Primitive::Wrap), 0);
             }
             rig.sleep(0);
             rig.rekey().unwrap();
@@ -145,18 +150,10 @@ fn the_published_form_sends_to_everybody_singly() {
 fn who_wakes_hands_on_to_those_it_held_up() {
     for m in [3, 7, 8, 20] {
         for sleeper in 0..m {
-            let mut rig = rig(Profile::Sound, 1);
+            let mut rig = rig("lnt", Profile::Sound, 1);
             rig.create(m).unwrap();
             let behind = Tree::of(m).below(sleeper);
-            rig.sleep(sleeper);
-            for _ in 0..3 {
-                rig.rekey().unwrap();
-            }
-            let (latest, _) = rig.key_of(Controller).unwrap();
-            for member in (0..m).filter(|&member| member != sleeper) {
-                let (epoch, _) = rig.key_of(MemberId(member).into()).unwrap();
-                assert_eq!(epoch < latest, behind.contains(&member), "{member} behind {sleeper}");
-            }
+            assert_eq!(held_up_by(&mut rig, sleeper), behind, "behind {sleeper}");
             let caught_up = rig.catch_up(sleeper).unwrap();
             assert_eq!(unicasts(&caught_up), 2 + behind.len() as u32);
             rig.agreed_key().unwrap();
@@ -168,7 +165,7 @@ fn who_wakes_hands_on_to_those_it_held_up() {
 fn who_missed_that_somebody_left_asks_for_itself() {
     for m in [4, 8, 20] {
         for sleeper in 0..m - 1 {
-            let mut rig = rig(Profile::Sound, 1);
+            let mut rig = rig("lnt", Profile::Sound, 1);
             rig.create(m).unwrap();
             rig.sleep(sleeper);
             // The last one: everybody else keeps its place.
@@ -184,60 +181,13 @@ fn who_missed_that_somebody_left_asks_for_itself() {
 
 #[test]
 fn a_newcomer_is_in_at_once_whoever_sleeps() {
-    let mut rig = rig(Profile::Sound, 1);
-    rig.create(5).unwrap();
-    (1..5).for_each(|sleeper| rig.sleep(sleeper));
-    for newcomer in 10..30 {
-        rig.add(newcomer).unwrap();
-        let group_key = rig.key_of(Controller);
-        assert!(group_key.is_some());
-        assert_eq!(rig.key_of(MemberId(newcomer).into()), group_key);
-    }
-    (1..5).for_each(|sleeper| drop(rig.catch_up(sleeper).unwrap()));
-    rig.agreed_key().unwrap();
+    newcomers_are_in_at_once("lnt", 1..5);
 }
 
 #[test]
 fn many_may_sleep_whatever_happens() {
     for subgroups in [1, 2, 3] {
-        for seed in 0..60 {
-            let parameters = vec![("subgroups", subgroups)];
-            let settings = Settings { parameters, seed, ..Settings::default() };
-            let mut rig = Rig::new(scheme("lnt").unwrap(), settings);
-            let size = 3 + seed as u32 % 20;
-            rig.create(size).unwrap();
-            let mut asleep = BTreeSet::new();
-            for step in 0..60 {
-                let chance =
-                    (seed as u32 + 1).wrapping_mul(2_654_435_761).wrapping_add(step * 40_503);
-                let members: Vec<_> = rig.members().collect();
-                let someone = members[(chance >> 8) as usize % members.len()];
-                match chance % 5 {
-                    0 => drop(rig.add(1000 + step).unwrap()),
-                    1 if members.len() > 2 => {
-                        rig.remove(someone).unwrap();
-                        asleep.remove(&someone);
-                    }
-                    2 | 3 => {
-                        rig.sleep(someone);
-                        asleep.insert(someone);
-                    }
-                    _ => drop(rig.rekey().unwrap()),
-                }
-                rig.agreed_key().unwrap();
-                assert!(!rig.outsider_knows_key());
-                if step % 12 == 11 {
-                    for sleeper in std::mem::take(&mut asleep) {
-                        match rig.catch_up(sleeper) {
-                            // It had missed nothing.
-                            Ok(_) | Err(RigError::Refused(..)) => {}
-                            Err(error) => panic!("{error}"),
-                        }
-                    }
-                    rig.agreed_key().unwrap();
-                }
-            }
-        }
+        (0..60).for_each(|seed| many_may_sleep("lnt", Profile::Sound, subgroups, seed));
     }
 }
 
@@ -268,49 +218,4 @@ impl Tree {
         };
         (top + 1..self.size).filter(|&position| is_below(position)).collect()
     }
-}
-
-fn rig(profile: Profile, subgroups: u32) -> Rig {
-    let parameters = vec![("subgroups", subgroups)];
-    Rig::new(scheme("lnt").unwrap(), Settings { profile, parameters, ..Settings::default() })
-}
-
-/// How many of n members are in a subgroup, when they went round.
-fn members_of(subgroup: u32, subgroups: u32, n: u32) -> u32 {
-    (n + subgroups - 1 - subgroup) / subgroups
-}
-
-fn unicasts(report: &Report) -> u32 {
-    let unicast = |to| !matches!(to, Recipient::Group | Recipient::Subset(_));
-    assert!(report.open_messages().all(|message| unicast(message.to)));
-    report.open_messages().count() as u32
-}
-
-fn every_member_unwraps_once(report: &Report, members: impl Iterator<Item = u32>) {
-    for member in members {
-        assert_eq!(calls(report, MemberId(member).into(), Primitive::Unwrap), 1);
-    }
-}
-
-/// All keys that a subgroup's controller wraps, except the group's, are edges.
-fn assert_hashes_go_with_keys(report: &Report, subgroups: u32) {
-    for subgroup in 0..subgroups {
-        let id = SubgroupId(subgroup).into();
-        let (wraps, keys) = tally(report, id, Primitive::Wrap);
-        assert_eq!(calls(report, id, Primitive::Hash), keys - wraps);
-    }
-}
-
-/// Calls, and what they were of.
-fn tally(report: &Report, party: PartyId, primitive: Primitive) -> (u32, u32) {
-    let tally = report.meter(party).tally(primitive);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-fn calls(report: &Report, party: PartyId, primitive: Primitive) -> u32 {
-    tally(report, party, primitive).0
-}
-
-fn permanent(rig: &Rig, party: PartyId) -> u32 {
-    rig.party(party).footprint().permanent as u32
 }

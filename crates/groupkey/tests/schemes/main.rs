@@ -1,5 +1,5 @@
 //! What each scheme costs, in real runs against the formulas of its header, and what it alone claims:
-//! a file for each scheme, or for a few that are of one kind. What holds of all is in `tests/laws`.
+//! a file for each scheme, or for a few of one kind. What holds of all is in `tests/laws`.
 //!
 //! `cargo test -p groupkey --test schemes lnt` runs those of one file.
 
@@ -34,3 +34,11 @@ mod sgcsh;
 mod stars;
 mod tkh;
 mod tree_creation;
+
+// What several of these files say alike.
+mod counts;
+mod distributed;
+mod handing_on;
+mod slots;
+mod subgroups;
+mod table;

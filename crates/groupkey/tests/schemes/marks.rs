@@ -6,7 +6,10 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misuse;
 use groupkey::rig::{Report, Rig, RigError, Settings};
-use groupkey::{Command, Epoch, MemberId, PartyId, Recipient, SubgroupId};
+use groupkey::{Command, Epoch, MemberId, SubgroupId};
+
+use crate::counts::{calls, hashes, permanent, unwraps, wraps};
+use crate::subgroups::{members_of, unicasts};
 
 #[test]
 fn a_session_costs_what_the_formulas_say() {
@@ -40,16 +43,16 @@ fn play(profile: Profile, depth: u32, subgroups: u32, n: u32, planned: u32) {
     let whole = [(0, depth)];
     assert_eq!(hashes(&created, Controller), on_entering(&whole));
     for subgroup in 0..active {
-        let id = SubgroupId(subgroup).into();
-        let members = (n + subgroups - 1 - subgroup) / subgroups;
+        let id = SubgroupId(subgroup);
+        let members = members_of(subgroup, subgroups, n);
         assert_eq!(wraps(&created, id), (members, members * seeds));
         assert_eq!(unwraps(&created, id), (1, 1));
         let revealing = below(&whole, &cover);
         assert_eq!(hashes(&created, id), on_entering(&whole) + revealing);
     }
     for member in 0..n {
-        assert_eq!(unwraps(&created, MemberId(member).into()), (1, seeds));
-        assert_eq!(hashes(&created, MemberId(member).into()), on_entering(&cover));
+        assert_eq!(unwraps(&created, MemberId(member)), (1, seeds));
+        assert_eq!(hashes(&created, MemberId(member)), on_entering(&cover));
     }
     check_footprints(&rig, profile, end, last, 0, (active, n, subgroups));
 
@@ -61,8 +64,8 @@ fn play(profile: Profile, depth: u32, subgroups: u32, n: u32, planned: u32) {
             Profile::Sound => 2 * height(t - 1, last) + height(t, last),
         };
         assert_eq!(hashes(&rekeyed, Controller), tick(end));
-        assert_eq!(hashes(&rekeyed, SubgroupId(0).into()), tick(end));
-        assert_eq!(hashes(&rekeyed, MemberId(0).into()), tick(last));
+        assert_eq!(hashes(&rekeyed, SubgroupId(0)), tick(end));
+        assert_eq!(hashes(&rekeyed, MemberId(0)), tick(last));
         check_footprints(&rig, profile, end, last, t, (active, n, subgroups));
         rig.agreed_key().unwrap();
     }
@@ -81,12 +84,11 @@ fn check_footprints(
         Profile::Published => cover(0, last).len() as u32 + last + 1,
         Profile::Sound => cover(t, last).len() as u32,
     };
-    let permanent = |party| rig.party(party).footprint().permanent as u32;
-    assert_eq!(permanent(Controller), 16 * (active + 1 + held(end)));
+    assert_eq!(permanent(rig, Controller), 16 * (active + 1 + held(end)));
     let members = n.div_ceil(subgroups);
-    assert_eq!(permanent(SubgroupId(0).into()), 16 * (members + 2 + held(end)));
+    assert_eq!(permanent(rig, SubgroupId(0)), 16 * (members + 2 + held(end)));
     let present = u32::from(t <= last);
-    assert_eq!(permanent(MemberId(0).into()), 16 * (1 + present + held(last)));
+    assert_eq!(permanent(rig, MemberId(0)), 16 * (1 + present + held(last)));
 }
 
 #[test]
@@ -105,10 +107,10 @@ fn grants_cost_what_the_formulas_say() {
             for (member, (first, last)) in (100..).zip(spans.step_by(5)) {
                 let granted = grant(&mut rig, member, (first, last));
                 assert_eq!(unicasts(&granted), 2);
-                assert_eq!(granted.meter(Controller).tally(Primitive::Wrap).calls, 0);
+                assert_eq!(calls(&granted, Controller, Primitive::Wrap), 0);
                 assert_eq!(granted.meters.len(), 3, "nobody else takes part");
                 let station = granted.messages[1].from;
-                let member = MemberId(member).into();
+                let member = MemberId(member);
                 let seeds = cover(first, last);
                 assert_eq!(wraps(&granted, station), (1, seeds.len() as u32));
                 assert_eq!(hashes(&granted, station), below(&held, &seeds));
@@ -137,7 +139,7 @@ fn a_grant_may_bring_a_subgroup_in() {
             assert_eq!(unicasts(&granted), 2);
             let rest = cover(t, 15).len() as u32;
             assert_eq!(wraps(&granted, Controller), (1, rest));
-            assert_eq!(unwraps(&granted, SubgroupId(2).into()), (1, rest));
+            assert_eq!(unwraps(&granted, SubgroupId(2)), (1, rest));
             rig.agreed_key().unwrap();
             (t..15).for_each(|_| drop(rig.rekey().unwrap()));
             rig.agreed_key().unwrap();
@@ -205,13 +207,13 @@ fn who_slept_needs_a_clock_or_one_request() {
                 assert_eq!(unicasts(&caught_up), 2);
                 let left = if slept <= last { cover(slept.max(first), last) } else { vec![] };
                 let (calls, seeds) = (u32::from(slept <= last), left.len() as u32);
-                assert_eq!(wraps(&caught_up, SubgroupId(0).into()), (calls, seeds));
-                assert_eq!(unwraps(&caught_up, MemberId(member).into()), (calls, seeds));
+                assert_eq!(wraps(&caught_up, SubgroupId(0)), (calls, seeds));
+                assert_eq!(unwraps(&caught_up, MemberId(member)), (calls, seeds));
                 let held = match profile {
                     Profile::Published => cover(0, 15),
                     Profile::Sound => cover(slept, 15),
                 };
-                assert_eq!(hashes(&caught_up, SubgroupId(0).into()), below(&held, &left));
+                assert_eq!(hashes(&caught_up, SubgroupId(0)), below(&held, &left));
                 let present = (first..=last).contains(&slept);
                 let expected = if present { rig.key_of(Controller) } else { None };
                 assert_eq!(rig.key_of(MemberId(member).into()), expected);
@@ -262,26 +264,4 @@ fn cover(first: u32, last: u32) -> Vec<(u32, u32)> {
 fn below(held: &[(u32, u32)], nodes: &[(u32, u32)]) -> u32 {
     let above = |first| held.iter().rev().find(|&&(start, _)| start <= first).unwrap().1;
     nodes.iter().map(|&(first, height)| above(first) - height).sum()
-}
-
-fn unicasts(report: &Report) -> u32 {
-    let many = |to| matches!(to, Recipient::Group | Recipient::Subset(_));
-    assert!(!report.open_messages().any(|message| many(message.to)));
-    report.open_messages().count() as u32
-}
-
-/// Calls, and wrapped keys.
-fn wraps(report: &Report, party: PartyId) -> (u32, u32) {
-    let tally = report.meter(party).tally(Primitive::Wrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-/// Calls, and unwrapped keys.
-fn unwraps(report: &Report, party: PartyId) -> (u32, u32) {
-    let tally = report.meter(party).tally(Primitive::Unwrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-fn hashes(report: &Report, party: PartyId) -> u32 {
-    report.meter(party).tally(Primitive::Hash).calls as u32
 }

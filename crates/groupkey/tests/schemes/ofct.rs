@@ -4,8 +4,10 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId, Recipient};
+use groupkey::rig::{Rig, Settings};
+use groupkey::{MemberId, Recipient};
+
+use crate::counts::{calls, costs, derivations, permanent};
 
 #[test]
 fn complete_trees_cost_what_the_formulas_say() {
@@ -15,10 +17,9 @@ fn complete_trees_cost_what_the_formulas_say() {
             let mut rig = rig(profile);
             let created = rig.create(n).unwrap();
             assert_eq!(costs(&created), (1, 2 * n - 2));
-            assert_eq!(calls(&created, MemberId(0).into(), Primitive::Unwrap), height);
-            let permanent = |party| rig.party(party).footprint().permanent as u32;
-            assert_eq!(permanent(Controller), 16 * 2 * n);
-            assert_eq!(permanent(MemberId(1).into()), 16 * (height + 2));
+            assert_eq!(calls(&created, MemberId(0), Primitive::Unwrap), height);
+            assert_eq!(permanent(&rig, Controller), 16 * 2 * n);
+            assert_eq!(permanent(&rig, MemberId(1)), 16 * (height + 2));
             if height > 1 {
                 assert_eq!(costs(&rig.remove(n / 2).unwrap()), (1, height), "2^{height}");
                 assert_eq!(costs(&rig.add(n).unwrap()), (2, 2 * height), "2^{height}");
@@ -43,12 +44,12 @@ fn removals_cost_what_the_formulas_say_in_trees_with_holes() {
                 assert_eq!(report.messages[0].to, Recipient::Group);
                 let group_key = u32::from(profile == Profile::Sound);
                 let derived = (2 * key_nodes).saturating_sub(3).max(1) + group_key;
-                assert_eq!(calls(&report, Controller, Primitive::Derive), derived, "{context}");
+                assert_eq!(derivations(&report, Controller), derived, "{context}");
                 let mut most = 0;
                 for &member in &slots {
-                    let party = MemberId(member).into();
+                    let party = MemberId(member);
                     assert_eq!(calls(&report, party, Primitive::Unwrap), 1, "{context}");
-                    most = most.max(calls(&report, party, Primitive::Derive));
+                    most = most.max(derivations(&report, party));
                 }
                 assert_eq!(most, derived, "{context}");
             }
@@ -58,16 +59,6 @@ fn removals_cost_what_the_formulas_say_in_trees_with_holes() {
 
 fn rig(profile: Profile) -> Rig {
     Rig::new(scheme("ofct").unwrap(), Settings { profile, ..Settings::default() })
-}
-
-/// Open messages, and keys that the controller wrapped.
-fn costs(report: &Report) -> (u32, u32) {
-    let wrapped = report.meter(Controller).tally(Primitive::Wrap).amount as u32;
-    (report.open_messages().count() as u32, wrapped)
-}
-
-fn calls(report: &Report, party: PartyId, primitive: Primitive) -> u32 {
-    report.meter(party).tally(primitive).calls as u32
 }
 
 /// Counted on sets of slots, without the library's tree: the levels on which the leaver's own half

@@ -4,9 +4,10 @@
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, PartyId, Recipient};
+use groupkey::{MemberId, Recipient};
+
+use crate::counts::{derivations, hashes, permanent, unwraps, wraps};
 
 const SIZES: [u32; 15] = [2, 3, 4, 5, 7, 8, 9, 10, 11, 16, 17, 23, 33, 64, 65];
 
@@ -17,8 +18,8 @@ fn complete_trees_cost_what_the_formulas_say() {
         for profile in Profile::ALL {
             let mut rig = rig(profile);
             rig.create(n).unwrap();
-            assert_eq!(permanent(&rig, Controller), 3 * n);
-            assert_eq!(permanent(&rig, MemberId(1).into()), height + 3);
+            assert_eq!(permanent(&rig, Controller), 16 * 3 * n);
+            assert_eq!(permanent(&rig, MemberId(1)), 16 * (height + 3));
             if height == 1 {
                 continue;
             }
@@ -27,10 +28,10 @@ fn complete_trees_cost_what_the_formulas_say() {
                 Profile::Published => height,
                 Profile::Sound => (height * height + 5 * height - 4) / 2,
             };
-            assert_eq!(wraps(&removed), (expected, expected), "2^{height}");
+            assert_eq!(wraps(&removed, Controller), (expected, expected), "2^{height}");
             // The newcomer completes the tree again.
             let added = rig.add(n).unwrap();
-            assert_eq!(wraps(&added), (height + 2, 2 * height + 2), "2^{height}");
+            assert_eq!(wraps(&added, Controller), (height + 2, 2 * height + 2), "2^{height}");
             assert_eq!(added.open_messages().count(), 2);
         }
     }
@@ -43,16 +44,16 @@ fn creations_cost_what_the_formulas_say() {
             let mut rig = rig(profile);
             let report = rig.create(n).unwrap();
             assert_eq!(report.open_messages().count(), 1);
-            assert_eq!(wraps(&report), (3 * n - 2, 3 * n - 2));
-            assert_eq!(calls(&report, Controller, Primitive::Hash), 2 * n - 2);
-            assert_eq!(calls(&report, Controller, Primitive::Derive), 2 * n - 1);
-            assert_eq!(permanent(&rig, Controller), 3 * n);
+            assert_eq!(wraps(&report, Controller), (3 * n - 2, 3 * n - 2));
+            assert_eq!(hashes(&report, Controller), 2 * n - 2);
+            assert_eq!(derivations(&report, Controller), 2 * n - 1);
+            assert_eq!(permanent(&rig, Controller), 16 * 3 * n);
             let slots: Vec<u32> = (0..n).collect();
             for &member in &slots {
                 let height = Halves::beside(member, &slots).count();
-                assert_eq!(unwraps(&report, member), (height + 1, height + 1));
+                assert_eq!(unwraps(&report, MemberId(member)), (height + 1, height + 1));
                 assert_eq!(hashes_and_derivations(&report, member), (height, height + 1));
-                assert_eq!(permanent(&rig, MemberId(member).into()), height + 3);
+                assert_eq!(permanent(&rig, MemberId(member)), 16 * (height + 3));
                 assert!(height <= n.next_power_of_two().ilog2());
             }
         }
@@ -81,7 +82,7 @@ fn additions_cost_what_the_formulas_say() {
                 let slots: Vec<u32> = members.iter().map(|&(slot, _)| slot).collect();
                 check_addition(&report, (slot, newcomer), &members, &Halves::beside(slot, &slots));
                 members.push((slot, newcomer));
-                assert_eq!(permanent(&rig, Controller), 3 * members.len() as u32);
+                assert_eq!(permanent(&rig, Controller), 16 * 3 * members.len() as u32);
             }
         }
     }
@@ -102,18 +103,17 @@ fn check_addition(
     assert_eq!(report.open_messages().count(), 2, "{context}");
     assert_eq!(welcome.to, Recipient::Member(MemberId(newcomer)));
     assert_eq!(update.to, Recipient::Group);
-    assert_eq!(wraps(report), (height + first + 2, 2 * height + first + 2), "{context}");
-    let hashes = calls(report, Controller, Primitive::Hash);
-    assert_eq!(hashes, 3 * height + 2 * first, "{context}");
-    let derivations = calls(report, Controller, Primitive::Derive);
-    assert_eq!(derivations, height + first + 1, "{context}");
-    assert_eq!(unwraps(report, newcomer), (1, height + 1), "{context}");
+    let wrapped = (height + first + 2, 2 * height + first + 2);
+    assert_eq!(wraps(report, Controller), wrapped, "{context}");
+    assert_eq!(hashes(report, Controller), 3 * height + 2 * first, "{context}");
+    assert_eq!(derivations(report, Controller), height + first + 1, "{context}");
+    assert_eq!(unwraps(report, MemberId(newcomer)), (1, height + 1), "{context}");
     assert_eq!(hashes_and_derivations(report, newcomer), (height, 1), "{context}");
     let mut everybody: Vec<u32> = members.iter().map(|&(slot, _)| slot).collect();
     everybody.push(slot);
     for &(other, member) in members {
         let opened = if halves.place(other) == 0 { 2 } else { 1 };
-        assert_eq!(unwraps(report, member), (opened, opened), "{context}");
+        assert_eq!(unwraps(report, MemberId(member)), (opened, opened), "{context}");
         let own = u32::from(halves.is_first(other, 1));
         let expected = (Halves::beside(other, &everybody).count(), opened - own + 1);
         assert_eq!(hashes_and_derivations(report, member), expected, "{context}");
@@ -131,10 +131,10 @@ fn removals_cost_what_the_formulas_say() {
                 let leaver = slots.remove((slots.len() * 5 + 1) % slots.len());
                 let report = rig.remove(leaver).unwrap();
                 check_removal(&report, profile, leaver, &slots);
-                assert_eq!(permanent(&rig, Controller), 3 * slots.len() as u32);
+                assert_eq!(permanent(&rig, Controller), 16 * 3 * slots.len() as u32);
                 for &slot in &slots {
                     let height = Halves::beside(slot, &slots).count();
-                    assert_eq!(permanent(&rig, MemberId(slot).into()), height + 3);
+                    assert_eq!(permanent(&rig, MemberId(slot)), 16 * (height + 3));
                 }
             }
         }
@@ -147,15 +147,15 @@ fn check_removal(report: &Report, profile: Profile, leaver: u32, slots: &[u32]) 
     let height = halves.count();
     let first = halves.depths[0];
     let all: u32 = halves.depths.iter().sum();
-    let (wrapped, hashes, derivations) = match profile {
+    let (wrapped, hashed, derived) = match profile {
         Profile::Published => (height + first, 2 * (height + first - 1), height + first),
         Profile::Sound => (3 * height + all - 2, 2 * (height + all - 1), 2 * height + all - 1),
     };
     assert_eq!(report.open_messages().count(), 1, "{context}");
     assert_eq!(report.messages[0].to, Recipient::Group, "{context}");
-    assert_eq!(wraps(report), (wrapped, wrapped), "{context}");
-    assert_eq!(calls(report, Controller, Primitive::Hash), hashes, "{context}");
-    assert_eq!(calls(report, Controller, Primitive::Derive), derivations, "{context}");
+    assert_eq!(wraps(report, Controller), (wrapped, wrapped), "{context}");
+    assert_eq!(hashes(report, Controller), hashed, "{context}");
+    assert_eq!(derivations(report, Controller), derived, "{context}");
     for &slot in slots {
         let place = halves.place(slot);
         let opened = match profile {
@@ -163,7 +163,7 @@ fn check_removal(report: &Report, profile: Profile, leaver: u32, slots: &[u32]) 
             Profile::Sound if place == 0 => height,
             Profile::Sound => height - (place + 1) + 2,
         };
-        assert_eq!(unwraps(report, slot), (opened, opened), "{context}");
+        assert_eq!(unwraps(report, MemberId(slot)), (opened, opened), "{context}");
         let renewed = if profile == Profile::Sound { halves.slots.len() } else { 1 };
         let own = u32::from(halves.is_first(slot, renewed));
         let expected = (Halves::beside(slot, slots).count(), opened - own + 1);
@@ -187,9 +187,9 @@ fn whoever_slept_gets_everything_in_one_message() {
             let slots: Vec<u32> = (0..n + 2).collect();
             let height = Halves::beside(0, &slots).count();
             assert_eq!(report.open_messages().count(), 2);
-            assert_eq!(wraps(&report), (1, height + 1));
-            assert_eq!(calls(&report, Controller, Primitive::Hash), height);
-            assert_eq!(unwraps(&report, 0), (1, height + 1));
+            assert_eq!(wraps(&report, Controller), (1, height + 1));
+            assert_eq!(hashes(&report, Controller), height);
+            assert_eq!(unwraps(&report, MemberId(0)), (1, height + 1));
             assert_eq!(hashes_and_derivations(&report, 0), (height, 1));
             rig.agreed_key().unwrap();
         }
@@ -241,28 +241,6 @@ fn rig(profile: Profile) -> Rig {
     Rig::new(scheme("oft").unwrap(), Settings { profile, ..Settings::default() })
 }
 
-/// Keys that a party holds.
-fn permanent(rig: &Rig, party: PartyId) -> u32 {
-    rig.party(party).footprint().permanent as u32 / 16
-}
-
-/// Calls, and wrapped keys.
-fn wraps(report: &Report) -> (u32, u32) {
-    let tally = report.meter(Controller).tally(Primitive::Wrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-/// Calls, and unwrapped keys.
-fn unwraps(report: &Report, member: u32) -> (u32, u32) {
-    let tally = report.meter(MemberId(member).into()).tally(Primitive::Unwrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
 fn hashes_and_derivations(report: &Report, member: u32) -> (u32, u32) {
-    let party = MemberId(member).into();
-    (calls(report, party, Primitive::Hash), calls(report, party, Primitive::Derive))
-}
-
-fn calls(report: &Report, party: PartyId, primitive: Primitive) -> u32 {
-    report.meter(party).tally(primitive).calls as u32
+    (hashes(report, MemberId(member)), derivations(report, MemberId(member)))
 }

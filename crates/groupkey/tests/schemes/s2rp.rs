@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
+use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, Recipient};
+
+use crate::counts::{hashes, permanent, unwraps, wraps};
+use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free, occupied_children};
 
 #[test]
 fn complete_trees_cost_what_the_formulas_say() {
@@ -21,15 +23,14 @@ fn complete_trees_cost_what_the_formulas_say() {
             let mut rig = Rig::new(scheme("s2rp").unwrap(), settings.clone());
             let created = rig.create(n).unwrap();
             assert_eq!(created.messages.iter().filter(|m| m.to == Recipient::Group).count(), 1);
-            assert_eq!(wraps(&created), (n + key_nodes, 2 * n + key_nodes));
+            assert_eq!(wraps(&created, Controller), (n + key_nodes, 2 * n + key_nodes));
             assert_eq!(hashes(&created, Controller), (key_nodes + 1) * 14);
-            assert_eq!(unwraps(&created, 0), (height + 1, height + 2));
-            let member = rig.party(MemberId(0).into()).footprint().permanent as u32;
-            assert_eq!(member, 16 * (height + 4));
+            assert_eq!(unwraps(&created, MemberId(0)), (height + 1, height + 2));
+            assert_eq!(permanent(&rig, MemberId(0)), 16 * (height + 4));
             if n > 2 {
                 let removed = rig.remove(n - 1).unwrap();
                 let by_key = if degree == 2 { 2 * (height - 1) } else { degree * height - 1 };
-                assert_eq!(wraps(&removed).1, by_key, "{degree}^{height}");
+                assert_eq!(wraps(&removed, Controller).1, by_key, "{degree}^{height}");
             }
 
             // One joins who completes the tree; in the binary one it is a node's second child.
@@ -39,11 +40,11 @@ fn complete_trees_cost_what_the_formulas_say() {
                 let added = rig.add(n).unwrap();
                 let opened = u32::from(degree == 2);
                 let anchors = if sound { height } else { opened };
-                assert_eq!(wraps(&added), (1 + anchors, height + 2 + anchors));
+                assert_eq!(wraps(&added, Controller), (1 + anchors, height + 2 + anchors));
                 // The first command is one below the top of 14, less one.
                 assert_eq!(hashes(&added, Controller), 14 * anchors + 1 + 13);
-                assert_eq!(unwraps(&added, n), (1, height + 2));
-                assert_eq!(hashes(&added, MemberId(0).into()), 2);
+                assert_eq!(unwraps(&added, MemberId(n)), (1, height + 2));
+                assert_eq!(hashes(&added, MemberId(0)), 2);
             }
         }
     }
@@ -89,9 +90,9 @@ struct History {
     degree: u32,
     length: u32,
     stored: u32,
-    slots: BTreeMap<u32, u32>,
+    slots: Slots,
     /// By width and index of key nodes: which chain it has, and how many keys of it were given out.
-    chains: BTreeMap<(u32, u32), (u32, u32)>,
+    chains: BTreeMap<Node, (u32, u32)>,
     commands_used: u32,
     chains_begun: u32,
     /// How often the chain of the root, and that of commands, was replaced because it was used up.
@@ -125,12 +126,12 @@ impl History {
         }
         let k = history.chains.len() as u32;
         let leaves = if stored == 2 { n } else { 0 };
-        assert_eq!(wraps(&created), (n + k, 2 * n + k));
+        assert_eq!(wraps(&created, Controller), (n + k, 2 * n + k));
         assert_eq!(hashes(&created, Controller), (k + 1 + leaves) * length);
         for member in 0..n {
             let p = history.path(member).len() as u32;
-            assert_eq!(unwraps(&created, member), (p + 1, p + 2));
-            assert_eq!(hashes(&created, MemberId(member).into()), 0);
+            assert_eq!(unwraps(&created, MemberId(member)), (p + 1, p + 2));
+            assert_eq!(hashes(&created, MemberId(member)), 0);
         }
         history.check_footprints();
         history
@@ -150,13 +151,13 @@ impl History {
     fn add(&mut self) {
         let newcomer = self.next_id;
         self.next_id += 1;
-        let slot = (0..).find(|slot| !self.slots.values().any(|taken| taken == slot)).unwrap();
+        let slot = lowest_free(&self.slots);
         let before = self.slots.clone();
         let old = self.path(slot);
         self.slots.insert(newcomer, slot);
         let path = self.path(slot);
         let h = path.len() as u32;
-        let due = |node: &(u32, u32)| self.profile == Profile::Sound || !old.contains(node);
+        let due = |node: &Node| self.profile == Profile::Sound || !old.contains(node);
         let anchored: Vec<_> = path.into_iter().filter(due).collect();
         for &node in &anchored {
             self.begin_chain(node);
@@ -167,15 +168,15 @@ impl History {
 
         let added = self.rig.add(newcomer).unwrap();
         assert_eq!(added.open_messages().count(), 2);
-        assert_eq!(wraps(&added), (1 + anchors + renewed, h + 2 + anchors + renewed));
+        assert_eq!(wraps(&added, Controller), (1 + anchors + renewed, h + 2 + anchors + renewed));
         let expected = anchors * self.length + leaf + 1 + command_hashes;
         assert_eq!(hashes(&added, Controller), expected);
-        assert_eq!(unwraps(&added, newcomer), (1, h + 2));
-        assert_eq!(hashes(&added, MemberId(newcomer).into()), 0);
+        assert_eq!(unwraps(&added, MemberId(newcomer)), (1, h + 2));
+        assert_eq!(hashes(&added, MemberId(newcomer)), 0);
         for (&member, &slot) in before.iter().filter(|(member, _)| self.is_awake(**member)) {
-            let opened = anchored.iter().filter(|node| is_above(**node, slot)).count() as u32;
-            assert_eq!(unwraps(&added, member), (opened + renewed, opened + renewed));
-            assert_eq!(hashes(&added, MemberId(member).into()), 2);
+            let opened = count_above(&anchored, slot);
+            assert_eq!(unwraps(&added, MemberId(member)), (opened + renewed, opened + renewed));
+            assert_eq!(hashes(&added, MemberId(member)), 2);
         }
         self.rig.agreed_key().unwrap();
     }
@@ -190,7 +191,8 @@ impl History {
         for node in before.iter().filter(|node| !path.contains(node)) {
             self.chains.remove(node);
         }
-        let mut wrapped = path.iter().map(|&node| self.children(node)).sum();
+        let children = |&node: &Node| occupied_children(&self.slots, self.degree, node);
+        let mut wrapped = path.iter().map(children).sum();
         let root = *self.path(*self.slots.values().next().unwrap()).last().unwrap();
         if path.is_empty() {
             path.push(root);
@@ -218,17 +220,14 @@ impl History {
 
         let removed = self.rig.remove(leaver).unwrap();
         assert_eq!(removed.open_messages().count(), 1);
-        assert_eq!(wraps(&removed), (wrapped + renewed, wrapped + renewed));
+        assert_eq!(wraps(&removed, Controller), (wrapped + renewed, wrapped + renewed));
         assert_eq!(hashes(&removed, Controller), controller_hashes);
         for (&member, &slot) in self.slots.iter().filter(|(member, _)| self.is_awake(**member)) {
-            let own = |nodes: &[(u32, u32)]| {
-                nodes.iter().filter(|node| is_above(**node, slot)).count() as u32
-            };
-            let (opened, unchecked) = (own(&path), own(&anchored));
-            assert_eq!(unwraps(&removed, member), (opened + renewed, opened + renewed));
+            let (opened, unchecked) = (count_above(&path, slot), count_above(&anchored, slot));
+            assert_eq!(unwraps(&removed, MemberId(member)), (opened + renewed, opened + renewed));
             let command = u32::from(!anchored.is_empty());
             let expected = opened - unchecked + command;
-            assert_eq!(hashes(&removed, MemberId(member).into()), expected);
+            assert_eq!(hashes(&removed, MemberId(member)), expected);
         }
         self.rig.agreed_key().unwrap();
     }
@@ -245,14 +244,14 @@ impl History {
         let path = self.path(slot);
         let p = path.len() as u32;
         assert_eq!(caught_up.open_messages().count(), 2);
-        assert_eq!(wraps(&caught_up), (1, p + 2));
-        assert_eq!(unwraps(&caught_up, sleeper), (1, p + 2));
+        assert_eq!(wraps(&caught_up, Controller), (1, p + 2));
+        assert_eq!(unwraps(&caught_up, MemberId(sleeper)), (1, p + 2));
         assert_eq!(hashes(&caught_up, Controller), 0);
         let steps = path.iter().filter(|node| had.contains(node)).map(|node| {
             let ((then, used), (now, used_now)) = (known[node], self.chains[node]);
             if then == now { used_now - used } else { 0 }
         });
-        assert_eq!(hashes(&caught_up, MemberId(sleeper).into()), steps.sum());
+        assert_eq!(hashes(&caught_up, MemberId(sleeper)), steps.sum());
         self.rig.agreed_key().unwrap();
     }
 
@@ -275,7 +274,7 @@ impl History {
         own.is_some() && own == self.rig.key_of(Controller)
     }
 
-    fn begin_chain(&mut self, node: (u32, u32)) {
+    fn begin_chain(&mut self, node: Node) {
         self.chains_begun += 1;
         self.chains.insert(node, (self.chains_begun, 0));
     }
@@ -293,57 +292,22 @@ impl History {
     }
 
     fn check_footprints(&self) {
-        let permanent = |party| self.rig.party(party).footprint().permanent as u32;
         let room = if self.stored > 0 { self.length } else { 1 };
         let (n, k) = (self.slots.len() as u32, self.chains.len() as u32);
         let leaves = if self.stored == 2 { n * room } else { 0 };
-        assert_eq!(permanent(Controller), 16 * (n + k * (room + 1) + leaves + room + 3));
+        assert_eq!(permanent(&self.rig, Controller), 16 * (n + k * (room + 1) + leaves + room + 3));
         for (&member, &slot) in &self.slots {
             let path = self.path(slot).len() as u32;
-            assert_eq!(permanent(MemberId(member).into()), 16 * (path + 4));
+            assert_eq!(permanent(&self.rig, MemberId(member)), 16 * (path + 4));
         }
     }
 
-    /// The key nodes above a slot, by width and index: those with two occupied children at least.
-    fn path(&self, slot: u32) -> Vec<(u32, u32)> {
-        let largest = self.slots.values().copied().max().unwrap_or(0).max(slot);
-        let widths = core::iter::successors(Some(self.degree), |width| Some(width * self.degree));
-        let widths = widths.take_while(|width| width / self.degree <= largest);
-        let nodes = widths.map(|width| (width, slot / width));
-        nodes.filter(|&node| self.children(node) >= 2).collect()
+    fn path(&self, slot: u32) -> Vec<Node> {
+        key_nodes(&self.slots, self.degree, slot)
     }
-
-    /// How many children of a node are occupied.
-    fn children(&self, (width, index): (u32, u32)) -> u32 {
-        let below = self.slots.values().filter(|&&slot| slot / width == index);
-        let mut children: Vec<_> = below.map(|slot| slot / (width / self.degree)).collect();
-        children.sort_unstable();
-        children.dedup();
-        children.len() as u32
-    }
-}
-
-fn is_above((width, index): (u32, u32), slot: u32) -> bool {
-    slot / width == index
 }
 
 fn settings(profile: Profile, degree: u32, length: u32, stored: u32) -> Settings {
     let parameters = vec![("degree", degree), ("chain", length), ("stored", stored)];
     Settings { profile, parameters, ..Settings::default() }
-}
-
-/// Calls, and wrapped keys.
-fn wraps(report: &Report) -> (u32, u32) {
-    let tally = report.meter(Controller).tally(Primitive::Wrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-/// Calls, and unwrapped keys.
-fn unwraps(report: &Report, member: u32) -> (u32, u32) {
-    let tally = report.meter(MemberId(member).into()).tally(Primitive::Unwrap);
-    (tally.calls as u32, tally.amount as u32)
-}
-
-fn hashes(report: &Report, party: groupkey::PartyId) -> u32 {
-    report.meter(party).tally(Primitive::Hash).calls as u32
 }

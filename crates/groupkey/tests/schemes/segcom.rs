@@ -12,6 +12,8 @@ use groupkey::rig::{Fate, Guard, Report, Rig, Sent, Settings};
 use groupkey::wire::Header;
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
 
+use crate::subgroups::rig;
+
 #[test]
 fn changes_cost_what_igkmps_cost() {
     for profile in Profile::ALL {
@@ -82,11 +84,6 @@ fn an_answer_to_an_earlier_request_is_refused() {
     let asked = Header { nonce: requests.take(), ..header };
     let forged = forger.forge(header.sender, &asked, &body);
     assert_eq!(rig.inject(MemberId(2).into(), &forged), Err(Misbehaviour::Replayed.into()));
-}
-
-fn rig(id: &str, profile: Profile, subgroups: u32) -> Rig {
-    let parameters = vec![("subgroups", subgroups)];
-    Rig::new(scheme(id).unwrap(), Settings { profile, parameters, ..Settings::default() })
 }
 
 /// Messages, bytes of their bodies, and wrapped keys of all parties.

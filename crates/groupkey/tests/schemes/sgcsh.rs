@@ -10,6 +10,8 @@ use groupkey::error::{Error, Misbehaviour};
 use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{Epoch, Key, MemberId, PartyId, Recipient};
 
+use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free};
+
 const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 65, 100];
 
 #[test]
@@ -192,8 +194,8 @@ struct Group {
     stored: bool,
     sessions: u64,
     epoch: u64,
-    /// Slots and epochs of coming.
-    slots: BTreeMap<u32, u32>,
+    slots: Slots,
+    /// Epochs of coming.
     came: BTreeMap<u32, u64>,
     /// Where forward chains began.
     starts: Vec<u64>,
@@ -216,7 +218,7 @@ impl Group {
             stored,
             sessions: sessions.into(),
             epoch: 0,
-            slots: BTreeMap::new(),
+            slots: Slots::new(),
             came: BTreeMap::new(),
             starts: vec![1],
             keys: BTreeMap::new(),
@@ -243,12 +245,8 @@ impl Group {
 
     /// Notes who sits where after a join whose costs are another test's matter.
     fn seat(&mut self, newcomer: u32) {
-        self.slots.insert(newcomer, self.free_slot());
+        self.slots.insert(newcomer, lowest_free(&self.slots));
         self.epoch += 1;
-    }
-
-    fn free_slot(&self) -> u32 {
-        (0..).find(|slot| !self.slots.values().any(|taken| taken == slot)).unwrap()
     }
 
     fn rekey(&mut self) {
@@ -265,7 +263,7 @@ impl Group {
     }
 
     fn add(&mut self, newcomer: u32) {
-        let slot = self.free_slot();
+        let slot = lowest_free(&self.slots);
         let before = self.path(slot);
         let report = self.rig.add(newcomer).unwrap();
         let (mut controller, member) = self.next_session(false);
@@ -285,14 +283,10 @@ impl Group {
         controller.hashes += path.len() as u64 - 1;
         self.check_cost(&report, Controller, controller);
         for (&id, &own) in self.slots.iter().filter(|&(&id, _)| id != newcomer) {
-            let shared = |widths: &[u32]| {
-                widths.iter().filter(|&&width| own / width == slot / width).count() as u64
-            };
-            let derived = shared(&path) - shared(&before);
-            let cost = Cost {
-                derivations: member.derivations + derived,
-                hashes: member.hashes + shared(&before),
-            };
+            let shared = u64::from(count_above(&before, own));
+            let derived = u64::from(count_above(&path, own)) - shared;
+            let cost =
+                Cost { derivations: member.derivations + derived, hashes: member.hashes + shared };
             self.check_cost(&report, id_of(id), cost);
         }
         self.check_newcomer(&report, newcomer, slot);
@@ -310,8 +304,8 @@ impl Group {
         controller.derivations += 2 * path.len() as u64;
         self.check_cost(&report, Controller, controller);
         for (&id, &own) in &self.slots {
-            let shared = path.iter().filter(|&&width| own / width == freed / width).count();
-            let cost = Cost { derivations: member.derivations + shared as u64, ..member };
+            let derivations = member.derivations + u64::from(count_above(&path, own));
+            let cost = Cost { derivations, ..member };
             self.check_cost(&report, id_of(id), cost);
         }
         assert!(!self.rig.outsider_knows_key());
@@ -417,22 +411,8 @@ impl Group {
         (self.epoch - 1) % self.sessions + 1
     }
 
-    /// The widths, in slots, of the nodes above a slot that have two occupied children; counted on
-    /// slots, without the library's tree.
-    fn path(&self, slot: u32) -> Vec<u32> {
-        let largest = self.slots.values().copied().max().unwrap_or(0).max(slot);
-        let widths = core::iter::successors(Some(2), |width| Some(width * 2));
-        let widths = widths.take_while(|width| width / 2 <= largest);
-        let has_two = |&width: &u32| {
-            let mut below = self.slots.values().filter(|&&other| other / width == slot / width);
-            let mut halves = [false; 2];
-            below.all(|other| {
-                halves[(other / (width / 2) % 2) as usize] = true;
-                true
-            });
-            halves == [true; 2]
-        };
-        widths.filter(has_two).collect()
+    fn path(&self, slot: u32) -> Vec<Node> {
+        key_nodes(&self.slots, 2, slot)
     }
 }
 

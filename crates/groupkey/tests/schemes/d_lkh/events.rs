@@ -10,7 +10,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::tree::Tree;
-use super::{messages, rig, scheme, sound};
+use super::{confirmation, group, keys_to, messages, rig, scheme, sound};
+use crate::distributed::assert_refused;
+use crate::table::kind;
 
 #[test]
 fn parting_costs_what_the_header_says() {
@@ -70,7 +72,7 @@ fn merging_costs_what_the_header_says() {
                 let (tree, halves) = parts[0].merged(&parts[1], profile == Profile::Sound);
                 let (unicasts, multicasts) = merging(&halves);
                 // Each part's leader tells its tree.
-                let branches = report.messages.iter().filter(|sent| sent.bytes[KIND] == BRANCH);
+                let branches = report.messages.iter().filter(|sent| kind(&sent.bytes) == BRANCH);
                 assert_eq!(branches.count(), 2);
                 let expected = (unicasts, multicasts + 2, sound(profile));
                 assert_eq!(messages(&report), expected, "{n} members, {apart} apart");
@@ -193,7 +195,7 @@ fn opens(report: &Report, epoch: Epoch, leaked: &Key, key: &Key) -> bool {
     let (none, me) = (Protection::None, MemberId(0).into());
     let setting = Setting { suite: Suite::Standard, ..Setting::default() };
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
-    let spreads = report.messages.iter().filter(|sent| sent.bytes[KIND] == SPREAD);
+    let spreads = report.messages.iter().filter(|sent| kind(&sent.bytes) == SPREAD);
     spreads.into_iter().any(|sent| {
         // The wrapped keys are the last item of the body; the tag of 16 bytes takes 17.
         let end = sent.bytes.len() - 17;
@@ -251,38 +253,29 @@ fn who_slept_through_a_merger_catches_up() {
 fn events_out_of_place_are_refused() {
     let mut rig = rig(Profile::Sound, Suite::Standard);
     rig.create(4).unwrap();
-    let [one, two, nine] = [1, 2, 9].map(MemberId);
-    refused(&mut rig, 0, Command::Partition(&[]), Misuse::EmptyBatch);
-    refused(&mut rig, 1, Command::Partition(&[one]), Misuse::WrongRole);
-    refused(&mut rig, 0, Command::Partition(&[nine]), Misuse::NotMember(nine));
-    refused(&mut rig, 0, Command::Partition(&[one, one]), Misuse::NamedTwice(one));
-    refused(&mut rig, 0, Command::Partition(&[one, two, MemberId(3)]), Misuse::TooFewMembers);
-
-    refused(
-        &mut rig,
-        0,
-        Command::Merge { members: &[nine], epoch: Epoch(1) },
-        Misuse::EpochOver(Epoch(1)),
-    );
-    refused(
-        &mut rig,
-        0,
-        Command::Merge { members: &[one], epoch: Epoch(2) },
-        Misuse::AlreadyMember(one),
-    );
-    refused(&mut rig, 0, Command::Merge { members: &[], epoch: Epoch(2) }, Misuse::EmptyBatch);
-}
-
-fn refused(rig: &mut Rig, member: u32, command: Command<'_>, misuse: Misuse) {
-    let given = rig.command_to(MemberId(member).into(), command);
-    assert_eq!(given, Err(misuse.into()), "{command:?}");
+    let [one, two, three, nine] = [1, 2, 3, 9].map(MemberId);
+    for (member, apart, misuse) in [
+        (0, &[][..], Misuse::EmptyBatch),
+        (1, &[one], Misuse::WrongRole),
+        (0, &[nine], Misuse::NotMember(nine)),
+        (0, &[one, one], Misuse::NamedTwice(one)),
+        (0, &[one, two, three], Misuse::TooFewMembers),
+    ] {
+        assert_refused(&mut rig, member, Command::Partition(apart), misuse);
+    }
+    for (members, epoch, misuse) in [
+        (&[nine][..], 1, Misuse::EpochOver(Epoch(1))),
+        (&[one], 2, Misuse::AlreadyMember(one)),
+        (&[], 2, Misuse::EmptyBatch),
+    ] {
+        assert_refused(&mut rig, 0, Command::Merge { members, epoch: Epoch(epoch) }, misuse);
+    }
 }
 
 /// What a leader says is believed only if it is about its part, and what comes before it is kept.
 #[test]
 fn a_branch_of_others_is_refused() {
-    let mut table = super::Table::new(Profile::Sound);
-    table.create(8);
+    let mut table = group(Profile::Sound, 8);
     let (hosts, guests) = ([0, 1, 2, 3, 4].map(MemberId), [5, 6, 7].map(MemberId));
     for (part, apart) in [(0..5, &guests[..]), (5..8, &hosts)] {
         part.clone().for_each(|id| table.command(id, Command::Partition(apart)));
@@ -309,7 +302,7 @@ fn a_branch_of_others_is_refused() {
     assert_eq!(table.deliver(1, &of_hosts), Ok(()), "what 1 knows");
     // 5 leads the guests. What 0 sends it comes before the hosts' tree.
     table.deliver(0, &of_guests).unwrap();
-    let (keys, confirmation) = (table.keys_to(5), table.confirmation());
+    let (keys, confirmation) = (keys_to(&table, 5), confirmation(&table));
     for message in [&keys, &confirmation] {
         table.deliver(5, message).unwrap();
         let again = table.deliver(5, message);
@@ -331,7 +324,5 @@ fn a_branch_of_others_is_refused() {
     (1..8).for_each(|id| assert_eq!(table.key(id), table.key(0)));
 }
 
-/// Where the kind of a message stands, while epochs are small.
-const KIND: usize = 5;
 const SPREAD: u8 = 1;
 const BRANCH: u8 = 6;
