@@ -18,28 +18,38 @@ use crate::pace;
 const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 15, 16, 17, 27, 33, 65];
 
 #[test]
-fn centralized_schemes_follow_the_model() {
-    follow_the_model(Class::Centralized);
+fn centralized_schemes_follow_the_model_as_published() {
+    follow_the_model(Class::Centralized, Profile::Published);
+}
+
+#[test]
+fn centralized_schemes_follow_the_model_in_the_sound_form() {
+    follow_the_model(Class::Centralized, Profile::Sound);
 }
 
 #[test]
 fn distributed_schemes_follow_the_model() {
-    follow_the_model(Class::Distributed);
+    for profile in Profile::ALL {
+        follow_the_model(Class::Distributed, profile);
+    }
 }
 
 #[test]
-fn hybrid_schemes_follow_the_model() {
-    follow_the_model(Class::Hybrid);
+fn hybrid_schemes_follow_the_model_as_published() {
+    follow_the_model(Class::Hybrid, Profile::Published);
 }
 
-fn follow_the_model(class: Class) {
+#[test]
+fn hybrid_schemes_follow_the_model_in_the_sound_form() {
+    follow_the_model(Class::Hybrid, Profile::Sound);
+}
+
+fn follow_the_model(class: Class, profile: Profile) {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.class == class) {
-        for profile in Profile::ALL {
-            for parameters in parameter_sets(scheme) {
-                let usual = class != Class::Distributed && parameters.is_empty();
-                let cases = pace::share_of(scheme, if usual { 12 } else { 6 });
-                check(scheme, profile, parameters, cases);
-            }
+        for parameters in parameter_sets(scheme) {
+            let usual = class != Class::Distributed && parameters.is_empty();
+            let cases = pace::share_of(scheme, if usual { 12 } else { 6 });
+            check(scheme, profile, parameters, cases);
         }
     }
 }
