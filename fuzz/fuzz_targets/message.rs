@@ -3,7 +3,7 @@
 
 #![no_main]
 
-#[path = "../../crates/groupkey/tests/hostile_bytes/stage.rs"]
+#[path = "../../crates/groupkey/tests/laws/hostile_bytes/stage.rs"]
 mod stage;
 
 use std::sync::LazyLock;

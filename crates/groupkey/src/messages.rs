@@ -23,7 +23,7 @@
 //!
 //! Why CBOR by hand: of the four shapes that COSE has here, each has exactly one encoding, and a
 //! library that reads more than that would have to be held back. An independent library reads them in
-//! `tests/cose.rs`.
+//! `tests/laws/cose.rs`.
 //!
 //! ```
 //! use groupkey::messages::{Messenger, Settings};

@@ -89,7 +89,7 @@ pub struct Rig {
 }
 
 /// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
-/// apart but by lengths, so tests of schemes run these; `tests/groups.rs` runs all.
+/// apart but by lengths, so tests of schemes run these; `tests/laws/groups.rs` runs all.
 pub const SUITES: [Suite; 3] = [Suite::Standard, Suite::Constrained, Suite::Published];
 
 impl Default for Settings {

@@ -1,5 +1,5 @@
 //! How costs grow with the group: what each scheme's table of costs comes to, in a form that a test
-//! can hold against real runs (`groupkey-lab`, `tests/growth.rs`).
+//! can hold against real runs (`groupkey-lab`, `tests/laboratory/growth.rs`).
 
 use crate::identity::PartyId;
 use crate::party::Operation;

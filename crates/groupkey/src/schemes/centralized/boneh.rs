@@ -45,7 +45,7 @@
 //! `g_i u_(c,i), C_0, C_1` in the open, later the factor by which u_(c,i) changes instead. **It is broken:**
 //! an element at the next hole is public before it is the hole, so anybody computes
 //! K' = e(g_(n+2), C'_0) after an add; a newcomer computes the key before it from g_(n+1); and whoever hears
-//! the thin client's g_i and u_(c,i) is as good as member i. `tests/boneh.rs` does all three.
+//! the thin client's g_i and u_(c,i) is as good as member i. `tests/schemes/boneh.rs` does all three.
 //!
 //! Errata of S003 without which nobody, or not everybody, could decrypt, or everybody could:
 //!

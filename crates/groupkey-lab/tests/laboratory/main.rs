@@ -1,0 +1,11 @@
+//! The laboratory where it needs nothing but itself: benchmarks, campaigns, studies, devices. What needs
+//! other programs, or the machine for itself, is in programs of its own.
+
+mod bench;
+mod campaign;
+mod computation_studies;
+mod devices;
+mod growth;
+mod network_impact;
+mod requirements;
+mod workloads;

@@ -1,0 +1,115 @@
+//! An implementation of COSE that is not ours (pycose, from PyPI) reads our messages, and we read its.
+//!
+//! It needs a Python with pycose: `GROUPKEY_PYTHON`, or `python3`. Where there is none, the test says so
+//! and passes, unless `GROUPKEY_REQUIRE_ALL` is set.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::{env, fmt::Write as _};
+
+use groupkey::MemberId;
+use groupkey::catalogue::scheme;
+use groupkey::messages::{Messenger, Settings};
+use groupkey::rig::{self, Guard, Rig};
+use serde_json::{Value, json};
+
+#[test]
+fn an_independent_implementation_reads_our_messages() {
+    let Some(python) = python() else { return };
+    for guard in [Guard::Mac, Guard::Signature] {
+        let mut rig = group(guard);
+        let signed = guard == Guard::Signature;
+        let mut messenger = messenger(&mut rig, 2, signed);
+        let public = rig.public_identity(MemberId(2)).map(|identity| hex(&identity.to_bytes()));
+        let key = hex(rig.agreed_key().unwrap().as_bytes());
+        let cases: Vec<_> = (0..3u8)
+            .map(|number| {
+                let content = vec![number; usize::from(number) * 300];
+                let bytes =
+                    rig.at(MemberId(2), |cx, _| messenger.seal(cx, &content)).expect("it seals");
+                json!({ "do": "read", "message": hex(&bytes), "group_key": key, "public_identity": public })
+            })
+            .collect();
+        for (number, read) in (0..3u8).zip(ask(&python, &cases)) {
+            let content = hex(&vec![number; usize::from(number) * 300]);
+            let expected = json!({
+                "group": 7, "epoch": 2, "sender": 2, "counter": number, "content": content
+            });
+            assert_eq!(read, expected, "{guard:?}");
+        }
+    }
+}
+
+#[test]
+fn we_read_the_messages_of_an_independent_implementation() {
+    let Some(python) = python() else { return };
+    let mut rig = group(Guard::Mac);
+    let mut messenger = messenger(&mut rig, 1, false);
+    let case = json!({
+        "do": "make", "group": 7, "epoch": 2, "sender": 3, "counter": 200,
+        "content": hex(b"made elsewhere"), "group_key": hex(rig.agreed_key().unwrap().as_bytes()),
+    });
+    let made = &ask(&python, &[case])[0]["message"];
+    let bytes = unhex(made.as_str().expect("a message in hexadecimal digits"));
+    let received = rig.at(MemberId(1), |cx, _| messenger.open(cx, &bytes)).expect("it opens");
+    assert_eq!((received.sender, &received.content[..]), (MemberId(3), &b"made elsewhere"[..]));
+}
+
+/// A group in its second epoch.
+fn group(protection: Guard) -> Rig {
+    let settings = rig::Settings { protection, ..rig::Settings::default() };
+    let mut rig = Rig::new(scheme("lkh-group").unwrap(), settings);
+    rig.create(5).unwrap();
+    rig.remove(4).unwrap();
+    rig
+}
+
+fn messenger(rig: &mut Rig, member: u32, signed: bool) -> Messenger {
+    let settings = Settings { signed, ..Settings::default() };
+    rig.at(MemberId(member), |cx, party| {
+        let mut messenger = Messenger::new(cx, settings).unwrap();
+        messenger.follow(cx, party);
+        messenger
+    })
+}
+
+/// A Python that has pycose.
+fn python() -> Option<String> {
+    let python = env::var("GROUPKEY_PYTHON").unwrap_or_else(|_| "python3".into());
+    let has = Command::new(&python).args(["-c", "import pycose"]).stderr(Stdio::null()).status();
+    if has.is_ok_and(|status| status.success()) {
+        return Some(python);
+    }
+    let missing = format!("{python} has no pycose: pip install pycose, or set GROUPKEY_PYTHON");
+    assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}");
+    eprintln!("SKIPPED, not tested: {missing}");
+    None
+}
+
+fn ask(python: &str, cases: &[Value]) -> Vec<Value> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/cose/independent.py");
+    let mut child = Command::new(python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("Python starts");
+    let input = serde_json::to_vec(cases).expect("the cases are JSON");
+    child.stdin.take().expect("it is piped").write_all(&input).expect("the script reads");
+    let output = child.wait_with_output().expect("the script ends");
+    assert!(output.status.success(), "the script failed");
+    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").expect("a string takes everything");
+        digits
+    })
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2);
+    let pairs = pairs.map(|pair| std::str::from_utf8(pair).expect("digits are ASCII"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("two digits")).collect()
+}

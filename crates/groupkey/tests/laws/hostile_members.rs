@@ -1,0 +1,52 @@
+//! Schemes whose members tell each other keys: nobody gets through with forgeries and replays, whoever
+//! speaks for the group.
+
+use groupkey::Suite;
+use groupkey::catalogue::{self, Profile};
+use groupkey::rig::{Guard, Rig, Settings};
+
+#[test]
+fn nobody_gets_through_in_ckd_as_published() {
+    nobody_gets_through("ckd", Profile::Published);
+}
+
+#[test]
+fn nobody_gets_through_in_ckd_in_the_sound_form() {
+    nobody_gets_through("ckd", Profile::Sound);
+}
+
+#[test]
+fn nobody_gets_through_in_d_lkh() {
+    for profile in Profile::ALL {
+        nobody_gets_through("d-lkh", profile);
+    }
+}
+
+#[test]
+fn nobody_gets_through_in_d_oft() {
+    for profile in Profile::ALL {
+        nobody_gets_through("d-oft", profile);
+    }
+}
+
+/// Each suite with MACs and with signatures, in turn.
+fn nobody_gets_through(scheme: &str, profile: Profile) {
+    let scheme = catalogue::scheme(scheme).expect("it is in the catalogue");
+    let suites = Suite::ALL.len() as u64;
+    for (seed, suite) in (0..24).zip(Suite::ALL.into_iter().cycle()) {
+        let is_signed = (seed + seed / suites).is_multiple_of(2);
+        let protection = if is_signed { Guard::Signature } else { Guard::Mac };
+        let hostile = true;
+        let settings =
+            Settings { seed, profile, suite, protection, hostile, ..Settings::default() };
+        let mut rig = Rig::new(scheme, settings);
+        rig.create(2 + seed as u32 % 9).unwrap();
+        for round in 0..4 {
+            rig.add(50 + round).unwrap();
+            let leaver = rig.members().nth((seed as usize * 5 + 1) % 3).unwrap();
+            rig.remove(leaver).unwrap();
+            rig.agreed_key().unwrap();
+            assert!(!rig.outsider_knows_key());
+        }
+    }
+}

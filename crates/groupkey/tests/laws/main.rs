@@ -1,0 +1,17 @@
+//! What holds of all schemes alike, or of all of a class, whoever wrote them: a file for each law.
+//! What a scheme costs, and what it alone claims, is in `tests/schemes`.
+//!
+//! `cargo test -p groupkey --test laws model` runs those of one file.
+
+mod catching_up;
+mod cddl;
+mod cose;
+mod documented_sizes;
+mod groups;
+mod hostile_bytes;
+mod hostile_members;
+mod messages;
+mod model;
+mod order;
+mod pace;
+mod resumption;
