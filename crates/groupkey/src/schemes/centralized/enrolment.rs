@@ -258,11 +258,12 @@ impl Roster {
     fn reserve(&mut self, additional: usize) {
         self.occupied.reserve(&self.members, additional);
         let new_slots = additional.saturating_sub(self.free.len());
-        // Exactly, where many come at once: a controller's memory is mostly this.
+        // Little more, where many come at once: a controller's memory is mostly this.
         if new_slots > self.members.len() / 8 {
-            self.members.reserve_exact(new_slots);
-            self.keys.reserve_exact(new_slots);
-            self.standings.reserve_exact(new_slots);
+            let room = new_slots + new_slots / 64;
+            self.members.reserve_exact(room);
+            self.keys.reserve_exact(room);
+            self.standings.reserve_exact(room);
         }
     }
 

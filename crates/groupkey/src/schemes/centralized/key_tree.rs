@@ -109,15 +109,15 @@ impl KeyTree {
         let slots = 0..roster.slots() as u32;
         let mut below: Vec<u32> = slots.map(|slot| u32::from(roster.is_joined(slot))).collect();
         while below.len() > 1 {
-            let children = || below.chunks(degree);
-            let occupied =
-                |children: &[u32]| children.iter().filter(|&&members| members > 0).count();
-            let keys = if self.stores_keys { below.len().div_ceil(degree) } else { 0 };
-            let level = Level {
-                occupancy: children().map(|children| children.iter().sum()).collect(),
-                keyed: children().map(|children| occupied(children) >= 2).collect(),
-                keys: vec![Key::default(); keys],
-            };
+            let mut level = Level::with_room_for(below.len().div_ceil(degree), self.stores_keys);
+            for children in below.chunks(degree) {
+                let occupied = children.iter().filter(|&&members| members > 0).count();
+                level.occupancy.push(children.iter().sum());
+                level.keyed.push(occupied >= 2);
+            }
+            if self.stores_keys {
+                level.keys.resize(level.occupancy.len(), Key::default());
+            }
             below.clone_from(&level.occupancy);
             self.levels.push(level);
         }
@@ -372,6 +372,17 @@ impl FromIterator<Node> for NodeIndex {
 }
 
 impl Level {
+    /// Without nodes yet. There is room for some more than asked for, so that it is not the first to
+    /// join a group that was just created for whom the whole level moves.
+    fn with_room_for(nodes: usize, with_keys: bool) -> Self {
+        let room = nodes + nodes / 64 + 1;
+        Self {
+            occupancy: Vec::with_capacity(room),
+            keyed: Vec::with_capacity(room),
+            keys: Vec::with_capacity(if with_keys { room } else { 0 }),
+        }
+    }
+
     fn extend_to(&mut self, index: usize, with_key: bool) {
         if index >= self.occupancy.len() {
             self.occupancy.resize(index + 1, 0);
