@@ -138,12 +138,10 @@ mod tests {
         let cli = Cli::command();
         for command in all(&cli) {
             let texts = [command.get_after_help(), command.get_after_long_help()];
-            for line in texts
-                .into_iter()
-                .flatten()
-                .flat_map(|text| text.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
-            {
-                assert!(line.chars().count() <= WIDTH, "{}: {line}", command.get_name());
+            for text in texts.into_iter().flatten().map(ToString::to_string) {
+                for line in text.lines() {
+                    assert!(line.chars().count() <= WIDTH, "{}: {line}", command.get_name());
+                }
             }
         }
     }

@@ -3,7 +3,11 @@
 use alloc::vec::Vec;
 use core::iter;
 
+use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::secret::Key;
 
 /// A slot for each member, by place. It counts what is missing, because with a thousand members it
 /// is asked a thousand times whether all is there.
@@ -69,6 +73,23 @@ impl<T> Round<T> {
     /// What was said so far, without those who have not spoken.
     pub(super) fn words(&self) -> impl Iterator<Item = &T> {
         self.said.iter().flatten()
+    }
+}
+
+impl Round<Key> {
+    /// What everybody's nonces make for a group, an epoch and its members. The first nonce takes the
+    /// place of a key, but nothing here is secret.
+    pub(super) fn session(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: &Roster,
+        label: &'static str,
+    ) -> Key {
+        let mut context = circumstances(cx, epoch, roster);
+        self.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
+        let first = self.words().next().cloned().unwrap_or_default();
+        cx.derive(&first, label, &context)
     }
 }
 

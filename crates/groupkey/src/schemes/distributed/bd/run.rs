@@ -130,7 +130,7 @@ impl Run {
             return Ok(());
         }
         if self.nonces.len() > 0 {
-            let session = self.make_session(cx, epoch, roster);
+            let session = self.nonces.session(cx, epoch, roster, SESSION);
             if self.session.as_ref().is_some_and(|claimed| *claimed != session) {
                 return Err(Misbehaviour::Replayed.into());
             }
@@ -276,14 +276,6 @@ impl Run {
             draft.bytes(session.as_bytes());
         }
         draft.element(element).send();
-    }
-
-    /// The first nonce takes the place of a key, but nothing here is secret.
-    fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
-        let mut context = circumstances(cx, epoch, roster);
-        self.nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-        let first = self.nonces.words().next().cloned().unwrap_or_default();
-        cx.derive(&first, SESSION, &context)
     }
 
     /// `K = T_0 .. T_n-1`. Once around the circle, `T_n` is `T_0` again, because the product of all

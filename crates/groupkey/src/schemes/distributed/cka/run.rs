@@ -33,6 +33,8 @@ const NONCE: u8 = 0;
 const SECRET: u8 = 1;
 const CONFIRM: u8 = 2;
 
+const SESSION: &str = "groupkey cka session";
+
 /// The leader's nonce.
 #[derive(Debug)]
 enum Secret {
@@ -136,7 +138,7 @@ impl Run {
         if matches!(self.secret, Secret::Awaited) {
             return Ok(());
         }
-        let session = self.sound.then(|| self.make_session(cx, epoch, roster));
+        let session = self.sound.then(|| self.nonces.session(cx, epoch, roster, SESSION));
         let keys = match &self.secret {
             Secret::Encrypted(claimed, _) if *claimed != session => {
                 return Err(Misbehaviour::Replayed.into());
@@ -215,14 +217,6 @@ impl Run {
         }
         self.confirmations.put(other + 1, confirmation);
         Ok(())
-    }
-
-    /// The first nonce takes the place of a key, but nothing here is secret.
-    fn make_session(&self, cx: &mut Context<'_>, epoch: Epoch, roster: &Roster) -> Key {
-        let mut context = circumstances(cx, epoch, roster);
-        self.nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-        let first = self.nonces.words().next().cloned().unwrap_or_default();
-        cx.derive(&first, "groupkey cka session", &context)
     }
 
     fn make_keys(&self, cx: &mut Context<'_>, secret: &Key, epoch: Epoch, roster: &Roster) -> Keys {

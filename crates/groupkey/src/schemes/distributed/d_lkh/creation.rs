@@ -4,13 +4,11 @@
 use super::{Member, NONCE, Run, read_nonce};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::MemberId;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, circumstances};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree};
 use crate::schemes::distributed::round::Round;
-use crate::secret::Key;
 use crate::wire::Message;
 
 impl Member {
@@ -52,7 +50,7 @@ impl Member {
             return Ok(());
         }
         let epoch = message.header().epoch;
-        let session = session(cx, epoch, roster, nonces);
+        let session = nonces.session(cx, epoch, roster, "groupkey d-lkh session");
         if let Err(error) = outcome.enter(cx, epoch, session) {
             nonces.forget(place);
             return Err(error);
@@ -63,12 +61,4 @@ impl Member {
         self.settle_if_complete(cx, epoch);
         Ok(())
     }
-}
-
-/// What the nonces make. The first takes the place of a key, but nothing here is secret.
-fn session(cx: &mut Context<'_>, epoch: Epoch, roster: &Roster, nonces: &Round<Key>) -> Key {
-    let mut context = circumstances(cx, epoch, roster);
-    nonces.words().for_each(|nonce| context.extend_from_slice(nonce.as_bytes()));
-    let first = nonces.words().next().cloned().unwrap_or_default();
-    cx.derive(&first, "groupkey d-lkh session", &context)
 }
