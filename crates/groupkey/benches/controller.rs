@@ -16,6 +16,11 @@ use groupkey::{Command, MemberId, Operation};
 
 use crate::fleet::{Fleet, Outboxes, Prices, Sample, ids, is_served, operations};
 
+/// A step is repeated until it took so long in all, but no less and no more often than this.
+const ENOUGH_NANOSECONDS: f64 = 5e8;
+const LEAST_ROUNDS: u32 = 5;
+const MOST_ROUNDS: u32 = 1_000;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     // `cargo test` runs benches once to see that they work; that wants no large group.
@@ -43,7 +48,6 @@ fn main() {
 }
 
 fn measure(configuration: &Configuration, members: u32, protected: bool) {
-    let repetitions = (500_000 / members).clamp(5, 1_000);
     let ids = ids(members);
     let mut gone = HashSet::new();
     let mut fleet = Fleet::new(configuration, protected, Outboxes::default());
@@ -52,7 +56,10 @@ fn measure(configuration: &Configuration, members: u32, protected: bool) {
     }
     for operation in operations(configuration) {
         let mut samples = Samples(Vec::new());
-        for round in 0..repetitions {
+        for round in 0..MOST_ROUNDS {
+            if round >= LEAST_ROUNDS && samples.nanoseconds() > ENOUGH_NANOSECONDS {
+                break;
+            }
             let sample = match operation {
                 Operation::Create => {
                     // The outbox keeps its memory, as a controller's does: getting it is the system's work.
@@ -83,6 +90,10 @@ fn measure(configuration: &Configuration, members: u32, protected: bool) {
 struct Samples(Vec<Sample>);
 
 impl Samples {
+    fn nanoseconds(&self) -> f64 {
+        self.0.iter().map(|sample| sample.nanoseconds).sum()
+    }
+
     /// The fastest of all, because whatever else the machine does only adds.
     fn print(&self, of: &Configuration, operation: Operation, members: u32, protected: bool) {
         let prices = Prices::measure();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use groupkey::catalogue::{Configuration, Profile, SCHEMES};
-use groupkey::{Command, MemberId, Operation};
+use groupkey::{Command, Error, MemberId, Operation};
 
 use crate::fleet::{Fleet, Outboxes, Prices, Sample, ids, is_served, operations};
 
@@ -74,46 +74,51 @@ struct Run {
 
 impl Run {
     fn new(configuration: &Configuration) -> Self {
-        let mut fleet = Fleet::new(configuration, true, Outboxes::default());
-        let ids = ids(MEMBERS);
-        fleet.step(Command::Enroll(&ids));
-        fleet.step(Command::Create(&ids));
+        let (fleet, _) = Self::founded(configuration, Outboxes::default());
         Self { fleet, next: MEMBERS, leaver: 0 }
     }
 
     fn perform(&mut self, configuration: &Configuration, operation: Operation) -> Sample {
+        if operation == Operation::Create {
+            let outboxes = std::mem::take(&mut self.fleet.outboxes);
+            let (fleet, sample) = Self::founded(configuration, outboxes);
+            self.fleet = fleet;
+            return sample;
+        }
+        self.change(operation).unwrap_or_else(|_| {
+            // A session that was planned is over, or no number is left for a newcomer: another group.
+            *self = Self::new(configuration);
+            self.change(operation).expect("a new group takes it")
+        })
+    }
+
+    fn change(&mut self, operation: Operation) -> Result<Sample, Error> {
         match operation {
-            Operation::Create => {
-                let ids = ids(MEMBERS);
-                let outboxes = std::mem::take(&mut self.fleet.outboxes);
-                self.fleet = Fleet::new(configuration, true, outboxes);
-                self.fleet.step(Command::Enroll(&ids));
-                self.fleet.step(Command::Create(&ids))
-            }
             Operation::Add => self.add(),
             Operation::Remove => {
                 // Somebody comes for everybody who goes, so that the group keeps its size.
-                self.add();
+                self.add()?;
                 // 7,919 is a prime, so that nobody is meant twice.
                 self.leaver = (self.leaver + 7_919) % MEMBERS;
-                self.fleet.step(Command::Remove(MemberId(self.leaver)))
+                self.fleet.try_step(Command::Remove(MemberId(self.leaver)))
             }
-            _ => match self.fleet.try_step(Command::Rekey) {
-                Ok(sample) => sample,
-                // A session that was planned is over: another one.
-                Err(_) => {
-                    *self = Self::new(configuration);
-                    self.fleet.step(Command::Rekey)
-                }
-            },
+            _ => self.fleet.try_step(Command::Rekey),
         }
     }
 
-    fn add(&mut self) -> Sample {
+    fn add(&mut self) -> Result<Sample, Error> {
         let newcomer = MemberId(self.next);
         self.next += 1;
-        self.fleet.step(Command::Enroll(&[newcomer]));
-        self.fleet.step(Command::Add(newcomer))
+        self.fleet.try_step(Command::Enroll(&[newcomer]))?;
+        self.fleet.try_step(Command::Add(newcomer))
+    }
+
+    fn founded(configuration: &Configuration, outboxes: Outboxes) -> (Fleet, Sample) {
+        let mut fleet = Fleet::new(configuration, true, outboxes);
+        let ids = ids(MEMBERS);
+        fleet.step(Command::Enroll(&ids));
+        let sample = fleet.step(Command::Create(&ids));
+        (fleet, sample)
     }
 }
 

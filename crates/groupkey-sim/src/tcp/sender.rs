@@ -143,9 +143,7 @@ struct Findings {
     delivered: u32,
     echo: u32,
     first_sent: Option<Time>,
-    last_sent: Option<Time>,
     first_sacked: Option<Time>,
-    last_sacked: Option<Time>,
     /// Lowest offset that arrived late without having been sent again.
     late: Option<u64>,
 }
@@ -406,7 +404,6 @@ impl Sender {
                 findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
                 findings.original |= sent.end <= self.high;
                 findings.first_sacked.get_or_insert(sent.sent_at);
-                findings.last_sacked = Some(sent.sent_at);
             }
             if sent.lost {
                 sent.lost = false;
@@ -449,7 +446,6 @@ impl Sender {
                 findings.repeated = true;
             } else if !sent.sacked {
                 findings.first_sent.get_or_insert(sent.sent_at);
-                findings.last_sent = Some(sent.sent_at);
                 findings.late = Some(findings.late.map_or(sent.start, |late| late.min(sent.start)));
                 findings.original |= sent.end <= self.high;
             }
