@@ -214,6 +214,9 @@ impl<'a> Context<'a> {
         let (group, sender) = (self.setting.group, self.me);
         let nonce = (operation == Operation::CatchUp).then(|| self.nonce.unwrap_or_default());
         let header = Header { group, epoch, operation, kind, sender, to, nonce };
+        if channel == Channel::Confidential {
+            self.outbox.set_confidential();
+        }
         let start = self.outbox.buffer().len();
         Writer::new(self.outbox.buffer()).header(&header);
         let body_start = self.outbox.buffer().len();
@@ -228,7 +231,7 @@ impl<'a> Context<'a> {
     pub fn send_again(&mut self, to: Recipient, epoch: Epoch, operation: Operation, kind: u8) {
         let body = self.outbox.last_body().expect("a message was sent");
         let mut draft = self.draft(to, epoch, operation, kind);
-        draft.cx.outbox.buffer().extend_from_within(body);
+        draft.cx.outbox.buffer_for(body.len()).extend_from_within(body);
         draft.send();
     }
 

@@ -1,7 +1,10 @@
 //! What a party leaves to be done: messages to send and events to notice.
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::ops::Range;
+
+use zeroize::Zeroize;
 
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 
@@ -58,7 +61,7 @@ pub enum Event {
 }
 
 /// A message that waits to be sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Outgoing<'a> {
     /// To whom it goes.
     pub to: Recipient,
@@ -71,10 +74,12 @@ pub struct Outgoing<'a> {
 }
 
 /// Messages and events that steps have left, in order. All messages lie in one buffer, so that a
-/// controller with 55,000 members allocates nothing per message.
-#[derive(Clone, Debug, Default)]
+/// controller with 55,000 members allocates nothing per message. What is confidential is wiped.
+#[derive(Clone, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
+    /// Whether there are keys in it.
+    confidential: bool,
     messages: Vec<Entry>,
     events: Vec<Event>,
 }
@@ -82,7 +87,7 @@ pub struct Outbox {
 impl Outbox {
     /// An empty outbox.
     pub const fn new() -> Self {
-        Self { bytes: Vec::new(), messages: Vec::new(), events: Vec::new() }
+        Self { bytes: Vec::new(), confidential: false, messages: Vec::new(), events: Vec::new() }
     }
 
     /// The messages, in the order in which they were sent.
@@ -107,6 +112,7 @@ impl Outbox {
 
     /// Forgets everything but keeps the memory for the next step.
     pub fn clear(&mut self) {
+        self.wipe();
         self.bytes.clear();
         self.messages.clear();
         self.events.clear();
@@ -118,18 +124,39 @@ impl Outbox {
 
     /// Takes back what was left since `mark`: a step that fails sends nothing.
     pub(crate) fn roll_back(&mut self, mark: &Mark) {
+        if self.confidential {
+            self.bytes[mark.bytes..].zeroize();
+        }
         self.bytes.truncate(mark.bytes);
         self.messages.truncate(mark.messages);
         self.events.truncate(mark.events);
     }
 
-    pub(crate) const fn buffer(&mut self) -> &mut Vec<u8> {
+    /// What is written from now on, until this is cleared, is confidential.
+    pub(crate) const fn set_confidential(&mut self) {
+        self.confidential = true;
+    }
+
+    /// The buffer, for an item of a message. There is room for it where that is confidential.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.buffer_for(0)
+    }
+
+    /// The buffer, for so many bytes and their head.
+    pub(crate) fn buffer_for(&mut self, bytes: usize) -> &mut Vec<u8> {
+        let more = bytes + ITEM_BYTES;
+        if self.confidential && self.bytes.capacity() - self.bytes.len() < more {
+            let mut larger = Vec::with_capacity(2 * self.bytes.len() + more);
+            larger.extend_from_slice(&self.bytes);
+            self.bytes.zeroize();
+            self.bytes = larger;
+        }
         &mut self.bytes
     }
 
     pub(crate) fn reserve(&mut self, messages: usize, bytes: usize) {
         self.messages.reserve(messages);
-        self.bytes.reserve(bytes);
+        self.buffer_for(bytes).reserve(bytes);
     }
 
     pub(crate) fn push_message(
@@ -150,7 +177,36 @@ impl Outbox {
     pub(crate) fn push_event(&mut self, event: Event) {
         self.events.push(event);
     }
+
+    fn wipe(&mut self) {
+        if core::mem::take(&mut self.confidential) {
+            self.bytes.zeroize();
+        }
+    }
 }
+
+// What is confidential is not printed.
+impl fmt::Debug for Outgoing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { to, channel, bytes, .. } = self;
+        write!(f, "{} bytes to {to:?} ({channel:?})", bytes.len())
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.messages()).entries(&self.events).finish()
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+/// More than the head of a message takes, and any item of it but a string of bytes.
+const ITEM_BYTES: usize = 256;
 
 /// A point in an outbox to which a failed step rolls back.
 pub(crate) struct Mark {

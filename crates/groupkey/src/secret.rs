@@ -1,9 +1,13 @@
 //! Secret keys: wiped when dropped, compared in constant time, never printed.
 
+mod lists;
+
 use core::fmt;
 
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
+
+pub(crate) use lists::{append, extend_to, remove, reserve, reserve_exact, retain};
 
 /// A symmetric key of [`Key::BYTES`] bytes.
 ///

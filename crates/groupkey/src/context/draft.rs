@@ -39,7 +39,7 @@ impl Draft<'_, '_> {
 
     /// Appends a byte string.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        Writer::new(self.cx.outbox.buffer()).bytes(bytes);
+        Writer::new(self.cx.outbox.buffer_for(bytes.len())).bytes(bytes);
         self
     }
 
@@ -99,7 +99,7 @@ impl Draft<'_, '_> {
 
     /// Appends bytes to a packed byte string.
     pub fn packed_bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.cx.outbox.buffer().extend_from_slice(bytes);
+        self.cx.outbox.buffer_for(bytes.len()).extend_from_slice(bytes);
         self
     }
 

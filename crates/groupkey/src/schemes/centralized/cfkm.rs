@@ -267,10 +267,10 @@ impl Member {
         let wrapped = body.bytes()?;
         body.finish()?;
         let epoch = message.header().epoch;
-        let mut own: Vec<_> = (0..=self.bits).map(|_| Key::default()).collect();
-        cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut own)?;
-        let traffic_key = own.pop().ok_or(Misbehaviour::Malformed)?;
-        self.enter(cx, epoch, own, traffic_key);
+        let mut keys: Vec<_> = (0..=self.bits).map(|_| Key::default()).collect();
+        cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
+        let (traffic_key, own) = keys.split_last().ok_or(Misbehaviour::Malformed)?;
+        self.enter(cx, epoch, own.to_vec(), traffic_key.clone());
         Ok(())
     }
 
@@ -322,15 +322,13 @@ impl Member {
             .find(|&((bit, _), _)| !shares(freed, slot, bit))
             .ok_or(Misbehaviour::NothingForUs)?;
         let traffic_key = cx.unwrap_key(kek, epoch, u64::from(bit), wrapped)?;
-        let own = (0..).zip(&self.own).zip(refreshed.chunks_exact(length));
-        let own = own.map(|((bit, key), wrapped)| {
-            if !shares(freed, slot, bit) {
-                return Ok(key.clone());
+        let mut own = self.own.clone();
+        for ((bit, key), wrapped) in (0..).zip(&mut own).zip(refreshed.chunks_exact(length)) {
+            if shares(freed, slot, bit) {
+                let kek = refreshing_key(cx, key, &traffic_key);
+                *key = cx.unwrap_key(&kek, epoch, u64::from(bit), wrapped)?;
             }
-            let kek = refreshing_key(cx, key, &traffic_key);
-            cx.unwrap_key(&kek, epoch, u64::from(bit), wrapped)
-        });
-        let own = own.collect::<Result<_, Error>>()?;
+        }
         self.enter(cx, epoch, own, traffic_key);
         Ok(())
     }

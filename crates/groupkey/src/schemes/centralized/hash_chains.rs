@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::identity::Epoch;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// Chains side by side, by their places.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Chains {
         let spare = if count > self.used.capacity() { self.used.len() / 8 } else { 0 };
         let more = count - self.used.len() + spare;
         let room = self.room();
-        self.keys.reserve_exact(more * room);
+        secret::reserve_exact(&mut self.keys, more * room);
         self.used.reserve_exact(more);
         self.anchored.reserve_exact(more);
         self.keys.resize(count * room, Key::default());

@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// The individual keys by slot.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl IndividualKeys {
     pub(crate) fn reserve_exact(&mut self, slots: usize) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.reserve_exact(slots),
-            Self::Stored(keys) => keys.reserve_exact(slots),
+            Self::Stored(keys) => secret::reserve_exact(keys, slots),
         }
     }
 
@@ -42,7 +42,10 @@ impl IndividualKeys {
     pub(crate) fn add_slot(&mut self) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.push(0),
-            Self::Stored(keys) => keys.push(Key::default()),
+            Self::Stored(keys) => {
+                secret::reserve(keys, 1);
+                keys.push(Key::default());
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::schemes::centralized::enrolment::Roster;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// A place in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -388,7 +388,7 @@ impl Level {
             self.occupancy.resize(index + 1, 0);
             self.keyed.resize(index + 1, false);
             if with_key {
-                self.keys.resize(index + 1, Key::default());
+                secret::extend_to(&mut self.keys, index + 1);
             }
         }
     }

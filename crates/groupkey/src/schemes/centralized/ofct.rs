@@ -202,8 +202,8 @@ impl Member {
         self.lkh.membership.admit(message)?;
         let kept = &self.lkh.path[..];
         let update = Update { degree: DEGREE, enrolment, kept, epoch: header.epoch };
-        let mut opened = update.open(cx, &records)?;
-        let Some((target, seed)) = opened.pop() else {
+        let opened = update.open(cx, &records)?;
+        let Some((&(target, ref seed), others)) = opened.split_last() else {
             return Err(Misbehaviour::NothingForUs.into());
         };
         let renewed = kept.iter().map(|&(node, _)| node).filter(|&node| {
@@ -211,11 +211,12 @@ impl Member {
             node == target || node > target && target.is_above(freed, DEGREE)
         });
         let renewed: Vec<_> = renewed.collect();
-        if !opened.is_empty() || renewed.first() != Some(&target) {
+        if !others.is_empty() || renewed.first() != Some(&target) {
             return Err(Misbehaviour::Malformed.into());
         }
-        let keys = Chain::new(seed, renewed.len(), cx).keys;
-        let path = update.merge(Operation::Remove, freed, renewed.into_iter().zip(keys).collect());
+        let chain = Chain::new(seed.clone(), renewed.len(), cx);
+        let new = renewed.into_iter().zip(chain.keys.iter().cloned()).collect();
+        let path = update.merge(Operation::Remove, freed, new);
         self.lkh.enter(cx, header.epoch, path)
     }
 }

@@ -63,7 +63,7 @@ use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, 
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -131,6 +131,11 @@ impl Controller {
     pub fn new(profile: Profile) -> Self {
         let group = ServedGroup::default();
         Self { profile, group, leaves: Vec::new(), tree: KeyTree::new(DEGREE) }
+    }
+
+    /// One for each slot; what is in them is drawn when it is needed.
+    fn make_leaves(&mut self) {
+        secret::extend_to(&mut self.leaves, self.group.roster.slots());
     }
 
     /// Draws new secrets for these leaves, and wraps them for all but a newcomer.
@@ -270,16 +275,16 @@ impl KeyServer for Controller {
     }
 
     fn create(&mut self, cx: &mut Context<'_>) {
+        self.make_leaves();
         let roster = &self.group.roster;
         self.tree.fill(roster);
-        self.leaves.resize(roster.slots(), Key::default());
         let everybody = (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot)).collect();
         self.update(cx, Operation::Create, 0, everybody);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.tree.occupy(slot);
-        self.leaves.resize(self.group.roster.slots(), Key::default());
+        self.make_leaves();
         // The newcomer and the half beside it become the halves of a node that had no secret.
         let lowest = self.tree.path(slot).next();
         let beside = lowest.and_then(|node| self.first_below(half_beside(slot, node.level)));
@@ -412,14 +417,13 @@ impl Member {
         let epoch = message.header().epoch;
         let mut keys: Vec<_> = (0..=levels.len()).map(|_| Key::default()).collect();
         cx.unwrap_keys(&enrolment.key, epoch, PATH_LABEL, wrapped, &mut keys)?;
-        let mut keys = keys.into_iter();
-        let leaf = keys.next().ok_or(Misbehaviour::Malformed)?;
-        let path: Vec<_> = levels.iter().copied().zip(keys).collect();
+        let (leaf, keys) = keys.split_first().ok_or(Misbehaviour::Malformed)?;
+        let path: Vec<_> = levels.iter().copied().zip(keys.iter().cloned()).collect();
         let mut secret = leaf.clone();
         for (_, value) in &path {
             secret = parent_secret(cx, &secret, value);
         }
-        self.enter(cx, epoch, leaf, path, &secret);
+        self.enter(cx, epoch, leaf.clone(), path, &secret);
         Ok(())
     }
 

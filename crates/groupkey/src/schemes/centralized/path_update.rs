@@ -107,6 +107,12 @@ impl<'a> NewKeys<'a> {
     }
 }
 
+impl Step {
+    fn result(&self) -> (Node, Key) {
+        (self.target, self.key.clone())
+    }
+}
+
 impl<'a> Bundle<'a> {
     fn parse(body: &mut Reader<'a>) -> Result<Self, Error> {
         if body.array()? != 3 {
@@ -136,7 +142,7 @@ impl Update<'_> {
             NewKeys::Bundles(bundles) => self.open_bundle(cx, bundles),
             NewKeys::Records(records) => {
                 let steps = self.follow_records(cx, records)?;
-                Ok(steps.into_iter().map(|Step { target, key, .. }| (target, key)).collect())
+                Ok(steps.iter().map(Step::result).collect())
             }
             NewKeys::Tree(tree) => self.follow_tree(cx, tree),
         }
@@ -159,8 +165,9 @@ impl Update<'_> {
             return Err(Misbehaviour::Malformed.into());
         }
         let untouched = self.kept.iter().filter(|(node, _)| *node <= under && *node < target);
-        let new = steps.into_iter().map(|Step { target, key, .. }| (target, key));
-        Ok(untouched.cloned().chain(new).collect())
+        let mut path = Vec::with_capacity(self.kept.len() + steps.len());
+        path.extend(untouched.cloned().chain(steps.iter().map(Step::result)));
+        Ok(path)
     }
 
     /// Follows the records upwards from what the member holds.
@@ -169,7 +176,7 @@ impl Update<'_> {
         cx: &mut Context<'_>,
         records: &Records<'_>,
     ) -> Result<Vec<Step>, Error> {
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<Step> = Vec::with_capacity(LEVELS);
         for level in 0..LEVELS as u8 {
             let under = Node::above(self.enrolment.slot, level, self.degree);
             let Some((target, wrapped)) = records.find(under) else { continue };
@@ -216,7 +223,7 @@ impl Update<'_> {
         let mut keys = vec![Key::default(); levels.len()];
         let label = bundle_label(*under, node(&levels[0]));
         cx.unwrap_keys(kek, self.epoch, label, wrapped, &mut keys)?;
-        Ok(levels.iter().map(node).zip(keys).collect())
+        Ok(levels.iter().map(node).zip(keys.iter().cloned()).collect())
     }
 
     /// The path after the update: what is new, and what was kept and not touched. Empty if the root
@@ -232,7 +239,8 @@ impl Update<'_> {
         let gone =
             |node: Node| operation == Operation::Remove && node.is_above(changed, self.degree);
         let untouched = self.kept.iter().filter(|&&(node, _)| !is_new(node) && !gone(node));
-        let mut path: Vec<_> = untouched.cloned().chain(new.iter().cloned()).collect();
+        let mut path = Vec::with_capacity(self.kept.len() + new.len());
+        path.extend(untouched.cloned().chain(new.iter().cloned()));
         path.sort_unstable_by_key(|&(node, _)| node);
         match path.last() {
             Some(&(root, _)) if is_new(root) => path,

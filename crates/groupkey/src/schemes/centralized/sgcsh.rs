@@ -459,8 +459,8 @@ impl Member {
         let count = 1 + previous as usize + levels.len() + ages.len();
         let mut keys = vec![Key::default(); count];
         unwrap(cx, &enrolment.key, epoch, sessions, wrapped, &mut keys)?;
-        let mut keys = keys.into_iter();
-        let mut next = || keys.next().ok_or(Misbehaviour::Malformed);
+        let mut keys = keys.iter();
+        let mut next = || keys.next().cloned().ok_or(Misbehaviour::Malformed);
         let backward = next()?;
         let end = if previous == 1 { Some(next()?) } else { None };
         let mut path = Vec::with_capacity(levels.len());

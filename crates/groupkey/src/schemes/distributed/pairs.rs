@@ -12,7 +12,7 @@ use crate::context::{Context, Draft};
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::schemes::distributed::gdh::Roster;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::Reader;
 
 /// The keys that a member shares with those whom it has met.
@@ -50,13 +50,14 @@ impl Pairs {
     /// These have met.
     pub(crate) fn keep(&mut self, pair: Pair) {
         if self.met.iter().all(|(member, _)| *member != pair.other) {
+            secret::reserve(&mut self.met, 1);
             self.met.push((pair.other, pair.key));
         }
     }
 
     /// Forgets all but the members of the group.
     pub(crate) fn retain(&mut self, roster: &Roster) {
-        self.met.retain(|(member, _)| roster.place(*member).is_some());
+        secret::retain(&mut self.met, |(member, _)| roster.place(*member).is_some());
     }
 
     pub(crate) const fn stored_bytes(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::schemes::centralized::hash_chains::{leads_to, step};
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::{Message, Reader};
 
 /// A member.
@@ -121,12 +121,14 @@ impl Member {
         if joins {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
             let mut shared = self.path.clone();
-            shared.retain(|&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
+            secret::retain(&mut shared, |&&(node, _)| {
+                node.is_above(change.slot, self.degree) && !is_new(node)
+            });
             // What the newcomer now holds too is new, or stays as published.
             if self.profile == Profile::Sound && !shared.is_empty() {
                 return Err(Misbehaviour::NothingForUs.into());
             }
-            new.extend(shared);
+            secret::append(&mut new, &shared);
         }
         let path = update.merge(operation, change.slot, new);
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
@@ -154,18 +156,18 @@ impl Member {
         let enrolment = self.membership.enrolment()?;
         let mut keys = vec![Key::default(); levels.len() + 2];
         cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
-        let (Some(command), Some(join_key)) = (keys.pop(), keys.pop()) else {
+        let [path_keys @ .., join_key, command] = &keys[..] else {
             return Err(Misbehaviour::Malformed.into());
         };
         let nodes = levels.iter().map(|&level| Node::above(enrolment.slot, level, self.degree));
-        let path: Vec<_> = nodes.zip(keys).collect();
+        let path: Vec<_> = nodes.zip(path_keys.iter().cloned()).collect();
         let current = self.membership.group_key().map(|(epoch, _)| epoch);
         for ((node, key), anchored) in path.iter().zip(anchored) {
             // A chain that is as old as what the member holds must lead to it.
             let held = self.held(*node).filter(|_| Some(anchored) <= current);
             require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
-        self.enter(cx, epoch, path, join_key, command)
+        self.enter(cx, epoch, path, join_key.clone(), command.clone())
     }
 
     fn enter(

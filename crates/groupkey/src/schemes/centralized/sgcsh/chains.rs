@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// What a party keeps of the chains of the present generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,7 @@ impl Chains {
 
     /// The forward chain begins anew with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
+        secret::reserve(&mut self.present.starts, 1);
         self.present.starts.push((epoch, forward.clone()));
         self.now = (epoch, forward);
         self.fill_forward(cx, epoch);
@@ -193,6 +194,7 @@ impl Chains {
                 Some(previous) => previous.forward(cx, joined),
                 None => self.present_forward(cx, joined),
             };
+            secret::reserve(&mut starts, 1);
             starts.insert(0, (joined, forward));
         }
         History {
@@ -207,13 +209,13 @@ impl Chains {
 
     /// The chains of a member that takes in what it was sent, if that makes sense.
     pub(super) fn with(&self, cx: &mut Context<'_>, history: History) -> Option<Self> {
-        let History { epoch, session, end, backward, mut starts, .. } = history;
+        let History { epoch, session, end, backward, starts, .. } = history;
         let first = epoch.checked_sub(session.checked_sub(1)?).filter(|&first| first > 0)?;
         let last = self.last_from(first);
         if session > self.sessions {
             return None;
         }
-        let newer = starts.split_off(starts.partition_point(|&(at, _)| at < first));
+        let (starts, newer) = starts.split_at(starts.partition_point(|&(at, _)| at < first));
         let known = |last| {
             let mut generations = [Some(&self.present), self.previous.as_ref()].into_iter();
             generations.find_map(|known| known.filter(|known| known.last == last).cloned())
@@ -328,11 +330,11 @@ impl Generation {
     fn extended(
         mut self,
         last: u64,
-        starts: Vec<(u64, Key)>,
+        starts: &[(u64, Key)],
         first: u64,
         end: (u64, Key),
     ) -> Option<Self> {
-        self.starts.extend(starts);
+        secret::append(&mut self.starts, starts);
         let ascending = self.starts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let within = |&(at, _): &(u64, Key)| (first..=end.0).contains(&at);
         let known = !self.starts.is_empty() && ascending && self.starts.iter().all(within);

@@ -11,7 +11,7 @@ use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::schemes::centralized::sgcsh::DEGREE;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::{Message, Reader};
 
 /// What a broadcast says, parsed and not yet opened.
@@ -135,6 +135,7 @@ pub(super) fn follow_join(
     if path.get(place).is_none_or(|&(node, _)| node != meeting) {
         let child = place.checked_sub(1).map_or(&enrolment.key, |below| &path[below].1);
         let key = first_key(cx, child, meeting, epoch);
+        secret::reserve(path, 1);
         path.insert(place, (meeting, key));
         place += 1;
     }
@@ -156,7 +157,7 @@ pub(super) fn follow_removal(
     if freed == enrolment.slot {
         return Err(Misbehaviour::NothingForUs.into());
     }
-    path.retain(|&(node, _)| !node.is_above(freed, DEGREE));
+    secret::retain(&mut path, |(node, _)| !node.is_above(freed, DEGREE));
     for level in 0..LEVELS as u8 {
         let under = Node::above(enrolment.slot, level, DEGREE);
         let Some((target, masked)) = find(records, under) else { continue };
@@ -168,6 +169,7 @@ pub(super) fn follow_removal(
             return Err(Misbehaviour::Malformed.into());
         }
         let key = mask(cx, kek, NODE, epoch, [under.id(), target.id()], &masked);
+        secret::reserve(&mut path, 1);
         path.push((target, key));
     }
     Ok(path)

@@ -19,7 +19,7 @@ use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::schemes::distributed::round::Round;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::Message;
 
 /// A member's part in it.
@@ -56,7 +56,7 @@ impl Merging {
         while let (Some(half), Some(Some(wrapped))) = (known.last(), self.waiting.get(known.len()))
         {
             let key = open(cx, half, epoch, wrapped, 1)?;
-            known.extend(key);
+            secret::append(known, &key);
         }
         if known.len() == self.waiting.len() {
             self.outcome.must_fit(cx, epoch, known)?;
@@ -176,7 +176,7 @@ impl Member {
         if let Some(half) = known.last() {
             spread(cx, epoch, operation, tree, level.child, half, &key);
         }
-        known.extend(key);
+        secret::append(&mut known, &key);
         merging.climb(cx, epoch, &mut known)?;
         self.pairs.keep(pair);
         self.progress(cx, epoch, known);

@@ -15,7 +15,7 @@ use crate::party::Operation;
 use crate::schemes::distributed::gdh::require_sender;
 use crate::schemes::distributed::member_tree::{Level, MemberTree};
 use crate::schemes::distributed::pairs::{self, open};
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::Message;
 
 /// A change that another member leads.
@@ -124,7 +124,7 @@ impl Member {
             secrets.beside = share.secrets.beside.clone();
             let epoch = self.view.epoch().next();
             let mut keys = vec![secrets.blinded(cx, 0)];
-            keys.extend_from_slice(&secrets.beside);
+            secret::append(&mut keys, &secrets.beside);
             let pair = self.pairs.with(cx, member)?;
             let key = pair.message_key(cx, epoch);
             let to = Recipient::Member(member);
@@ -133,6 +133,7 @@ impl Member {
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
             self.pairs.keep(pair);
+            secret::reserve(&mut secrets.beside, 1);
             secrets.beside.insert(0, Key::default());
             let awaited = vec![(0, member)];
             let (operation, received) = (Operation::Add, vec![None]);
@@ -256,7 +257,7 @@ impl Member {
         }
         let pair = self.pairs.with(cx, sender)?;
         let mut body = message.body();
-        let blinded = pair.read(cx, &mut body, message.header().epoch, 1)?.pop();
+        let blinded = pair.read(cx, &mut body, message.header().epoch, 1)?.first().cloned();
         body.finish()?;
         lead.received[place] = blinded;
         if lead.received.iter().any(Option::is_none) {
@@ -290,7 +291,8 @@ impl Member {
         let welcomed = usize::from(operation == Operation::Add);
         for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
             let other = tree.leader(level.sibling);
-            let mut keys = vec![blinded[number].clone()];
+            let mut keys = Vec::with_capacity(1 + awaited.len());
+            keys.push(blinded[number].clone());
             let above = awaited.iter().filter(|&&(renewed, _)| renewed > number);
             keys.extend(above.map(|&(renewed, _)| secrets.beside[renewed].clone()));
             let pair = pairs.with(cx, other)?;
@@ -412,7 +414,7 @@ impl Member {
         let mut secrets = Secrets::of_leaf(cx.random_key());
         secrets.beside = pair.read(cx, &mut body, epoch, path.len())?;
         body.finish()?;
-        let blinded = secrets.climb(cx, 0).swap_remove(0);
+        let blinded = secrets.climb(cx, 0)[0].clone();
         self.pairs.keep(pair);
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
         self.view.welcome(epoch, tree.roster().clone());

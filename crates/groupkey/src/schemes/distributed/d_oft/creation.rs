@@ -79,7 +79,7 @@ impl Member {
         let (mut blinded, mut waiting) = (blinded.clone(), waiting.clone());
         let pair = pairs.with(cx, sender)?;
         let mut body = message.body();
-        waiting[level] = pair.read(cx, &mut body, epoch, 1)?.pop();
+        waiting[level] = pair.read(cx, &mut body, epoch, 1)?.first().cloned();
         body.finish()?;
         pairs.keep(pair);
         while let Some(Some(beside)) = waiting.get(secrets.height()) {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::identity::Epoch;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// A member's secrets, from below.
 #[derive(Clone, Debug)]
@@ -55,11 +55,12 @@ impl Secrets {
     /// Computes everything above a level anew. Returns the blinded secrets from this level to
     /// below the root.
     pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> Vec<Key> {
-        let beside = self.beside.split_off(level);
+        let beside = self.beside[level..].to_vec();
+        self.beside.truncate(level);
         self.own.truncate(level + 1);
-        let blinded = beside.into_iter().map(|beside| {
+        let blinded = beside.iter().map(|beside| {
             let blinded = self.blinded(cx, self.height());
-            self.rise(cx, &blinded, beside);
+            self.rise(cx, &blinded, beside.clone());
             blinded
         });
         blinded.collect()
@@ -68,14 +69,15 @@ impl Secrets {
     /// Computes the secret above the highest node, from its blinded one and the one beside it.
     pub(super) fn rise(&mut self, cx: &mut Context<'_>, blinded: &Key, beside: Key) {
         let mixed = cx.xor(blinded, &beside);
-        self.own.push(cx.hash(&mixed, "groupkey d-oft mix"));
-        self.beside.push(beside);
+        let secret = cx.hash(&mixed, "groupkey d-oft mix");
+        secret::append(&mut self.own, &[secret]);
+        secret::append(&mut self.beside, &[beside]);
     }
 
     /// Takes out a node above the own leaf, whose other half is gone.
     pub(super) fn contract(&mut self, level: usize) {
-        self.own.remove(level + 1);
-        self.beside.remove(level);
+        secret::remove(&mut self.own, level + 1);
+        secret::remove(&mut self.beside, level);
     }
 
     /// The secrets and blinded secrets of a member beside the half that this one leads, on a path
@@ -83,8 +85,8 @@ impl Secrets {
     pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> Vec<Key> {
         let level = self.height() - height;
         let mut keys = self.own[level + 1..].to_vec();
-        keys.push(self.blinded(cx, level));
-        keys.extend_from_slice(&self.beside[level + 1..]);
+        secret::append(&mut keys, &[self.blinded(cx, level)]);
+        secret::append(&mut keys, &self.beside[level + 1..]);
         keys
     }
 
@@ -92,7 +94,7 @@ impl Secrets {
     pub(super) fn caught_up(&self, keys: &[Key]) -> Self {
         let (above, beside) = keys.split_at(keys.len() / 2);
         let mut own = vec![self.own[0].clone()];
-        own.extend_from_slice(above);
+        secret::append(&mut own, above);
         Self { own, beside: beside.to_vec() }
     }
 

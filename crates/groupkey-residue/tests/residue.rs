@@ -1,0 +1,247 @@
+//! No scheme leaves a random key in memory that it gives back: not while a group lives, and not when
+//! its parties are gone.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES};
+use groupkey::credentials::Credentials;
+use groupkey::protection::Guard;
+use groupkey::{
+    Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
+    Recipient, Setting, SubsetId, Suite,
+};
+use groupkey_residue::{Marked, Watch, residues};
+
+#[global_allocator]
+static WATCH: Watch = Watch;
+
+/// What these draw at random, and is as long as a key, is nonces that everybody hears.
+const PUBLIC_NONCES: [&str; 5] = ["bd", "cka", "d-lkh", "d-oft", "segcom"];
+
+/// Not the third: with AES-CBC a random vector goes with every wrapped key.
+const SUITES: [Suite; 2] = [Suite::Standard, Suite::Constrained];
+
+/// Their secrets are numbers that were reduced, which bear no mark; to find primes takes randomness.
+const NUMBERS: [&str; 3] = ["boneh-fat", "boneh-thin", "nishat"];
+
+#[test]
+fn no_scheme_leaves_keys_behind() {
+    let mut all = BTreeMap::new();
+    for scheme in SCHEMES {
+        if PUBLIC_NONCES.contains(&scheme.id) || NUMBERS.contains(&scheme.id) {
+            continue;
+        }
+        for profile in Profile::ALL {
+            for suite in SUITES {
+                let mut group = Group::new(scheme.configuration(profile), suite);
+                group.live();
+                group.end();
+                for place in group.left {
+                    let schemes: &mut BTreeSet<_> = all.entry(place).or_default();
+                    schemes.insert(scheme.id);
+                }
+            }
+        }
+    }
+    assert!(all.is_empty(), "blocks with keys in them, where they were given back: {all:#?}");
+}
+
+#[test]
+fn what_is_left_is_found() {
+    let mut random = Marked::default();
+    let (list, left) = residues(|| {
+        let mut list = Vec::with_capacity(1);
+        for _ in 0..2 {
+            let mut key = [0; 16];
+            rand_core::Rng::fill_bytes(&mut random, &mut key);
+            list.push(key);
+        }
+        list
+    });
+    assert_eq!((list.len(), left.len()), (2, 1), "{left:?}");
+}
+
+/// A group whose members hear everything that is for them, at once.
+struct Group {
+    configuration: Configuration,
+    suite: Suite,
+    credentials: Credentials,
+    random: Marked,
+    parties: BTreeMap<PartyId, Seat>,
+    members: BTreeSet<MemberId>,
+    /// Who hears nothing at present.
+    asleep: Option<MemberId>,
+    /// Where memory was given back that held a key.
+    left: Vec<String>,
+}
+
+struct Seat {
+    party: Box<dyn Party>,
+    subsets: BTreeSet<SubsetId>,
+}
+
+type Posted = (PartyId, Recipient, Channel, Vec<u8>);
+
+impl Group {
+    fn new(configuration: Configuration, suite: Suite) -> Self {
+        let controller =
+            configuration.controller().into_iter().map(|party| (PartyId::Controller, party));
+        let subgroups =
+            configuration.subgroup_controllers().into_iter().map(|(id, party)| (id.into(), party));
+        let parties = controller.chain(subgroups).map(|(id, party)| (id, Seat::new(party)));
+        Self {
+            parties: parties.collect(),
+            configuration,
+            suite,
+            credentials: Credentials::new(Guard::None, 1),
+            random: Marked::default(),
+            members: BTreeSet::new(),
+            asleep: None,
+            left: Vec::new(),
+        }
+    }
+
+    /// Every operation that the scheme has, some of them often enough for lists to grow.
+    fn live(&mut self) {
+        let founders: Vec<_> = (0..9).map(MemberId).collect();
+        self.admit(&founders);
+        self.tell_all(Command::Create(&founders));
+        for round in 0..8 {
+            let newcomer = MemberId(100 + round);
+            if self.can(Operation::Add) {
+                self.admit(&[newcomer]);
+                self.tell_all(Command::Add(newcomer));
+            }
+            if self.can(Operation::Remove) && round % 2 == 1 {
+                self.members.remove(&MemberId(round));
+                self.tell_all(Command::Remove(MemberId(round)));
+                self.dismiss(MemberId(round));
+            }
+            if self.can(Operation::Rekey) {
+                self.tell_all(Command::Rekey);
+            }
+        }
+        if self.can(Operation::Batch) {
+            let (joining, leaving) = ([MemberId(200), MemberId(201)], [MemberId(0), MemberId(2)]);
+            self.admit(&joining);
+            self.members.retain(|member| !leaving.contains(member));
+            self.tell_all(Command::Batch { joining: &joining, leaving: &leaving });
+        }
+        let sleeper = MemberId(4);
+        self.asleep = Some(sleeper);
+        if self.can(Operation::Add) {
+            self.admit(&[MemberId(300)]);
+            self.tell_all(Command::Add(MemberId(300)));
+        }
+        self.asleep = None;
+        self.tell([sleeper.into()], Command::CatchUp);
+    }
+
+    /// The parties are gone.
+    fn end(&mut self) {
+        let parties = std::mem::take(&mut self.parties);
+        let ((), left) = residues(|| drop(parties));
+        self.left.extend(left);
+    }
+
+    fn can(&self, operation: Operation) -> bool {
+        self.configuration.scheme().operations.contains(&operation)
+    }
+
+    fn admit(&mut self, members: &[MemberId]) {
+        for &member in members {
+            self.parties.insert(member.into(), Seat::new(self.configuration.member(member)));
+            self.members.insert(member);
+        }
+        if self.configuration.scheme().class != Class::Distributed {
+            self.tell([PartyId::Controller], Command::Enroll(members));
+        }
+    }
+
+    fn dismiss(&mut self, member: MemberId) {
+        let seat = self.parties.remove(&member.into());
+        let ((), left) = residues(|| drop(seat));
+        self.left.extend(left);
+    }
+
+    /// A command for the controller, or for all members where there is none.
+    fn tell_all(&mut self, command: Command<'_>) {
+        match (self.configuration.scheme().class, command) {
+            (Class::Distributed, _) => {
+                let members: Vec<_> = self.members.iter().map(|&member| member.into()).collect();
+                self.tell(members, command);
+            }
+            (Class::Hybrid, Command::Rekey) => {
+                let everybody: Vec<_> = self.parties.keys().copied().collect();
+                self.tell(everybody, command);
+            }
+            _ => self.tell([PartyId::Controller], command),
+        }
+    }
+
+    /// A command for some, and what comes of it.
+    fn tell(&mut self, parties: impl IntoIterator<Item = PartyId>, command: Command<'_>) {
+        let mut posted = VecDeque::new();
+        for id in parties {
+            // Some commands are not for everybody at any time; what is refused must leave nothing either.
+            self.step(id, &mut posted, |cx, party| cx.command(party, command));
+        }
+        while let Some((from, to, channel, bytes)) = posted.pop_front() {
+            let hears =
+                |(id, seat): (&PartyId, &Seat)| (*id != from && seat.hears(*id, to)).then_some(*id);
+            let audience: Vec<_> = self.parties.iter().filter_map(hears).collect();
+            for id in audience {
+                self.step(id, &mut posted, |cx, party| cx.deliver(party, channel, &bytes));
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        id: PartyId,
+        posted: &mut VecDeque<Posted>,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) {
+        let Some(Seat { party, subsets }) = self.parties.get_mut(&id) else { return };
+        if self.asleep.is_some_and(|member| id == member.into()) {
+            return;
+        }
+        let setting = Setting { suite: self.suite, ..Setting::default() };
+        let peers = self.credentials.peer_keys(id, self.suite);
+        let protection = self.credentials.protection(id);
+        let (random, mut meter) = (&mut self.random, ());
+        let (outbox, left) = residues(|| {
+            let mut outbox = Outbox::new();
+            let mut cx = Context::new(setting, id, protection, random, 0, &mut outbox, &mut meter)
+                .with_peer_keys(&peers);
+            let _ = act(&mut cx, &mut **party);
+            outbox
+        });
+        self.left.extend(left);
+        for event in outbox.events() {
+            match *event {
+                Event::Subscribed(subset) => drop(subsets.insert(subset)),
+                Event::Unsubscribed(subset) => drop(subsets.remove(&subset)),
+                _ => {}
+            }
+        }
+        let messages = outbox.messages();
+        posted.extend(messages.map(|sent| (id, sent.to, sent.channel, sent.bytes.to_vec())));
+        let ((), left) = residues(|| drop(outbox));
+        self.left.extend(left);
+    }
+}
+
+impl Seat {
+    fn new(party: Box<dyn Party>) -> Self {
+        Self { party, subsets: BTreeSet::new() }
+    }
+
+    fn hears(&self, id: PartyId, to: Recipient) -> bool {
+        match to {
+            Recipient::Group => matches!(id, PartyId::Member(_)),
+            Recipient::Subset(subset) => self.subsets.contains(&subset),
+            one => one == id.into(),
+        }
+    }
+}
