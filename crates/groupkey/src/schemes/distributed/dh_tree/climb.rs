@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 
 /// The secrets of a member: its own and those above it, as far up as it went. None yet if it has to
 /// draw its own.
@@ -52,6 +52,7 @@ impl Ladder {
 
     /// Goes on up, past these blinded keys that are beside the path.
     pub(crate) fn climb(&mut self, cx: &mut Context<'_>, beside: &[Element]) {
+        secret::reserve(&mut self.secrets, beside.len());
         for beside in beside {
             let above = secret_above(cx, beside, &self.secrets[self.height() - 1]);
             self.secrets.push(above);

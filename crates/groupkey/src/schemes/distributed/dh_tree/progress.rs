@@ -201,6 +201,11 @@ impl Peer {
     ) -> Result<Vec<u8>, Error> {
         let mut made = Vec::new();
         let Some(segment) = change.segment_of(self.me) else { return Ok(made) };
+        let closes = change.closer == self.me && !change.is_eager();
+        // Before its path is looked at: a creation brings a message from everybody.
+        if closes && !change.waits_only_for(self.me) {
+            return Ok(made);
+        }
         let left = segment.left().to_vec();
         let path = tree.path(self.me);
         let beside_is_known =
@@ -210,14 +215,8 @@ impl Peer {
         let needed =
             path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
         let height = possible.min(needed);
-        let is_ready = if change.is_eager() {
-            true
-        } else if change.closer == self.me {
-            possible == path.len() && change.waits_only_for(self.me)
-        } else {
-            height == needed
-        };
-        if !is_ready {
+        let is_ready = if closes { possible == path.len() } else { height == needed };
+        if !is_ready && !change.is_eager() {
             return Ok(made);
         }
         let from = change.ladder.height().max(1);
