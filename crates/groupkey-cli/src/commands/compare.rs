@@ -10,6 +10,7 @@ use groupkey_lab::bench::compare::{Comparable, Comparison, Key, Match};
 use groupkey_lab::results::{self, FileHeader, Header, ResultsError};
 use serde_json::json;
 
+use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table, figure};
@@ -23,16 +24,17 @@ in standard deviations (0.2 is small, 0.8 large). A time counts as changed if th
 is below 0.05 and the means differ by at least --threshold.
 
 Examples:
-  groupkey compare before.jsonl after.jsonl
+  groupkey compare before after
   groupkey compare before.jsonl after.jsonl --fail-on-change --threshold 10
   groupkey compare before.jsonl after.jsonl --json | jq .overlapping_intervals")]
 pub(crate) struct CompareArguments {
-    /// The earlier results: a .jsonl file of a benchmark or of a network study.
-    #[arg(value_name = "A.jsonl")]
+    /// The earlier results, of a benchmark or of a network study: a .jsonl file, or the folder that
+    /// --out named.
+    #[arg(value_name = "A", value_parser = results_path())]
     before: PathBuf,
 
     /// The later results, of the same kind.
-    #[arg(value_name = "B.jsonl")]
+    #[arg(value_name = "B", value_parser = results_path())]
     after: PathBuf,
 
     /// Print everything, unchanged rows too, as one JSON object.
@@ -85,7 +87,8 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
 }
 
 fn unreadable(error: ResultsError) -> Failure {
-    Failure::input(error.to_string()).with_help("give the .jsonl files that groupkey wrote")
+    Failure::input(error.to_string())
+        .with_help("give the .jsonl files that groupkey wrote, or their folders")
 }
 
 fn compare<H: FileHeader>(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure>

@@ -8,6 +8,7 @@ use clap::Args;
 use groupkey_lab::audit::recorded;
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
+use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
 
 /// Arguments of `groupkey report`.
@@ -18,12 +19,13 @@ without a network. Schemes have drawings of a real run: their messages and key t
 
 Examples:
   groupkey bench --scheme skdc,lkh-group --members 10,100,1000 --out measured
-  groupkey report measured/results.jsonl
+  groupkey report measured
   groupkey audit --quick --json > findings.jsonl
   groupkey report measured/results.jsonl --audit findings.jsonl --out all.html")]
 pub(crate) struct ReportArguments {
-    /// Results of benchmarks and of network studies: the results.jsonl that --out left behind.
-    #[arg(value_name = "RESULTS.jsonl", required = true)]
+    /// Results of benchmarks and of network studies: the results.jsonl that --out left behind, or the
+    /// folder in which it is.
+    #[arg(value_name = "RESULTS", required = true, value_parser = results_path())]
     results: Vec<PathBuf>,
 
     /// What `groupkey audit --json` printed, to be set beside what schemes claim in place of what is

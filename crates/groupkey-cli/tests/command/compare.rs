@@ -25,6 +25,20 @@ fn the_same_results_have_not_changed() {
 }
 
 #[test]
+fn a_folder_stands_for_the_results_in_it() {
+    let folder = files(&rows(), &rows());
+    let measured = folder.path().join("measured");
+    fs::create_dir(&measured).expect("the folder is ours");
+    fs::rename(folder.path().join("b.jsonl"), measured.join("results.jsonl")).expect("it is there");
+    let finished = groupkey_in(folder.path(), &["compare", "a.jsonl", "measured"]);
+    assert!(finished.success().contains("3 rows are in both files"));
+
+    let empty = groupkey_in(folder.path(), &["compare", "a.jsonl", "."]);
+    assert_eq!(empty.code, 2);
+    assert!(empty.stderr.contains("results.jsonl: "), "{}", empty.stderr);
+}
+
+#[test]
 fn what_changed_is_shown_and_may_fail_a_script() {
     let mut after = rows();
     after[0].wire_bytes += 1;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::{self, Header, NetworkRow};
@@ -17,6 +18,11 @@ use crate::failure::Failure;
 
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
+
+/// Takes the path of results as an argument: of the file, or of the folder that `--out` named.
+pub(crate) fn results_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| if path.is_dir() { path.join(RESULTS) } else { path })
+}
 
 /// What to do with results that are there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A change of the tree under way: which blinded keys are missing, who makes them, what has come.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -31,6 +32,8 @@ pub(crate) struct Change {
     pub(crate) confirmation: Option<Key>,
     /// The own secrets in the tree that is to be, as far as they are known.
     pub(crate) ladder: Ladder,
+    /// The own path in it, once it was looked up.
+    path: Option<Arc<[usize]>>,
 }
 
 /// When a sponsor tells what it has made.
@@ -65,7 +68,8 @@ pub(crate) struct Segment {
 pub(crate) struct Mark {
     done: Vec<(usize, usize)>,
     confirmation: Option<Key>,
-    ladder: Ladder,
+    height: usize,
+    has_told_leaf: bool,
 }
 
 impl Change {
@@ -100,6 +104,7 @@ impl Change {
             newcomer: None,
             confirmation: None,
             ladder: Ladder::default(),
+            path: None,
         }
     }
 
@@ -198,7 +203,8 @@ impl Change {
         Mark {
             done: places.map(|place| (place, self.segments[place].done)).collect(),
             confirmation: self.confirmation.clone(),
-            ladder: self.ladder.clone(),
+            height: self.ladder.height(),
+            has_told_leaf: !self.ladder.leaf.is_empty(),
         }
     }
 
@@ -211,7 +217,14 @@ impl Change {
             segment.done = done;
         }
         self.confirmation = mark.confirmation;
-        self.ladder = mark.ladder;
+        self.ladder.go_down(mark.height, mark.has_told_leaf);
+    }
+
+    /// The own path in the tree that is to be, whose form stays as it is.
+    pub(crate) fn path(&mut self, tree: &KeyTree, me: MemberId) -> Arc<[usize]> {
+        let path = self.path.get_or_insert_with(|| tree.path(me).into());
+        debug_assert_eq!(path[..], tree.path(me));
+        Arc::clone(path)
     }
 
     fn place_of(&self, sponsor: MemberId) -> Option<usize> {

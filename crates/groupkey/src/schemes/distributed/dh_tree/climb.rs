@@ -50,6 +50,14 @@ impl Ladder {
         Self { secrets, leaf }
     }
 
+    /// Goes back down to a height where it was; its leaf may not have been told there.
+    pub(crate) fn go_down(&mut self, height: usize, has_told_leaf: bool) {
+        self.secrets.truncate(height);
+        if !has_told_leaf {
+            self.leaf.clear();
+        }
+    }
+
     /// Goes on up, past these blinded keys that are beside the path.
     pub(crate) fn climb(&mut self, cx: &mut Context<'_>, beside: &[Element]) {
         secret::reserve(&mut self.secrets, beside.len());

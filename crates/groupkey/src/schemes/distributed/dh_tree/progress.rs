@@ -207,11 +207,12 @@ impl Peer {
             return Ok(made);
         }
         let left = segment.left().to_vec();
-        let path = tree.path(self.me);
+        let path = change.path(tree, self.me);
+        let from = change.ladder.height().max(1);
         let beside_is_known =
             |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
         // How many secrets can be there, the root's included, and how many are needed.
-        let possible = path.iter().take_while(beside_is_known).count() + 1;
+        let possible = from + path.iter().skip(from - 1).take_while(beside_is_known).count();
         let needed =
             path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
         let height = possible.min(needed);
@@ -219,7 +220,6 @@ impl Peer {
         if !is_ready && !change.is_eager() {
             return Ok(made);
         }
-        let from = change.ladder.height().max(1);
         let beside = path.get(from - 1..height - 1).unwrap_or(&[]);
         let beside = climb::beside(cx, tree, beside, self.check)?;
         change.ladder.draw(cx);

@@ -9,7 +9,7 @@ use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::schemes::catalogue::Profile;
-use crate::secret::Key;
+use crate::secret::{self, Key};
 use crate::wire::{Message, Reader};
 
 /// What all parties know of a session before it begins.
@@ -28,7 +28,7 @@ pub(crate) struct Timeline {
     leaves: Vec<Key>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Seed {
     node: Node,
     key: Key,
@@ -105,8 +105,9 @@ impl Session {
 impl Timeline {
     /// What follows from the seeds of a span.
     pub(super) fn new(cx: &mut Context<'_>, profile: Profile, span: Span, seeds: &[Key]) -> Self {
+        let mut timeline = Self { seeds: Vec::with_capacity(seeds.len()), leaves: Vec::new() };
         let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
-        let mut timeline = Self { seeds: seeds.collect(), leaves: Vec::new() };
+        timeline.seeds.extend(seeds);
         if profile == Profile::Published {
             timeline.leaves.reserve_exact((span.last - span.first) as usize + 1);
             for seed in &timeline.seeds {
@@ -154,11 +155,14 @@ impl Timeline {
     /// What is left are the nodes of the minimal cover, so that whatever cover lies in it hangs below
     /// one of them.
     fn wipe_before(&mut self, cx: &mut Context<'_>, period: u32) {
-        while let Some(seed) = self.seeds.pop_if(|seed| seed.node.first < period) {
+        while let Some(seed) = self.seeds.last().filter(|seed| seed.node.first < period).cloned() {
+            self.seeds.truncate(self.seeds.len() - 1);
             if seed.node.last() >= period {
                 let [left, right] = seed.node.children();
-                self.seeds.push(Seed { node: right, key: child(cx, &seed.key, true) });
-                self.seeds.push(Seed { node: left, key: child(cx, &seed.key, false) });
+                let half =
+                    |cx: &mut _, node, is_right| Seed { node, key: child(cx, &seed.key, is_right) };
+                let halves = [half(cx, right, true), half(cx, left, false)];
+                secret::append(&mut self.seeds, &halves);
             }
         }
     }
