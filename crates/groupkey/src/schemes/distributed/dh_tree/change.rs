@@ -1,7 +1,6 @@
 //! A change of the tree under way: which blinded keys are missing, who makes them, what has come.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -33,7 +32,7 @@ pub(crate) struct Change {
     /// The own secrets in the tree that is to be, as far as they are known.
     pub(crate) ladder: Ladder,
     /// The own path in it, once it was looked up.
-    path: Option<Arc<[usize]>>,
+    path: Vec<usize>,
 }
 
 /// When a sponsor tells what it has made.
@@ -104,7 +103,7 @@ impl Change {
             newcomer: None,
             confirmation: None,
             ladder: Ladder::default(),
-            path: None,
+            path: Vec::new(),
         }
     }
 
@@ -220,11 +219,17 @@ impl Change {
         self.ladder.go_down(mark.height, mark.has_told_leaf);
     }
 
-    /// The own path in the tree that is to be, whose form stays as it is.
-    pub(crate) fn path(&mut self, tree: &KeyTree, me: MemberId) -> Arc<[usize]> {
-        let path = self.path.get_or_insert_with(|| tree.path(me).into());
-        debug_assert_eq!(path[..], tree.path(me));
-        Arc::clone(path)
+    /// Lends the own path in the tree that is to be, whose form stays as it is.
+    pub(crate) fn lend_path(&mut self, tree: &KeyTree, me: MemberId) -> Vec<usize> {
+        let path = core::mem::take(&mut self.path);
+        let path = if path.is_empty() { tree.path(me) } else { path };
+        debug_assert_eq!(path, tree.path(me));
+        path
+    }
+
+    /// Takes back what [`Self::lend_path`] gave.
+    pub(crate) fn keep_path(&mut self, path: Vec<usize>) {
+        self.path = path;
     }
 
     fn place_of(&self, sponsor: MemberId) -> Option<usize> {

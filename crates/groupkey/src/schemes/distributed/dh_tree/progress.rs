@@ -199,15 +199,27 @@ impl Peer {
         tree: &mut KeyTree,
         change: &mut Change,
     ) -> Result<Vec<u8>, Error> {
-        let mut made = Vec::new();
-        let Some(segment) = change.segment_of(self.me) else { return Ok(made) };
-        let closes = change.closer == self.me && !change.is_eager();
+        let has_part = change.segment_of(self.me).is_some();
         // Before its path is looked at: a creation brings a message from everybody.
-        if closes && !change.waits_only_for(self.me) {
-            return Ok(made);
+        let must_wait = self.closes(change) && !change.waits_only_for(self.me);
+        if !has_part || must_wait {
+            return Ok(Vec::new());
         }
-        let left = segment.left().to_vec();
-        let path = change.path(tree, self.me);
+        let path = change.lend_path(tree, self.me);
+        let made = self.make_along(cx, tree, change, &path);
+        change.keep_path(path);
+        made
+    }
+
+    fn make_along(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        change: &mut Change,
+        path: &[usize],
+    ) -> Result<Vec<u8>, Error> {
+        let mut made = Vec::new();
+        let left = change.segment_of(self.me).map_or(&[][..], Segment::left).to_vec();
         let from = change.ladder.height().max(1);
         let beside_is_known =
             |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
@@ -216,7 +228,7 @@ impl Peer {
         let needed =
             path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
         let height = possible.min(needed);
-        let is_ready = if closes { possible == path.len() } else { height == needed };
+        let is_ready = if self.closes(change) { possible == path.len() } else { height == needed };
         if !is_ready && !change.is_eager() {
             return Ok(made);
         }
@@ -237,6 +249,11 @@ impl Peer {
         tree.fill(&left[..count], &made);
         change.proceed(self.me, count);
         Ok(made)
+    }
+
+    /// Whether this member makes its part last, and all at once.
+    fn closes(&self, change: &Change) -> bool {
+        change.closer == self.me && !change.is_eager()
     }
 
     /// Goes up to the root of a tree in which nothing is missing, and derives the group key.
