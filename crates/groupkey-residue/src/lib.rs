@@ -19,13 +19,15 @@ use rand_core::{TryCryptoRng, TryRng};
 #[derive(Debug)]
 pub struct Watch;
 
-/// Random bytes, as it seems to who gets them: four bytes that are always the same, then four that
-/// count, and so on. No two keys are the same.
+/// Random bytes, as it seems to who gets them. A key is four bytes that are always the same, four that
+/// count, and so on; no two are the same. What is longer is made into numbers by libraries that are not
+/// ours, and leaves itself on the stack; it has no mark.
 #[derive(Debug, Default)]
 pub struct Marked {
     words: u32,
 }
 
+const KEY_BYTES: usize = 16;
 const MARK: [u8; 4] = [0xA7, 0x3C, 0xE1, 0x5B];
 
 thread_local! {
@@ -52,13 +54,12 @@ fn look_through(block: &[u8]) {
     }
 }
 
-/// The functions of the library that are at work, as far as the build knows them, innermost first.
+/// The functions that are at work, as far as the build knows them, innermost first.
 fn place() -> String {
     let trace = Backtrace::force_capture().to_string();
-    let lines: Vec<_> = trace.lines().map(str::trim).collect();
-    let frames = lines.windows(2).filter(|pair| pair[1].contains("groupkey/src/"));
-    let ours: Vec<_> = frames.map(|pair| format!("{} {}", pair[0], pair[1])).take(4).collect();
-    ours.join(", ")
+    let named = trace.lines().map(str::trim).filter(|line| line.contains("groupkey"));
+    let ours = named.filter(|line| !line.contains("groupkey_residue"));
+    ours.take(6).collect::<Vec<_>>().join(", ")
 }
 
 // SAFETY: everything is the system allocator's; blocks are read before they are given back to it. They
@@ -94,10 +95,11 @@ impl TryRng for Marked {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        let mark = if bytes.len() == KEY_BYTES { MARK } else { [0; 4] };
         for part in bytes.chunks_mut(8) {
             self.words += 1;
             let mut word = [0; 8];
-            word[..4].copy_from_slice(&MARK);
+            word[..4].copy_from_slice(&mark);
             word[4..].copy_from_slice(&self.words.to_be_bytes());
             part.copy_from_slice(&word[..part.len()]);
         }
