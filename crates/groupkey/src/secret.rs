@@ -7,7 +7,7 @@ use core::fmt;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-pub(crate) use lists::{append, extend_to, remove, reserve, reserve_exact, retain};
+pub(crate) use lists::{append, extend_to, insert, push, remove, reserve, reserve_exact, retain};
 
 /// A symmetric key of [`Key::BYTES`] bytes.
 ///

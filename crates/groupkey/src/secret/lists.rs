@@ -31,6 +31,18 @@ pub(crate) fn extend_to(list: &mut Vec<Key>, length: usize) {
     list.resize(list.len() + more, Key::default());
 }
 
+/// Appends an item.
+pub(crate) fn push<T: Clone>(list: &mut Vec<T>, item: T) {
+    reserve(list, 1);
+    list.push(item);
+}
+
+/// Puts an item at a place, before what is there.
+pub(crate) fn insert<T: Clone>(list: &mut Vec<T>, place: usize, item: T) {
+    reserve(list, 1);
+    list.insert(place, item);
+}
+
 /// Appends copies of items.
 pub(crate) fn append<T: Clone>(list: &mut Vec<T>, items: &[T]) {
     reserve(list, items.len());

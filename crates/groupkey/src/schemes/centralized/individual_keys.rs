@@ -42,10 +42,7 @@ impl IndividualKeys {
     pub(crate) fn add_slot(&mut self) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.push(0),
-            Self::Stored(keys) => {
-                secret::reserve(keys, 1);
-                keys.push(Key::default());
-            }
+            Self::Stored(keys) => secret::push(keys, Key::default()),
         }
     }
 

@@ -50,8 +50,7 @@ impl Pairs {
     /// These have met.
     pub(crate) fn keep(&mut self, pair: Pair) {
         if self.met.iter().all(|(member, _)| *member != pair.other) {
-            secret::reserve(&mut self.met, 1);
-            self.met.push((pair.other, pair.key));
+            secret::push(&mut self.met, (pair.other, pair.key));
         }
     }
 

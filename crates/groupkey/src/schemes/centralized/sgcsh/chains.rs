@@ -117,8 +117,7 @@ impl Chains {
 
     /// The forward chain begins anew with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
-        secret::reserve(&mut self.present.starts, 1);
-        self.present.starts.push((epoch, forward.clone()));
+        secret::push(&mut self.present.starts, (epoch, forward.clone()));
         self.now = (epoch, forward);
         self.fill_forward(cx, epoch);
     }
@@ -194,8 +193,7 @@ impl Chains {
                 Some(previous) => previous.forward(cx, joined),
                 None => self.present_forward(cx, joined),
             };
-            secret::reserve(&mut starts, 1);
-            starts.insert(0, (joined, forward));
+            secret::insert(&mut starts, 0, (joined, forward));
         }
         History {
             epoch: self.now.0,

@@ -135,8 +135,7 @@ pub(super) fn follow_join(
     if path.get(place).is_none_or(|&(node, _)| node != meeting) {
         let child = place.checked_sub(1).map_or(&enrolment.key, |below| &path[below].1);
         let key = first_key(cx, child, meeting, epoch);
-        secret::reserve(path, 1);
-        path.insert(place, (meeting, key));
+        secret::insert(path, place, (meeting, key));
         place += 1;
     }
     for (_, key) in &mut path[place..] {
@@ -169,8 +168,7 @@ pub(super) fn follow_removal(
             return Err(Misbehaviour::Malformed.into());
         }
         let key = mask(cx, kek, NODE, epoch, [under.id(), target.id()], &masked);
-        secret::reserve(&mut path, 1);
-        path.push((target, key));
+        secret::push(&mut path, (target, key));
     }
     Ok(path)
 }

@@ -133,8 +133,7 @@ impl Member {
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
             self.pairs.keep(pair);
-            secret::reserve(&mut secrets.beside, 1);
-            secrets.beside.insert(0, Key::default());
+            secret::insert(&mut secrets.beside, 0, Key::default());
             let awaited = vec![(0, member)];
             let (operation, received) = (Operation::Add, vec![None]);
             self.run = Run::Lead(Lead { tree, operation, secrets, awaited, received });

@@ -70,8 +70,8 @@ impl Secrets {
     pub(super) fn rise(&mut self, cx: &mut Context<'_>, blinded: &Key, beside: Key) {
         let mixed = cx.xor(blinded, &beside);
         let secret = cx.hash(&mixed, "groupkey d-oft mix");
-        secret::append(&mut self.own, &[secret]);
-        secret::append(&mut self.beside, &[beside]);
+        secret::push(&mut self.own, secret);
+        secret::push(&mut self.beside, beside);
     }
 
     /// Takes out a node above the own leaf, whose other half is gone.
@@ -85,7 +85,7 @@ impl Secrets {
     pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> Vec<Key> {
         let level = self.height() - height;
         let mut keys = self.own[level + 1..].to_vec();
-        secret::append(&mut keys, &[self.blinded(cx, level)]);
+        secret::push(&mut keys, self.blinded(cx, level));
         secret::append(&mut keys, &self.beside[level + 1..]);
         keys
     }

@@ -199,14 +199,14 @@ impl Peer {
         tree: &mut KeyTree,
         change: &mut Change,
     ) -> Result<Vec<u8>, Error> {
-        let has_part = change.segment_of(self.me).is_some();
+        let Some(segment) = change.segment_of(self.me) else { return Ok(Vec::new()) };
         // Before its path is looked at: a creation brings a message from everybody.
-        let must_wait = self.closes(change) && !change.waits_only_for(self.me);
-        if !has_part || must_wait {
+        if self.acts_last(change) && !change.waits_only_for(self.me) {
             return Ok(Vec::new());
         }
+        let left = segment.left().to_vec();
         let path = change.lend_path(tree, self.me);
-        let made = self.make_along(cx, tree, change, &path);
+        let made = self.make_along(cx, tree, change, &left, &path);
         change.keep_path(path);
         made
     }
@@ -216,10 +216,10 @@ impl Peer {
         cx: &mut Context<'_>,
         tree: &mut KeyTree,
         change: &mut Change,
+        left: &[usize],
         path: &[usize],
     ) -> Result<Vec<u8>, Error> {
         let mut made = Vec::new();
-        let left = change.segment_of(self.me).map_or(&[][..], Segment::left).to_vec();
         let from = change.ladder.height().max(1);
         let beside_is_known =
             |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
@@ -228,7 +228,8 @@ impl Peer {
         let needed =
             path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
         let height = possible.min(needed);
-        let is_ready = if self.closes(change) { possible == path.len() } else { height == needed };
+        let is_ready =
+            if self.acts_last(change) { possible == path.len() } else { height == needed };
         if !is_ready && !change.is_eager() {
             return Ok(made);
         }
@@ -252,7 +253,7 @@ impl Peer {
     }
 
     /// Whether this member makes its part last, and all at once.
-    fn closes(&self, change: &Change) -> bool {
+    fn acts_last(&self, change: &Change) -> bool {
         change.closer == self.me && !change.is_eager()
     }
 

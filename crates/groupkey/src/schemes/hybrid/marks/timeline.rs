@@ -159,10 +159,10 @@ impl Timeline {
             self.seeds.truncate(self.seeds.len() - 1);
             if seed.node.last() >= period {
                 let [left, right] = seed.node.children();
-                let half =
-                    |cx: &mut _, node, is_right| Seed { node, key: child(cx, &seed.key, is_right) };
-                let halves = [half(cx, right, true), half(cx, left, false)];
-                secret::append(&mut self.seeds, &halves);
+                for (node, is_right) in [(right, true), (left, false)] {
+                    let key = child(cx, &seed.key, is_right);
+                    secret::push(&mut self.seeds, Seed { node, key });
+                }
             }
         }
     }
