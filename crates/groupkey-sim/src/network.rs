@@ -361,9 +361,13 @@ impl Network {
         let NetworkConfig { tcp, threads, max_events, .. } = &self.config;
         let most = max_events.saturating_sub(self.passed) + 1;
         ahead::run_all(&mut self.connections, &numbers, *threads, tcp, self.now, most);
-        for &number in &numbers {
+        let meeting = |&number: &u32| {
+            let lead = self.connections[number as usize].lead.as_ref();
+            (lead.map_or(self.now, |lead| lead.course().at), Happening::Meeting(number))
+        };
+        let first = self.events.push_all(numbers.iter().map(meeting).collect());
+        for (meeting, &number) in (first..).zip(&numbers) {
             if let Some(lead) = &mut self.connections[number as usize].lead {
-                let meeting = self.events.push(lead.course().at, Happening::Meeting(number));
                 lead.meeting = Some(meeting);
             }
         }

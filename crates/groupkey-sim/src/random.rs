@@ -5,41 +5,63 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers, made when it is first drawn from: most links of a large, clean
-/// network never draw.
-#[derive(Clone, Debug)]
+/// network never draw, and most copies neither.
+#[derive(Debug)]
 pub(crate) struct Stream {
     seed: u64,
     number: u64,
+    /// How far it was drawn from before its generator was made, in words.
+    drawn: u64,
     generator: Option<Box<ChaCha8Rng>>,
 }
 
 impl Stream {
     pub(crate) const fn new(seed: u64, number: u64) -> Self {
-        Self { seed, number, generator: None }
+        Self { seed, number, drawn: 0, generator: None }
     }
 
     #[cold]
-    fn generator(seed: u64, number: u64) -> Box<ChaCha8Rng> {
+    fn generator(seed: u64, number: u64, drawn: u64) -> Box<ChaCha8Rng> {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         generator.set_stream(number);
+        generator.set_word_pos(u128::from(drawn));
         Box::new(generator)
     }
 
     /// A number in 0..1, uniform, with 53 bits.
     #[inline]
     pub(crate) fn uniform(&mut self) -> f64 {
-        let Self { seed, number, generator } = self;
+        let Self { seed, number, drawn, generator } = self;
         let generator = match generator {
             Some(generator) => generator,
-            None => generator.insert(Self::generator(*seed, *number)),
+            None => generator.insert(Self::generator(*seed, *number, *drawn)),
         };
         (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+impl Clone for Stream {
+    fn clone(&self) -> Self {
+        let Self { seed, number, drawn, .. } = *self;
+        let drawn = self.generator.as_ref().map_or(drawn, |made| made.get_word_pos() as u64);
+        Self { seed, number, drawn, generator: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_goes_on_where_it_was_made() {
+        let mut stream = Stream::new(1, 2);
+        for draws in 0..100 {
+            let mut copy = stream.clone().clone();
+            for _ in 0..draws {
+                assert_eq!(copy.uniform(), stream.uniform());
+            }
+        }
+    }
 
     #[test]
     fn streams_are_repeatable_and_differ() {

@@ -84,8 +84,11 @@ pub(crate) fn hash(suite: Suite, key: &Key, label: &str, context: &[u8]) -> Key 
     let mut next = Key::default();
     let mut output = match suite.hashing() {
         Hashing::Sha2 => {
-            let digest = Sha256::new().chain_update(label).chain_update([0]);
-            digest.chain_update(key.as_bytes()).chain_update(context).finalize()
+            let mut digest = Sha256::new();
+            for part in [label.as_bytes(), &[0], key.as_bytes(), context] {
+                digest.update(part);
+            }
+            digest.finalize()
         }
         Hashing::Ascon => {
             let digest = ascon_keyed(b"hash", key.as_bytes()).chain_update(label);
