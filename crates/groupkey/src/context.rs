@@ -321,7 +321,7 @@ impl<'a> Context<'a> {
         let valid = match self.protection {
             Protection::None => true,
             Protection::Mac(key) => {
-                let expected = derive::mac(self.setting.suite, key.as_bytes(), content);
+                let expected = derive::mac(self.setting.suite, key, content);
                 bool::from(expected.ct_eq(tag))
             }
             Protection::Signature { directory, .. } => {

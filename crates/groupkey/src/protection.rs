@@ -9,7 +9,9 @@
 use core::fmt;
 
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use hmac::{Hmac, KeyInit};
+use sha2::Sha256;
+use zeroize::ZeroizeOnDrop;
 
 use crate::identity::PartyId;
 
@@ -46,9 +48,14 @@ pub trait Directory {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity>;
 }
 
-/// The key under which the parties of a deployment authenticate messages: 32 bytes.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct MacKey([u8; 32]);
+/// The key under which the parties of a deployment authenticate messages: 32 bytes, and what HMAC
+/// makes of them before it looks at a message, which is half of what a short message costs.
+#[derive(ZeroizeOnDrop)]
+pub struct MacKey {
+    bytes: [u8; 32],
+    #[zeroize(skip)] // Wipes itself.
+    hmac: Hmac<Sha256>,
+}
 
 /// A party's signing key.
 pub struct Identity(SigningKey);
@@ -84,12 +91,18 @@ impl Protection<'_> {
 
 impl MacKey {
     /// A key of these bytes.
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        let hmac = Hmac::new_from_slice(&bytes).expect("HMAC takes keys of any length");
+        Self { bytes, hmac }
     }
 
     pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.bytes
+    }
+
+    /// HMAC-SHA-256 (RFC 2104) under this key, before a message.
+    pub(crate) fn hmac(&self) -> Hmac<Sha256> {
+        self.hmac.clone()
     }
 }
 

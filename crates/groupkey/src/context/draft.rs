@@ -146,7 +146,7 @@ impl Draft<'_, '_> {
             Protection::None => {}
             Protection::Mac(key) => {
                 probe.record(Primitive::Mac, content.len());
-                let tag = derive::mac(setting.suite, key.as_bytes(), content);
+                let tag = derive::mac(setting.suite, key, content);
                 Writer::new(buffer).bytes(&tag);
             }
             Protection::Signature { identity, .. } => {

@@ -2,11 +2,12 @@
 
 use ascon_hash256::{AsconHash256, Digest};
 use hkdf::Hkdf;
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::Mac;
 use sha2::{Sha256, Sha512};
 use zeroize::Zeroize;
 
 use super::{Hashing, Suite};
+use crate::protection::MacKey;
 use crate::secret::Key;
 
 /// A key from secret input: HKDF-SHA-256 (RFC 5869) with an empty salt, or Ascon-Hash256 over the
@@ -105,17 +106,16 @@ pub(crate) fn hash(suite: Suite, key: &Key, label: &str, context: &[u8]) -> Key 
 
 /// A MAC of 16 bytes: HMAC-SHA-256 (RFC 2104), truncated, or Ascon-Hash256 over key and message,
 /// which a sponge permits because its output does not reveal its state.
-pub(crate) fn mac(suite: Suite, key: &[u8; 32], message: &[u8]) -> [u8; 16] {
+pub(crate) fn mac(suite: Suite, key: &MacKey, message: &[u8]) -> [u8; 16] {
     let mut tag = [0; 16];
     match suite.hashing() {
         Hashing::Sha2 => {
-            if let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) {
-                hmac.update(message);
-                tag.copy_from_slice(&hmac.finalize().into_bytes()[..16]);
-            }
+            let mut hmac = key.hmac();
+            hmac.update(message);
+            tag.copy_from_slice(&hmac.finalize().into_bytes()[..16]);
         }
         Hashing::Ascon => {
-            let mut digest = ascon_keyed(b"mac", key);
+            let mut digest = ascon_keyed(b"mac", key.as_bytes());
             digest.update(message);
             tag.copy_from_slice(&digest.finalize()[..16]);
         }
@@ -178,8 +178,9 @@ mod tests {
             assert_ne!(base, hash(suite, &key, "label", b"contexx"));
             assert_ne!(base, hash(suite, &key, "labelc", b"ontext"));
             assert_ne!(hash(suite, &key, "label", b"\0"), hash(suite, &key, "label", b""));
-            assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[2; 32], b"m"));
-            assert_ne!(mac(suite, &[1; 32], b"m"), mac(suite, &[1; 32], b"n"));
+            let [one, other] = [1, 2].map(|byte| MacKey::from_bytes([byte; 32]));
+            assert_ne!(mac(suite, &one, b"m"), mac(suite, &other, b"m"));
+            assert_ne!(mac(suite, &one, b"m"), mac(suite, &one, b"n"));
         }
     }
 }
