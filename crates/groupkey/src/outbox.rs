@@ -148,7 +148,7 @@ impl Outbox {
         if self.confidential && self.bytes.capacity() - self.bytes.len() < more {
             let mut larger = Vec::with_capacity(2 * self.bytes.len() + more);
             larger.extend_from_slice(&self.bytes);
-            self.bytes.zeroize();
+            self.bytes[..].zeroize();
             self.bytes = larger;
         }
         &mut self.bytes
@@ -180,7 +180,8 @@ impl Outbox {
 
     fn wipe(&mut self) {
         if core::mem::take(&mut self.confidential) {
-            self.bytes.zeroize();
+            // Not all the room there is, as a list would: that of a whole group may be megabytes.
+            self.bytes[..].zeroize();
         }
     }
 }
