@@ -1,13 +1,13 @@
 //! Secret keys: wiped when dropped, compared in constant time, never printed.
 
-mod lists;
+mod list;
 
 use core::fmt;
 
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-pub(crate) use lists::{append, extend_to, insert, push, remove, reserve, reserve_exact, retain};
+pub(crate) use list::List;
 
 /// A symmetric key of [`Key::BYTES`] bytes.
 ///

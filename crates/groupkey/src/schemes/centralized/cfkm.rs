@@ -53,7 +53,7 @@ use crate::schemes::catalogue::{
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -107,7 +107,7 @@ pub struct Controller {
     profile: Profile,
     group: ServedGroup,
     /// For each bit, lowest first, the keys of those who have it clear and set.
-    table: Vec<[Key; 2]>,
+    table: List<[Key; 2]>,
     traffic_key: Key,
 }
 
@@ -118,7 +118,7 @@ pub struct Member {
     profile: Profile,
     membership: Membership,
     /// The key of each of the member's bits, lowest first.
-    own: Vec<Key>,
+    own: List<Key>,
     traffic_key: Key,
 }
 
@@ -138,7 +138,7 @@ impl Controller {
             bits,
             profile,
             group: ServedGroup::default(),
-            table: Vec::new(),
+            table: List::new(),
             traffic_key: Key::default(),
         }
     }
@@ -239,7 +239,7 @@ impl Member {
             bits,
             profile,
             membership: Membership::default(),
-            own: Vec::new(),
+            own: List::new(),
             traffic_key: Key::default(),
         }
     }
@@ -267,10 +267,10 @@ impl Member {
         let wrapped = body.bytes()?;
         body.finish()?;
         let epoch = message.header().epoch;
-        let mut keys: Vec<_> = (0..=self.bits).map(|_| Key::default()).collect();
+        let mut keys = List::zeros(self.bits as usize + 1);
         cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
         let (traffic_key, own) = keys.split_last().ok_or(Misbehaviour::Malformed)?;
-        self.enter(cx, epoch, own.to_vec(), traffic_key.clone());
+        self.enter(cx, epoch, own.into(), traffic_key.clone());
         Ok(())
     }
 
@@ -333,7 +333,7 @@ impl Member {
         Ok(())
     }
 
-    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, own: Vec<Key>, traffic_key: Key) {
+    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, own: List<Key>, traffic_key: Key) {
         let group_key = group_key(cx, self.profile, epoch, &traffic_key);
         self.own = own;
         self.traffic_key = traffic_key;

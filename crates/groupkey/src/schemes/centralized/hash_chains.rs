@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::identity::Epoch;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// Chains side by side, by their places.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Chains {
     length: u16,
     stored: bool,
     /// Of each chain the keys above the anchor, lowest first, or its top.
-    keys: Vec<Key>,
+    keys: List<Key>,
     /// How many keys above the anchor were given out.
     used: Vec<u16>,
     /// The epoch for which the anchor was made.
@@ -28,7 +28,7 @@ pub(crate) struct Chains {
 impl Chains {
     /// No chains yet; each will have `length` keys above its anchor.
     pub(crate) const fn new(length: u16, stored: bool) -> Self {
-        Self { length, stored, keys: Vec::new(), used: Vec::new(), anchored: Vec::new() }
+        Self { length, stored, keys: List::new(), used: Vec::new(), anchored: Vec::new() }
     }
 
     /// Begins a new chain; returns its anchor.
@@ -93,10 +93,10 @@ impl Chains {
         let spare = if count > self.used.capacity() { self.used.len() / 8 } else { 0 };
         let more = count - self.used.len() + spare;
         let room = self.room();
-        secret::reserve_exact(&mut self.keys, more * room);
+        self.keys.reserve_exact(more * room);
         self.used.reserve_exact(more);
         self.anchored.reserve_exact(more);
-        self.keys.resize(count * room, Key::default());
+        self.keys.extend_to(count * room);
         self.used.resize(count, 0);
         self.anchored.resize(count, Epoch::default());
     }

@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// The individual keys by slot.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum IndividualKeys {
         predecessors: Vec<u32>,
     },
     /// Each drawn at random and kept.
-    Stored(Vec<Key>),
+    Stored(List<Key>),
 }
 
 impl IndividualKeys {
@@ -34,7 +34,7 @@ impl IndividualKeys {
     pub(crate) fn reserve_exact(&mut self, slots: usize) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.reserve_exact(slots),
-            Self::Stored(keys) => secret::reserve_exact(keys, slots),
+            Self::Stored(keys) => keys.reserve_exact(slots),
         }
     }
 
@@ -42,7 +42,7 @@ impl IndividualKeys {
     pub(crate) fn add_slot(&mut self) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.push(0),
-            Self::Stored(keys) => secret::push(keys, Key::default()),
+            Self::Stored(keys) => keys.push(Key::default()),
         }
     }
 
@@ -108,7 +108,7 @@ impl IndividualKeys {
 
 impl Default for IndividualKeys {
     fn default() -> Self {
-        Self::Stored(Vec::new())
+        Self::Stored(List::new())
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
         with_context(seed, |cx| roster.enroll(cx, Epoch(1), &members))
     }
 
-    fn keys(roster: &Roster, slots: u32) -> Vec<Key> {
+    fn keys(roster: &Roster, slots: u32) -> List<Key> {
         with_context(0, |cx| (0..slots).map(|slot| roster.individual_key(cx, slot)).collect())
     }
 

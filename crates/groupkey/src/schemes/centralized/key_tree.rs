@@ -10,12 +10,11 @@
 //! has to be moved to keep a tree low: a path has a key node only where it forks, and the lowest free
 //! slot is taken first, so that the tree is never higher than its largest group needed.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::schemes::centralized::enrolment::Roster;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// A place in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +48,7 @@ struct Level {
     /// Whether a node has two occupied children at least, and so a key.
     keyed: Vec<bool>,
     /// The keys of those nodes; the others are zero. Empty if the tree is but a shape.
-    keys: Vec<Key>,
+    keys: List<Key>,
 }
 
 impl Node {
@@ -116,7 +115,7 @@ impl KeyTree {
                 level.keyed.push(occupied >= 2);
             }
             if self.stores_keys {
-                level.keys.resize(level.occupancy.len(), Key::default());
+                level.keys.extend_to(level.occupancy.len());
             }
             below.clone_from(&level.occupancy);
             self.levels.push(level);
@@ -285,14 +284,14 @@ impl KeyTree {
     pub(crate) fn begin_to_store_keys(&mut self) {
         self.stores_keys = true;
         for level in &mut self.levels {
-            level.keys = vec![Key::default(); level.keyed.len()];
+            level.keys = List::zeros(level.keyed.len());
         }
     }
 
     /// Drops all keys: the tree is but a shape from here on.
     pub(crate) fn cease_to_store_keys(&mut self) {
         self.stores_keys = false;
-        self.levels.iter_mut().for_each(|level| level.keys = Vec::new());
+        self.levels.iter_mut().for_each(|level| level.keys = List::new());
     }
 
     /// Whether the keys are kept here.
@@ -379,7 +378,7 @@ impl Level {
         Self {
             occupancy: Vec::with_capacity(room),
             keyed: Vec::with_capacity(room),
-            keys: Vec::with_capacity(if with_keys { room } else { 0 }),
+            keys: List::with_capacity(if with_keys { room } else { 0 }),
         }
     }
 
@@ -388,7 +387,7 @@ impl Level {
             self.occupancy.resize(index + 1, 0);
             self.keyed.resize(index + 1, false);
             if with_key {
-                secret::extend_to(&mut self.keys, index + 1);
+                self.keys.extend_to(index + 1);
             }
         }
     }

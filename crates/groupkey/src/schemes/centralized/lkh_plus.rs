@@ -67,7 +67,7 @@ use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, record_length};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -269,7 +269,7 @@ impl Member {
         let (kept, degree) = (&self.lkh.path[..], self.lkh.degree);
         let update = Update { degree, enrolment, kept, epoch: header.epoch };
         let mut new = match records {
-            None => Vec::new(),
+            None => List::new(),
             Some(records) => update.open(cx, &records)?,
         };
         // Whoever has a key makes its successor, and is sent only one that was not there before.
@@ -279,7 +279,7 @@ impl Member {
         if new.len() > 1 || !new.iter().all(|&(node, _)| is_due(node)) {
             return Err(Misbehaviour::Malformed.into());
         }
-        secret::reserve(&mut new, kept.len());
+        new.reserve(kept.len());
         let shared = kept.iter().filter(|(node, _)| node.is_above(newcomer, degree));
         new.extend(shared.map(|(node, key)| (*node, next(cx, key))));
         let path = update.merge(header.operation, newcomer, new);

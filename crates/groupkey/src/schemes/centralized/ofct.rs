@@ -55,7 +55,7 @@ use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -158,8 +158,8 @@ impl KeyServer for Controller {
             let epoch = self.lkh.group.epoch.next();
             cx.wrap_keys(&kek, epoch, label, [&chain.seeds[place]], &mut records);
         }
-        for (&node, key) in path.iter().zip(chain.keys) {
-            self.lkh.tree.set_key(node, key);
+        for (&node, key) in path.iter().zip(&chain.keys) {
+            self.lkh.tree.set_key(node, key.clone());
         }
         self.lkh.begin_epoch(cx);
         self.lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
@@ -242,14 +242,14 @@ impl Party for Member {
 
 /// Seeds of which each follows from the one before, and the key that follows from each.
 struct Chain {
-    seeds: Vec<Key>,
-    keys: Vec<Key>,
+    seeds: List<Key>,
+    keys: List<Key>,
 }
 
 impl Chain {
     /// A chain of this length, at least one.
     fn new(first: Key, length: usize, cx: &mut Context<'_>) -> Self {
-        let mut seeds = Vec::with_capacity(length);
+        let mut seeds = List::with_capacity(length);
         seeds.push(first);
         for place in 1..length {
             seeds.push(cx.derive(&seeds[place - 1], "groupkey ofct right", &[]));

@@ -63,7 +63,7 @@ use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, 
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -102,7 +102,7 @@ pub struct Controller {
     profile: Profile,
     group: ServedGroup,
     /// The secrets of the leaves, by slot.
-    leaves: Vec<Key>,
+    leaves: List<Key>,
     /// The secrets of the nodes above.
     tree: KeyTree,
 }
@@ -114,7 +114,7 @@ pub struct Member {
     leaf: Key,
     /// For each key node above the member, lowest first, its level and the blinded secret of the
     /// half that the member is not in.
-    blinded: Vec<(u8, Key)>,
+    blinded: List<(u8, Key)>,
 }
 
 /// Carries what changed in the tree.
@@ -130,12 +130,12 @@ impl Controller {
     /// A controller without members.
     pub fn new(profile: Profile) -> Self {
         let group = ServedGroup::default();
-        Self { profile, group, leaves: Vec::new(), tree: KeyTree::new(DEGREE) }
+        Self { profile, group, leaves: List::new(), tree: KeyTree::new(DEGREE) }
     }
 
     /// One for each slot; what is in them is drawn when it is needed.
     fn make_leaves(&mut self) {
-        secret::extend_to(&mut self.leaves, self.group.roster.slots());
+        self.leaves.extend_to(self.group.roster.slots());
     }
 
     /// Draws new secrets for these leaves, and wraps them for all but a newcomer.
@@ -376,7 +376,7 @@ impl Member {
         };
         let mut secret = leaf.clone();
         let mut is_new = leaf != self.leaf;
-        let mut path = Vec::with_capacity(self.blinded.len() + 1);
+        let mut path = List::with_capacity(self.blinded.len() + 1);
         for level in 1..LEVELS as u8 {
             let half = half_beside(enrolment.slot, level);
             let held = kept.iter().find(|(held, _)| *held == level);
@@ -415,10 +415,10 @@ impl Member {
             return Err(Misbehaviour::Malformed.into());
         }
         let epoch = message.header().epoch;
-        let mut keys: Vec<_> = (0..=levels.len()).map(|_| Key::default()).collect();
+        let mut keys = List::zeros(levels.len() + 1);
         cx.unwrap_keys(&enrolment.key, epoch, PATH_LABEL, wrapped, &mut keys)?;
         let (leaf, keys) = keys.split_first().ok_or(Misbehaviour::Malformed)?;
-        let path: Vec<_> = levels.iter().copied().zip(keys.iter().cloned()).collect();
+        let path: List<_> = levels.iter().copied().zip(keys.iter().cloned()).collect();
         let mut secret = leaf.clone();
         for (_, value) in &path {
             secret = parent_secret(cx, &secret, value);
@@ -432,7 +432,7 @@ impl Member {
         cx: &mut Context<'_>,
         epoch: Epoch,
         leaf: Key,
-        blinded: Vec<(u8, Key)>,
+        blinded: List<(u8, Key)>,
         root: &Key,
     ) {
         let group_key = group_key(cx, epoch, root);

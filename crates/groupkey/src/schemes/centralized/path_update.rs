@@ -6,7 +6,6 @@
 //! Bundles: an array of `[under, levels, {keys}_under]`, the keys being those of the ancestors on
 //! these levels. A whole tree's keys need no names (see `whole_tree`).
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
@@ -17,7 +16,7 @@ use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::whole_tree::{self, WholeTree};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Reader;
 
 /// What a member knows when it reads a rekey message.
@@ -50,6 +49,7 @@ pub(crate) struct Records<'a> {
 }
 
 /// A key that a member got out of a record.
+#[derive(Clone)]
 struct Step {
     under: Node,
     target: Node,
@@ -137,7 +137,7 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         keys: &NewKeys<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
+    ) -> Result<List<(Node, Key)>, Error> {
         match keys {
             NewKeys::Bundles(bundles) => self.open_bundle(cx, bundles),
             NewKeys::Records(records) => {
@@ -154,7 +154,7 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         records: &Records<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
+    ) -> Result<List<(Node, Key)>, Error> {
         let steps = self.follow_records(cx, records)?;
         let Some(&Step { under, target, .. }) = steps.first() else {
             return Err(Misbehaviour::NothingForUs.into());
@@ -165,7 +165,7 @@ impl Update<'_> {
             return Err(Misbehaviour::Malformed.into());
         }
         let untouched = self.kept.iter().filter(|(node, _)| *node <= under && *node < target);
-        let mut path = Vec::with_capacity(self.kept.len() + steps.len());
+        let mut path = List::with_capacity(self.kept.len() + steps.len());
         path.extend(untouched.cloned().chain(steps.iter().map(Step::result)));
         Ok(path)
     }
@@ -175,8 +175,8 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         records: &Records<'_>,
-    ) -> Result<Vec<Step>, Error> {
-        let mut steps: Vec<Step> = Vec::with_capacity(LEVELS);
+    ) -> Result<List<Step>, Error> {
+        let mut steps: List<Step> = List::with_capacity(LEVELS);
         for level in 0..LEVELS as u8 {
             let under = Node::above(self.enrolment.slot, level, self.degree);
             let Some((target, wrapped)) = records.find(under) else { continue };
@@ -198,9 +198,9 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         tree: &WholeTree<'_>,
-    ) -> Result<Vec<(Node, Key)>, Error> {
+    ) -> Result<List<(Node, Key)>, Error> {
         let steps = tree.path(cx, self.enrolment.slot, self.degree)?;
-        let mut path: Vec<(Node, Key)> = Vec::with_capacity(steps.len());
+        let mut path: List<(Node, Key)> = List::with_capacity(steps.len());
         for whole_tree::Step { under, target, wrapped } in steps {
             let kek = path.last().map_or(&self.enrolment.key, |(_, key)| key);
             let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
@@ -214,13 +214,13 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         bundles: &[Bundle<'_>],
-    ) -> Result<Vec<(Node, Key)>, Error> {
+    ) -> Result<List<(Node, Key)>, Error> {
         let openable = bundles.iter().filter(|bundle| self.held(bundle.under).is_some());
         let Bundle { under, levels, wrapped } =
             openable.min_by_key(|bundle| bundle.under).ok_or(Misbehaviour::NothingForUs)?;
         let kek = self.held(*under).ok_or(Misbehaviour::NothingForUs)?;
         let node = |&level: &u8| Node::above(self.enrolment.slot, level, self.degree);
-        let mut keys = vec![Key::default(); levels.len()];
+        let mut keys = List::zeros(levels.len());
         let label = bundle_label(*under, node(&levels[0]));
         cx.unwrap_keys(kek, self.epoch, label, wrapped, &mut keys)?;
         Ok(levels.iter().map(node).zip(keys.iter().cloned()).collect())
@@ -232,19 +232,19 @@ impl Update<'_> {
         &self,
         operation: Operation,
         changed: u32,
-        new: Vec<(Node, Key)>,
-    ) -> Vec<(Node, Key)> {
+        new: List<(Node, Key)>,
+    ) -> List<(Node, Key)> {
         let is_new = |node: Node| new.iter().any(|(other, _)| *other == node);
         // Whatever an evicted member knew is either new or gone.
         let gone =
             |node: Node| operation == Operation::Remove && node.is_above(changed, self.degree);
         let untouched = self.kept.iter().filter(|&&(node, _)| !is_new(node) && !gone(node));
-        let mut path = Vec::with_capacity(self.kept.len() + new.len());
+        let mut path = List::with_capacity(self.kept.len() + new.len());
         path.extend(untouched.cloned().chain(new.iter().cloned()));
         path.sort_unstable_by_key(|&(node, _)| node);
         match path.last() {
             Some(&(root, _)) if is_new(root) => path,
-            _ => Vec::new(),
+            _ => List::new(),
         }
     }
 

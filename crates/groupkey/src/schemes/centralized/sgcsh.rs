@@ -72,7 +72,6 @@ mod chains;
 mod update;
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use chains::{Chains, History, Keep};
@@ -93,7 +92,7 @@ use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
@@ -168,7 +167,7 @@ pub struct Member {
     profile: Profile,
     membership: Membership,
     /// The keys above the member's slot, lowest first.
-    path: Vec<(Node, Key)>,
+    path: List<(Node, Key)>,
     chains: Chains,
 }
 
@@ -413,7 +412,7 @@ impl Member {
         Self {
             profile,
             membership: Membership::default(),
-            path: Vec::new(),
+            path: List::new(),
             chains: Chains::new(sessions, keep),
         }
     }
@@ -457,17 +456,17 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let count = 1 + previous as usize + levels.len() + ages.len();
-        let mut keys = vec![Key::default(); count];
+        let mut keys = List::zeros(count);
         unwrap(cx, &enrolment.key, epoch, sessions, wrapped, &mut keys)?;
         let mut keys = keys.iter();
         let mut next = || keys.next().cloned().ok_or(Misbehaviour::Malformed);
         let backward = next()?;
         let end = if previous == 1 { Some(next()?) } else { None };
-        let mut path = Vec::with_capacity(levels.len());
+        let mut path = List::with_capacity(levels.len());
         for &level in levels {
             path.push((Node::above(enrolment.slot, level, DEGREE), next()?));
         }
-        let mut starts = Vec::with_capacity(ages.len());
+        let mut starts = List::with_capacity(ages.len());
         for age in ages {
             let at = epoch.0.checked_sub(age).ok_or(Misbehaviour::Malformed)?;
             starts.push((at, next()?));

@@ -45,8 +45,6 @@ mod controller;
 mod member;
 
 use alloc::boxed::Box;
-use alloc::vec;
-use alloc::vec::Vec;
 
 use self::bonds::{Bonds, Other, Own, Session};
 use crate::catching_up::Asked;
@@ -59,7 +57,7 @@ use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::gdh::{self, Change, Roster, View};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -110,7 +108,7 @@ enum Run {
     Paired { offer: Element, secret: Exponent, key: Key },
     /// The shares of those who come after the members that are paired already, or of everybody; each
     /// is there with the key of the pair.
-    Shares(Own, Session, Vec<Option<(Other, Key)>>),
+    Shares(Own, Session, List<Option<(Other, Key)>>),
 }
 
 impl Member {
@@ -135,7 +133,7 @@ impl Member {
             let mut draft = cx.draft(Recipient::Group, change.epoch(), change.operation(), OFFER);
             draft.element(&own.offer).send();
             let session = self.session(cx, &own, &change);
-            Run::Shares(own, session, vec![None; change.roster().len() - 1])
+            Run::Shares(own, session, List::filled(None, change.roster().len() - 1))
         } else {
             Run::Offer
         };
@@ -179,7 +177,7 @@ impl Member {
                 change.roster().write(&mut draft);
                 draft.element(&own.offer).send();
                 let session = self.session(cx, &own, &change);
-                Run::Shares(own, session, vec![None; newcomers])
+                Run::Shares(own, session, List::filled(None, newcomers))
             }
             _ => Run::None,
         };
@@ -200,7 +198,7 @@ impl Member {
         let own = if self.sound { Own::draw(cx) } else { own.clone() };
         let members = self.view.roster().iter().skip(1).zip(others);
         let staying = members.filter(|&(member, _)| change.roster().place(member).is_some());
-        let others: Vec<_> = staying.map(|(_, other)| other.clone()).collect();
+        let others: List<_> = staying.map(|(_, other)| other.clone()).collect();
         let session = self.session(cx, &own, &change);
         let keys = self.keys_of(cx, &own, &session, change.roster(), &others);
         self.distribute(cx, change, own, others, &keys, self.sound);

@@ -102,7 +102,7 @@ use crate::schemes::distributed::gdh::{self, Merger, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
@@ -153,7 +153,7 @@ const NONCE: u8 = 7;
 struct Share {
     tree: MemberTree,
     /// From the lowest node above the own leaf to the root.
-    keys: Vec<Key>,
+    keys: List<Key>,
 }
 
 /// What is under way.
@@ -169,7 +169,7 @@ enum Run {
     None,
 }
 
-type Outcome = member_tree::Outcome<Vec<Key>>;
+type Outcome = member_tree::Outcome<List<Key>>;
 
 impl Member {
     /// A member that is in no group yet.
@@ -291,7 +291,7 @@ impl Member {
         }
     }
 
-    fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, keys: Vec<Key>) {
+    fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, keys: List<Key>) {
         let roster = tree.roster().clone();
         self.pairs.retain(&roster);
         self.temporary = self.temporary.max(keys.len() * Key::BYTES);
@@ -302,8 +302,8 @@ impl Member {
         self.view.settle(cx, epoch, roster);
     }
 
-    fn keep(&mut self, met: Vec<Pair>) {
-        met.into_iter().for_each(|pair| self.pairs.keep(pair));
+    fn keep(&mut self, met: &[Pair]) {
+        met.iter().for_each(|pair| self.pairs.keep(pair.clone()));
     }
 
     /// Asks for what was missed.
@@ -356,7 +356,7 @@ impl Run {
     }
 }
 
-impl TreeKeys for Vec<Key> {
+impl TreeKeys for List<Key> {
     fn root(&self) -> Key {
         self.last().cloned().unwrap_or_default()
     }

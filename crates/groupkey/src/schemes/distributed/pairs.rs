@@ -5,21 +5,18 @@
 //! and from these, from the epoch, and from who sends: the pair's key is the same for ever, and
 //! wraps nothing by itself. Where two know of a session, a pair can be bound to it.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::context::{Context, Draft};
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::schemes::distributed::gdh::Roster;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::Reader;
 
 /// The keys that a member shares with those whom it has met.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     label: &'static str,
-    met: Vec<(MemberId, Key)>,
+    met: List<(MemberId, Key)>,
 }
 
 /// The key of a pair that may have met just now.
@@ -33,7 +30,7 @@ pub(crate) struct Pair {
 impl Pairs {
     /// Has met nobody. The label says which scheme's pairs they are.
     pub(crate) const fn new(label: &'static str) -> Self {
-        Self { label, met: Vec::new() }
+        Self { label, met: List::new() }
     }
 
     /// The key shared with another member. Costs an exponentiation if they have not met; they have
@@ -50,13 +47,13 @@ impl Pairs {
     /// These have met.
     pub(crate) fn keep(&mut self, pair: Pair) {
         if self.met.iter().all(|(member, _)| *member != pair.other) {
-            secret::push(&mut self.met, (pair.other, pair.key));
+            self.met.push((pair.other, pair.key));
         }
     }
 
     /// Forgets all but the members of the group.
     pub(crate) fn retain(&mut self, roster: &Roster) {
-        secret::retain(&mut self.met, |(member, _)| roster.place(*member).is_some());
+        self.met.retain(|(member, _)| roster.place(*member).is_some());
     }
 
     pub(crate) const fn stored_bytes(&self) -> usize {
@@ -84,7 +81,7 @@ impl Pair {
         body: &mut Reader<'_>,
         epoch: Epoch,
         count: usize,
-    ) -> Result<Vec<Key>, Error> {
+    ) -> Result<List<Key>, Error> {
         let salt = body.key()?;
         let wrapped = body.bytes()?;
         let key = self.key_of(cx, &salt, epoch, self.other.into());
@@ -119,8 +116,8 @@ pub(crate) fn open(
     epoch: Epoch,
     wrapped: &[u8],
     count: usize,
-) -> Result<Vec<Key>, Error> {
-    let mut keys = vec![Key::default(); count];
+) -> Result<List<Key>, Error> {
+    let mut keys = List::zeros(count);
     cx.unwrap_keys(kek, epoch, 0, wrapped, &mut keys)?;
     Ok(keys)
 }

@@ -64,7 +64,7 @@ use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
 };
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
@@ -108,7 +108,7 @@ pub struct Controller {
     /// The end-to-end keys follow from it.
     master: Key,
     /// KEK_2 of each subgroup.
-    inner_keys: Vec<Key>,
+    inner_keys: List<Key>,
 }
 
 /// A subgroup's controller.
@@ -157,7 +157,7 @@ impl Controller {
             profile,
             domain: Domain::new(subgroups),
             master: Key::default(),
-            inner_keys: (0..subgroups).map(|_| Key::default()).collect(),
+            inner_keys: List::zeros(subgroups as usize),
         }
     }
 

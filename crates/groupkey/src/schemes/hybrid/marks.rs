@@ -61,7 +61,7 @@ use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
 };
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 pub use timeline::Session;
@@ -239,7 +239,8 @@ impl DomainServer for Controller {
         self.granted.insert(member, promised);
         let epoch = self.domain.epoch();
         let rest = self.session.rest(self.session.period(epoch)?);
-        let seeds = if change.opens(subgroup) { self.timeline.reveal(cx, rest) } else { vec![] };
+        let seeds =
+            if change.opens(subgroup) { self.timeline.reveal(cx, rest) } else { List::new() };
         let station = self.domain.station(subgroup);
         let mut draft = self.domain.draft(cx, station, &change, PLAN);
         promised.write(&mut draft);

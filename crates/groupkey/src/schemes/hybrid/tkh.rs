@@ -35,7 +35,6 @@
 //! the source attaches elsewhere first, join elsewhere. A member that missed rekeys asks.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -50,7 +49,7 @@ use crate::schemes::hybrid::igkmp;
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 pub use crate::schemes::hybrid::distributor::Controller;
@@ -94,7 +93,7 @@ pub struct SubgroupController {
     /// TK.
     subtree_key: Key,
     /// SK of each sibling set that has or had members.
-    sibling_keys: Vec<Key>,
+    sibling_keys: List<Key>,
 }
 
 /// A member.
@@ -131,7 +130,7 @@ impl SubgroupController {
             subgroup: Subgroup::new(id),
             siblings,
             subtree_key: Key::default(),
-            sibling_keys: Vec::new(),
+            sibling_keys: List::new(),
         }
     }
 
@@ -153,9 +152,7 @@ impl SubgroupController {
 
     fn draw_sibling_key(&mut self, cx: &mut Context<'_>, set: u32) -> Key {
         let place = set as usize;
-        if place >= self.sibling_keys.len() {
-            self.sibling_keys.resize(place + 1, Key::default());
-        }
+        self.sibling_keys.extend_to(place + 1);
         core::mem::replace(&mut self.sibling_keys[place], cx.random_key())
     }
 

@@ -1,7 +1,5 @@
 //! A member's side of LKH: it keeps the keys of its path, and takes the new ones in.
 
-use alloc::vec::Vec;
-
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
@@ -12,7 +10,7 @@ use crate::schemes::centralized::key_server::{Admission, Membership};
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{REQUEST, Strategy};
 use crate::schemes::centralized::path_update::{NewKeys, Update, group_key};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// A member.
@@ -23,7 +21,7 @@ pub struct Member {
     pub(crate) degree: u32,
     pub(crate) membership: Membership,
     /// The keys above the member's slot, lowest first.
-    pub(crate) path: Vec<(Node, Key)>,
+    pub(crate) path: List<(Node, Key)>,
     /// The epoch in which the member was given its whole path.
     came: Epoch,
     /// The level up to which the member listens to its subtrees' topics.
@@ -38,7 +36,7 @@ impl Member {
             profile,
             degree,
             membership: Membership::default(),
-            path: Vec::new(),
+            path: List::new(),
             came: Epoch(0),
             listening: 0,
         }
@@ -104,7 +102,7 @@ impl Member {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        path: Vec<(Node, Key)>,
+        path: List<(Node, Key)>,
     ) -> Result<(), Error> {
         let Some((root, root_key)) = path.last() else {
             return Err(Misbehaviour::NothingForUs.into());

@@ -32,7 +32,7 @@ struct Group {
 struct Memory {
     slot: u32,
     leaf: Key,
-    blinded: Vec<(u8, Key)>,
+    blinded: List<(u8, Key)>,
 }
 
 impl Group {

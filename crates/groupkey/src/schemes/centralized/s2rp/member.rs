@@ -1,6 +1,5 @@
 //! The member's side of S2RP.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key};
@@ -13,7 +12,7 @@ use crate::schemes::centralized::hash_chains::{leads_to, step};
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// A member.
@@ -24,7 +23,7 @@ pub struct Member {
     length: u16,
     pub(super) membership: Membership,
     /// The keys above the member's slot, lowest first.
-    pub(super) path: Vec<(Node, Key)>,
+    pub(super) path: List<(Node, Key)>,
     pub(super) command: Key,
     pub(super) join_key: Key,
 }
@@ -48,7 +47,7 @@ impl Member {
             degree,
             length,
             membership: Membership::default(),
-            path: Vec::new(),
+            path: List::new(),
             command: Key::default(),
             join_key: Key::default(),
         }
@@ -82,11 +81,11 @@ impl Member {
         let mut keys = [Key::default(), Key::default()];
         cx.unwrap_keys(&enrolment.key, epoch, label(leaf, lowest), wrapped, &mut keys)?;
         let [key, join_key] = keys;
-        let mut path = vec![(lowest, key)];
+        let mut path = List::filled((lowest, key), 1);
         if let Some(records) = records {
             let update = Update { degree: self.degree, enrolment, kept: &path, epoch };
             let above = update.open(cx, &records)?;
-            path.extend(above);
+            path.append(&above);
         }
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         let command = cx.unwrap_key(root_key, epoch, COMMANDS, command)?;
@@ -111,7 +110,7 @@ impl Member {
         }
         let update = Update { degree: self.degree, enrolment, kept: &self.path, epoch };
         let mut new = match &change.records {
-            None => Vec::new(),
+            None => List::new(),
             Some(records) => update.open(cx, records)?,
         };
         for (node, key) in new.iter().filter(|(node, _)| !change.anchored.contains(&node.level)) {
@@ -121,14 +120,12 @@ impl Member {
         if joins {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
             let mut shared = self.path.clone();
-            secret::retain(&mut shared, |&&(node, _)| {
-                node.is_above(change.slot, self.degree) && !is_new(node)
-            });
+            shared.retain(|&&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
             // What the newcomer now holds too is new, or stays as published.
             if self.profile == Profile::Sound && !shared.is_empty() {
                 return Err(Misbehaviour::NothingForUs.into());
             }
-            secret::append(&mut new, &shared);
+            new.append(&shared);
         }
         let path = update.merge(operation, change.slot, new);
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
@@ -154,13 +151,13 @@ impl Member {
         }
         self.membership.admit(message)?;
         let enrolment = self.membership.enrolment()?;
-        let mut keys = vec![Key::default(); levels.len() + 2];
+        let mut keys = List::zeros(levels.len() + 2);
         cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
         let [path_keys @ .., join_key, command] = &keys[..] else {
             return Err(Misbehaviour::Malformed.into());
         };
         let nodes = levels.iter().map(|&level| Node::above(enrolment.slot, level, self.degree));
-        let path: Vec<_> = nodes.zip(path_keys.iter().cloned()).collect();
+        let path: List<_> = nodes.zip(path_keys.iter().cloned()).collect();
         let current = self.membership.group_key().map(|(epoch, _)| epoch);
         for ((node, key), anchored) in path.iter().zip(anchored) {
             // A chain that is as old as what the member holds must lead to it.
@@ -174,7 +171,7 @@ impl Member {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        path: Vec<(Node, Key)>,
+        path: List<(Node, Key)>,
         join_key: Key,
         command: Key,
     ) -> Result<(), Error> {

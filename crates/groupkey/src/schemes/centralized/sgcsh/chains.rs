@@ -5,11 +5,8 @@
 //! anew within a generation; all keys up to there still follow from where it began before. The
 //! controller knows a backward chain from its last key on, a member from the latest one it got.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::context::Context;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// What a party keeps of the chains of the present generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +43,7 @@ pub(super) struct History {
     /// The backward key of the epoch.
     pub(super) backward: Key,
     /// Epochs with their forward keys, from which the later ones follow.
-    pub(super) starts: Vec<(u64, Key)>,
+    pub(super) starts: List<(u64, Key)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,7 +51,7 @@ struct Generation {
     /// The epoch of its last session, 0 if there is no generation.
     last: u64,
     /// Where the forward chain began, or the party came; the first is where its knowledge begins.
-    starts: Vec<(u64, Key)>,
+    starts: List<(u64, Key)>,
     /// The latest backward key that is known, and its epoch.
     end: (u64, Key),
 }
@@ -63,8 +60,8 @@ struct Generation {
 #[derive(Clone, Debug, Default)]
 struct Tables {
     first: u64,
-    forward: Vec<Key>,
-    backward: Vec<Key>,
+    forward: List<Key>,
+    backward: List<Key>,
 }
 
 impl Chains {
@@ -108,7 +105,7 @@ impl Chains {
     /// A new generation begins with this epoch. Its backward chain is known down from `end`.
     pub(super) fn open(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key, end: (u64, Key)) {
         let last = self.last_from(epoch);
-        let starts = vec![(epoch, forward.clone())];
+        let starts = List::filled((epoch, forward.clone()), 1);
         let closed = core::mem::replace(&mut self.present, Generation { last, starts, end });
         self.previous = (closed.last > 0).then_some(closed);
         self.now = (epoch, forward);
@@ -117,7 +114,7 @@ impl Chains {
 
     /// The forward chain begins anew with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
-        secret::push(&mut self.present.starts, (epoch, forward.clone()));
+        self.present.starts.push((epoch, forward.clone()));
         self.now = (epoch, forward);
         self.fill_forward(cx, epoch);
     }
@@ -129,9 +126,9 @@ impl Chains {
 
     /// Whether a key is the backward key of an epoch from the latest known on: the chain leads from
     /// it to what is known. Returns the keys on the way, latest first, if they are to be kept.
-    pub(super) fn link(&self, cx: &mut Context<'_>, epoch: u64, key: &Key) -> Option<Vec<Key>> {
+    pub(super) fn link(&self, cx: &mut Context<'_>, epoch: u64, key: &Key) -> Option<List<Key>> {
         let (known, end) = &self.present.end;
-        let mut passed = Vec::new();
+        let mut passed = List::new();
         let mut key = key.clone();
         for _ in 0..epoch.checked_sub(*known)? {
             let before = cx.hash(&key, BACKWARD);
@@ -144,9 +141,9 @@ impl Chains {
     }
 
     /// Takes a backward key that [`Self::link`] found to be genuine.
-    pub(super) fn reach(&mut self, epoch: u64, key: Key, passed: Vec<Key>) {
-        for (at, key) in (0..=epoch).rev().zip(passed) {
-            self.tables.set_backward(at, key);
+    pub(super) fn reach(&mut self, epoch: u64, key: Key, passed: List<Key>) {
+        for (at, key) in (0..=epoch).rev().zip(&passed) {
+            self.tables.set_backward(at, key.clone());
         }
         self.present.end = (epoch, key);
     }
@@ -186,14 +183,14 @@ impl Chains {
         let previous = self.previous.as_ref().filter(|previous| wanted <= previous.last);
         let generations = previous.into_iter().chain([&self.present]);
         let begun = generations.flat_map(|generation| &generation.starts);
-        let mut starts: Vec<_> = begun.filter(|&&(at, _)| at >= wanted).cloned().collect();
+        let mut starts: List<_> = begun.filter(|&&(at, _)| at >= wanted).cloned().collect();
         // A newcomer is not told where the chain began, but where it was when it came.
         if wanted == joined && starts.first().is_none_or(|&(at, _)| at > joined) {
             let forward = match previous {
                 Some(previous) => previous.forward(cx, joined),
                 None => self.present_forward(cx, joined),
             };
-            secret::insert(&mut starts, 0, (joined, forward));
+            starts.insert(0, (joined, forward));
         }
         History {
             epoch: self.now.0,
@@ -270,7 +267,7 @@ impl Chains {
             Keep::Ends => 0,
             Keep::Backward | Keep::Both => (self.present.last - first + 1) as usize,
         };
-        self.tables = Tables { first, forward: Vec::new(), backward: vec![Key::default(); length] };
+        self.tables = Tables { first, forward: List::new(), backward: List::zeros(length) };
         if length == 0 {
             return;
         }
@@ -332,7 +329,7 @@ impl Generation {
         first: u64,
         end: (u64, Key),
     ) -> Option<Self> {
-        secret::append(&mut self.starts, starts);
+        self.starts.append(starts);
         let ascending = self.starts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let within = |&(at, _): &(u64, Key)| (first..=end.0).contains(&at);
         let known = !self.starts.is_empty() && ascending && self.starts.iter().all(within);

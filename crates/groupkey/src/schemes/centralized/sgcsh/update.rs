@@ -11,7 +11,7 @@ use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::path_update::LEVELS;
 use crate::schemes::centralized::sgcsh::DEGREE;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// What a broadcast says, parsed and not yet opened.
@@ -121,7 +121,7 @@ pub(super) fn record(
 /// children now: if it had no key before, it gets its first one.
 pub(super) fn follow_join(
     cx: &mut Context<'_>,
-    path: &mut Vec<(Node, Key)>,
+    path: &mut List<(Node, Key)>,
     enrolment: &Enrolment,
     epoch: Epoch,
     newcomer: u32,
@@ -135,7 +135,7 @@ pub(super) fn follow_join(
     if path.get(place).is_none_or(|&(node, _)| node != meeting) {
         let child = place.checked_sub(1).map_or(&enrolment.key, |below| &path[below].1);
         let key = first_key(cx, child, meeting, epoch);
-        secret::insert(path, place, (meeting, key));
+        path.insert(place, (meeting, key));
         place += 1;
     }
     for (_, key) in &mut path[place..] {
@@ -147,16 +147,16 @@ pub(super) fn follow_join(
 /// The path without what an evicted member knew, and with the keys that the records bring instead.
 pub(super) fn follow_removal(
     cx: &mut Context<'_>,
-    mut path: Vec<(Node, Key)>,
+    mut path: List<(Node, Key)>,
     enrolment: &Enrolment,
     epoch: Epoch,
     freed: u32,
     records: &[u8],
-) -> Result<Vec<(Node, Key)>, Error> {
+) -> Result<List<(Node, Key)>, Error> {
     if freed == enrolment.slot {
         return Err(Misbehaviour::NothingForUs.into());
     }
-    secret::retain(&mut path, |(node, _)| !node.is_above(freed, DEGREE));
+    path.retain(|(node, _)| !node.is_above(freed, DEGREE));
     for level in 0..LEVELS as u8 {
         let under = Node::above(enrolment.slot, level, DEGREE);
         let Some((target, masked)) = find(records, under) else { continue };
@@ -168,7 +168,7 @@ pub(super) fn follow_removal(
             return Err(Misbehaviour::Malformed.into());
         }
         let key = mask(cx, kek, NODE, epoch, [under.id(), target.id()], &masked);
-        secret::push(&mut path, (target, key));
+        path.push((target, key));
     }
     Ok(path)
 }

@@ -1,20 +1,18 @@
 //! What ties the controller and another member together, and the key that comes of it.
 
-use alloc::vec::Vec;
-
 use zeroize::Zeroize;
 
 use crate::context::Context;
 use crate::crypto::group::{Element, Exponent};
 use crate::identity::{Epoch, MemberId};
 use crate::schemes::distributed::gdh::{Roster, circumstances};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 
 /// What lasts between operations beside the group key.
 #[derive(Debug)]
 pub(super) enum Bonds {
     /// The controller's, with every other member in the order of the roster.
-    Controller { own: Own, others: Vec<Other> },
+    Controller { own: Own, others: List<Other> },
     /// Another member's with the controller, refreshed with every key.
     Fresh(Exponent),
     /// Another member's with the controller, made once.

@@ -1,7 +1,5 @@
 //! The controller's part: it collects shares, draws the group key, and wraps it for everybody else.
 
-use alloc::vec::Vec;
-
 use super::bonds::{Bonds, Other, Own, Session, label, pair_key};
 use super::{ANSWER, KEYS, Member, Run};
 use crate::context::Context;
@@ -9,7 +7,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::gdh::{Change, Roster};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
@@ -43,18 +41,20 @@ impl Member {
             self.run = Run::Shares(own, session, pairs);
             return Ok(());
         };
-        let (mut others, mut keys): (Vec<_>, Vec<_>) = pairs.into_iter().flatten().unzip();
-        let known = match &self.bonds {
+        let mut others = match &self.bonds {
             Some(Bonds::Controller { others, .. }) if paired > 0 => others.clone(),
-            _ => Vec::new(),
+            _ => List::new(),
         };
-        let refreshed = self.sound && !known.is_empty();
-        if known.is_empty() {
-            let shares = if self.sound { others.len() * own.offer.stored_bytes() } else { 0 };
-            self.note(own.working_bytes(keys.len()) + shares);
+        let refreshed = self.sound && !others.is_empty();
+        if others.is_empty() {
+            let shares = if self.sound { pairs.len() * own.offer.stored_bytes() } else { 0 };
+            self.note(own.working_bytes(pairs.len()) + shares);
         }
-        keys.splice(..0, self.keys_of(cx, &own, &session, change.roster(), &known));
-        others.splice(..0, known);
+        let mut keys = self.keys_of(cx, &own, &session, change.roster(), &others);
+        for (other, key) in pairs.iter().flatten() {
+            others.push(other.clone());
+            keys.push(key.clone());
+        }
         self.distribute(cx, change, own, others, &keys, refreshed);
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Member {
         cx: &mut Context<'_>,
         change: Change,
         own: Own,
-        others: Vec<Other>,
+        others: List<Other>,
         keys: &[Key],
         refreshed: bool,
     ) {
@@ -119,7 +119,7 @@ impl Member {
         session: &Session,
         roster: &Roster,
         others: &[Other],
-    ) -> Vec<Key> {
+    ) -> List<Key> {
         let members = roster.iter().skip(1).zip(others);
         members.map(|(member, other)| other.key(cx, own, session, self.view.me(), member)).collect()
     }

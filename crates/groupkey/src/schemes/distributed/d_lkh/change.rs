@@ -2,7 +2,6 @@
 //! above that, and sends them to the halves beside the way, each through its leader.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
 use super::{KEYS, Member, NONCE, Outcome, Run, Share, WELCOME, read_nonce, spread};
 use crate::context::Context;
@@ -13,7 +12,7 @@ use crate::party::Operation;
 use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// A change that a member waits for.
@@ -82,7 +81,7 @@ impl Change {
         share: &Share,
         place: &Place,
         new: &[Key],
-    ) -> Result<Vec<Key>, Error> {
+    ) -> Result<List<Key>, Error> {
         let keys = place.with(share, new);
         self.outcome.must_fit(cx, message.header().epoch, &keys)?;
         Ok(keys)
@@ -103,8 +102,10 @@ impl Place {
     }
 
     /// The keys that stay with the new ones on top.
-    fn with(&self, share: &Share, new: &[Key]) -> Vec<Key> {
-        [&share.keys[..self.kept], new].concat()
+    fn with(&self, share: &Share, new: &[Key]) -> List<Key> {
+        let mut keys = List::from(&share.keys[..self.kept]);
+        keys.append(new);
+        keys
     }
 }
 
@@ -204,7 +205,7 @@ impl Member {
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
         let me = self.view.me();
         let mut drawn = vec![None; tree.nodes()];
-        let (mut met, mut own) = (Vec::new(), None);
+        let (mut met, mut own) = (List::new(), None);
         for half in halves {
             let mut above = tree.above(half);
             if above.is_empty() {
@@ -214,7 +215,7 @@ impl Member {
             let keys = above
                 .into_iter()
                 .map(|node| drawn[node].get_or_insert_with(|| cx.random_key()).clone());
-            let keys: Vec<Key> = keys.collect();
+            let keys: List<Key> = keys.collect();
             let other = tree.leader(half);
             if other == me {
                 let place = Place::of(&tree, half, &tree.path(me));
@@ -243,7 +244,7 @@ impl Member {
             met.push(pair);
         }
         let keys = own.ok_or(Misbehaviour::InvalidRoster)?;
-        self.keep(met);
+        self.keep(&met);
         self.confirming.send(cx, epoch, operation, &tree, &keys);
         self.install(cx, epoch, tree, keys);
         Ok(())
@@ -344,7 +345,7 @@ impl Member {
         Ok(())
     }
 
-    fn have(&mut self, cx: &mut Context<'_>, message: &Message<'_>, keys: Vec<Key>) {
+    fn have(&mut self, cx: &mut Context<'_>, message: &Message<'_>, keys: List<Key>) {
         if let Run::Change(change) = &mut self.run {
             change.outcome.keys = Some(keys);
         }

@@ -19,7 +19,7 @@ use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::schemes::distributed::round::Round;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// A member's part in it.
@@ -27,7 +27,7 @@ use crate::wire::Message;
 pub(super) struct Merging {
     outcome: Outcome,
     /// Of the lowest nodes above the own leaf, as far as they are known.
-    known: Vec<Key>,
+    known: List<Key>,
     /// From this level on keys are spread in the own half. One below it, unless that is known from
     /// the beginning, the leader of the other half sends the key.
     spread_from: usize,
@@ -52,11 +52,16 @@ impl Merging {
     }
 
     /// Opens what waits, as far as possible, with these keys of the lowest nodes.
-    fn climb(&self, cx: &mut Context<'_>, epoch: Epoch, known: &mut Vec<Key>) -> Result<(), Error> {
+    fn climb(
+        &self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        known: &mut List<Key>,
+    ) -> Result<(), Error> {
         while let (Some(half), Some(Some(wrapped))) = (known.last(), self.waiting.get(known.len()))
         {
             let key = open(cx, half, epoch, wrapped, 1)?;
-            secret::append(known, &key);
+            known.append(&key);
         }
         if known.len() == self.waiting.len() {
             self.outcome.must_fit(cx, epoch, known)?;
@@ -64,10 +69,10 @@ impl Merging {
         Ok(())
     }
 
-    fn know(&mut self, known: Vec<Key>) {
+    fn know(&mut self, known: List<Key>) {
         if known.len() == self.waiting.len() {
             self.outcome.keys = Some(known);
-            self.known = Vec::new();
+            self.known = List::new();
         } else {
             self.known = known;
         }
@@ -91,7 +96,7 @@ impl Member {
         let path = tree.path(me);
         let inside = tree.levels_within(&path, half);
         let before = self.share.as_ref().and_then(|share| share.keys.get(..inside));
-        let (mut keys, mut met) = (before.unwrap_or_default().to_vec(), Vec::new());
+        let (mut keys, mut met) = (List::from(before.unwrap_or_default()), List::new());
         for level in &path[inside..] {
             if tree.leader(level.node) != me {
                 break;
@@ -118,12 +123,12 @@ impl Member {
         let mut merging = Merging {
             outcome: Outcome::awaited(confirming, tree, sponsor),
             spread_from: keys.len() + usize::from(is_led_to),
-            known: Vec::new(),
+            known: List::new(),
             waiting: vec![None; path.len()],
             nonces,
         };
         merging.know(keys);
-        self.keep(met);
+        self.keep(&met);
         self.view.begin(change);
         let is_session_known = merging.nonces.len() == 0;
         self.run = Run::Merging(merging);
@@ -176,7 +181,7 @@ impl Member {
         if let Some(half) = known.last() {
             spread(cx, epoch, operation, tree, level.child, half, &key);
         }
-        secret::append(&mut known, &key);
+        known.append(&key);
         merging.climb(cx, epoch, &mut known)?;
         self.pairs.keep(pair);
         self.progress(cx, epoch, known);
@@ -215,7 +220,7 @@ impl Member {
         Ok(())
     }
 
-    fn progress(&mut self, cx: &mut Context<'_>, epoch: Epoch, known: Vec<Key>) {
+    fn progress(&mut self, cx: &mut Context<'_>, epoch: Epoch, known: List<Key>) {
         if let Run::Merging(merging) = &mut self.run {
             merging.know(known);
         }

@@ -15,7 +15,7 @@ use crate::party::Operation;
 use crate::schemes::distributed::gdh::require_sender;
 use crate::schemes::distributed::member_tree::{Level, MemberTree};
 use crate::schemes::distributed::pairs::{self, open};
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// A change that another member leads.
@@ -43,7 +43,7 @@ pub(super) struct Lead {
     secrets: Secrets,
     /// Whose blinded secrets must come first, by level.
     awaited: Vec<(usize, MemberId)>,
-    received: Vec<Option<Key>>,
+    received: List<Option<Key>>,
 }
 
 impl Change {
@@ -123,8 +123,9 @@ impl Member {
             let mut secrets = Secrets::of_leaf(cx.random_key());
             secrets.beside = share.secrets.beside.clone();
             let epoch = self.view.epoch().next();
-            let mut keys = vec![secrets.blinded(cx, 0)];
-            secret::append(&mut keys, &secrets.beside);
+            let mut keys = List::with_capacity(1 + secrets.beside.len());
+            keys.push(secrets.blinded(cx, 0));
+            keys.append(&secrets.beside);
             let pair = self.pairs.with(cx, member)?;
             let key = pair.message_key(cx, epoch);
             let to = Recipient::Member(member);
@@ -133,9 +134,9 @@ impl Member {
             pairs::write(&mut draft, &key, epoch, &keys);
             draft.send();
             self.pairs.keep(pair);
-            secret::insert(&mut secrets.beside, 0, Key::default());
+            secrets.beside.insert(0, Key::default());
             let awaited = vec![(0, member)];
-            let (operation, received) = (Operation::Add, vec![None]);
+            let (operation, received) = (Operation::Add, List::filled(None, 1));
             self.run = Run::Lead(Lead { tree, operation, secrets, awaited, received });
         }
         self.view.begin(change);
@@ -216,7 +217,7 @@ impl Member {
             let leader = tree.leader(level.sibling);
             awaited.push((number, leader));
         }
-        let received = vec![None; awaited.len()];
+        let received = List::filled(None, awaited.len());
         Ok(Lead { tree, operation: Operation::Remove, secrets, awaited, received })
     }
 
@@ -266,7 +267,7 @@ impl Member {
         let Run::Lead(mut lead) = core::mem::replace(&mut self.run, Run::None) else {
             return Ok(());
         };
-        let received: Vec<_> = lead.received.iter().flatten().cloned().collect();
+        let received: List<_> = lead.received.iter().flatten().cloned().collect();
         if let Err(error) = self.lead(cx, &lead, &received) {
             lead.received[place] = None;
             self.run = Run::Lead(lead);
@@ -290,7 +291,7 @@ impl Member {
         let welcomed = usize::from(operation == Operation::Add);
         for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
             let other = tree.leader(level.sibling);
-            let mut keys = Vec::with_capacity(1 + awaited.len());
+            let mut keys = List::with_capacity(1 + awaited.len());
             keys.push(blinded[number].clone());
             let above = awaited.iter().filter(|&&(renewed, _)| renewed > number);
             keys.extend(above.map(|&(renewed, _)| secrets.beside[renewed].clone()));

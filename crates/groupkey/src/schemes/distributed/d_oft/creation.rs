@@ -1,9 +1,6 @@
 //! The making of a tree: level by level, everybody is sent the blinded secret of the other half by
 //! its associate there. What comes for a higher level waits.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use super::secrets::Secrets;
 use super::{BLIND, Member, Outcome, Run};
 use crate::context::Context;
@@ -13,7 +10,7 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::distributed::member_tree::{Level, MemberTree};
 use crate::schemes::distributed::pairs::{self, Pairs};
-use crate::secret::Key;
+use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// A member's part in a creation.
@@ -25,7 +22,7 @@ pub(super) struct Creation {
     /// Of the highest of them, as it was told.
     blinded: Key,
     /// What came from the other halves, by level.
-    waiting: Vec<Option<Key>>,
+    waiting: List<Option<Key>>,
 }
 
 impl Creation {
@@ -51,7 +48,7 @@ impl Member {
         let sponsor = tree.leader(0);
         let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
         self.pairs = pairs;
-        let waiting = vec![None; path.len()];
+        let waiting = List::filled(None, path.len());
         self.run = Run::Creation(Creation { outcome, secrets, blinded, waiting });
         self.view.begin(change);
         Ok(())

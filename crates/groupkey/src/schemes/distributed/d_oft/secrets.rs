@@ -1,25 +1,22 @@
 //! What a member knows of the tree: the secrets on its path and the blinded ones beside it.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::context::Context;
 use crate::identity::Epoch;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// A member's secrets, from below.
 #[derive(Clone, Debug)]
 pub(super) struct Secrets {
     /// Of the own leaf and of each node above it.
-    own: Vec<Key>,
+    own: List<Key>,
     /// The blinded secrets of the halves beside the path.
-    pub(super) beside: Vec<Key>,
+    pub(super) beside: List<Key>,
 }
 
 impl Secrets {
     /// Those of a leaf with this secret, above which nothing is known.
     pub(super) fn of_leaf(leaf: Key) -> Self {
-        Self { own: vec![leaf], beside: Vec::new() }
+        Self { own: List::filled(leaf, 1), beside: List::new() }
     }
 
     /// From the own leaf up.
@@ -54,8 +51,8 @@ impl Secrets {
 
     /// Computes everything above a level anew. Returns the blinded secrets from this level to
     /// below the root.
-    pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> Vec<Key> {
-        let beside = self.beside[level..].to_vec();
+    pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> List<Key> {
+        let beside = List::from(&self.beside[level..]);
         self.beside.truncate(level);
         self.own.truncate(level + 1);
         let blinded = beside.iter().map(|beside| {
@@ -70,32 +67,32 @@ impl Secrets {
     pub(super) fn rise(&mut self, cx: &mut Context<'_>, blinded: &Key, beside: Key) {
         let mixed = cx.xor(blinded, &beside);
         let secret = cx.hash(&mixed, "groupkey d-oft mix");
-        secret::push(&mut self.own, secret);
-        secret::push(&mut self.beside, beside);
+        self.own.push(secret);
+        self.beside.push(beside);
     }
 
     /// Takes out a node above the own leaf, whose other half is gone.
     pub(super) fn contract(&mut self, level: usize) {
-        secret::remove(&mut self.own, level + 1);
-        secret::remove(&mut self.beside, level);
+        self.own.remove(level + 1);
+        self.beside.remove(level);
     }
 
     /// The secrets and blinded secrets of a member beside the half that this one leads, on a path
     /// of this length; the own secret of that member is not among them.
-    pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> Vec<Key> {
+    pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> List<Key> {
         let level = self.height() - height;
-        let mut keys = self.own[level + 1..].to_vec();
-        secret::push(&mut keys, self.blinded(cx, level));
-        secret::append(&mut keys, &self.beside[level + 1..]);
+        let mut keys = List::from(&self.own[level + 1..]);
+        keys.push(self.blinded(cx, level));
+        keys.append(&self.beside[level + 1..]);
         keys
     }
 
     /// The own leaf with what [`Self::of_neighbour`] makes.
     pub(super) fn caught_up(&self, keys: &[Key]) -> Self {
         let (above, beside) = keys.split_at(keys.len() / 2);
-        let mut own = vec![self.own[0].clone()];
-        secret::append(&mut own, above);
-        Self { own, beside: beside.to_vec() }
+        let mut own = List::from(&self.own[..1]);
+        own.append(above);
+        Self { own, beside: beside.into() }
     }
 
     pub(super) const fn stored_bytes(&self) -> usize {

@@ -10,13 +10,13 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 
 /// The secrets of a member: its own and those above it, as far up as it went. None yet if it has to
 /// draw its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
-    secrets: Vec<Exponent>,
+    secrets: List<Exponent>,
     /// The own blinded key, encoded, once it was told.
     pub(crate) leaf: Vec<u8>,
 }
@@ -45,7 +45,7 @@ impl Ladder {
 
     /// The part of it up to a height.
     pub(crate) fn up_to(&self, height: usize) -> Self {
-        let secrets = self.secrets[..height.min(self.height())].to_vec();
+        let secrets = List::from(&self.secrets[..height.min(self.height())]);
         let leaf = if secrets.is_empty() { Vec::new() } else { self.leaf.clone() };
         Self { secrets, leaf }
     }
@@ -60,7 +60,7 @@ impl Ladder {
 
     /// Goes on up, past these blinded keys that are beside the path.
     pub(crate) fn climb(&mut self, cx: &mut Context<'_>, beside: &[Element]) {
-        secret::reserve(&mut self.secrets, beside.len());
+        self.secrets.reserve(beside.len());
         for beside in beside {
             let above = secret_above(cx, beside, &self.secrets[self.height() - 1]);
             self.secrets.push(above);

@@ -104,7 +104,7 @@ impl Group {
         let rng = &mut self.rng;
         let mut cx = Context::new(setting, me, protection, rng, 0, &mut outbox, &mut probe);
         for timeline in timelines {
-            for leaf in timeline.all(&mut cx) {
+            for leaf in &timeline.all(&mut cx) {
                 keys.insert(*leaf.as_bytes());
             }
         }

@@ -2,14 +2,11 @@
 //!
 //! Periods count from 0 here: period t is epoch t + 1.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::schemes::catalogue::Profile;
-use crate::secret::{self, Key};
+use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// What all parties know of a session before it begins.
@@ -23,9 +20,9 @@ pub struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     /// The nodes above what it may have, latest first.
-    seeds: Vec<Seed>,
+    seeds: List<Seed>,
     /// As published, all keys below them, earliest first.
-    leaves: Vec<Key>,
+    leaves: List<Key>,
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +102,7 @@ impl Session {
 impl Timeline {
     /// What follows from the seeds of a span.
     pub(super) fn new(cx: &mut Context<'_>, profile: Profile, span: Span, seeds: &[Key]) -> Self {
-        let mut timeline = Self { seeds: Vec::with_capacity(seeds.len()), leaves: Vec::new() };
+        let mut timeline = Self { seeds: List::with_capacity(seeds.len()), leaves: List::new() };
         let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
         timeline.seeds.extend(seeds);
         if profile == Profile::Published {
@@ -127,7 +124,7 @@ impl Timeline {
         span: Span,
         wrapped: &[u8],
     ) -> Result<Self, Error> {
-        let mut seeds = vec![Key::default(); span.cover().count()];
+        let mut seeds = List::zeros(span.cover().count());
         cx.unwrap_keys(kek, message.header().epoch, span.label(), wrapped, &mut seeds)?;
         Ok(Self::new(cx, profile, span, &seeds))
     }
@@ -161,14 +158,14 @@ impl Timeline {
                 let [left, right] = seed.node.children();
                 for (node, is_right) in [(right, true), (left, false)] {
                     let key = child(cx, &seed.key, is_right);
-                    secret::push(&mut self.seeds, Seed { node, key });
+                    self.seeds.push(Seed { node, key });
                 }
             }
         }
     }
 
     /// The seeds of the minimal cover of a span; it must lie in what is held.
-    pub(super) fn reveal(&self, cx: &mut Context<'_>, span: Span) -> Vec<Key> {
+    pub(super) fn reveal(&self, cx: &mut Context<'_>, span: Span) -> List<Key> {
         span.cover().filter_map(|node| self.derive(cx, node)).collect()
     }
 
@@ -268,26 +265,28 @@ fn child(cx: &mut Context<'_>, key: &Key, right: bool) -> Key {
 }
 
 /// Appends all keys below a seed.
-fn expand(cx: &mut Context<'_>, seed: &Seed, leaves: &mut Vec<Key>) {
-    let mut level = vec![seed.key.clone()];
+fn expand(cx: &mut Context<'_>, seed: &Seed, leaves: &mut List<Key>) {
+    let mut level = List::filled(seed.key.clone(), 1);
     for _ in 0..seed.node.height {
-        // Neither this nor what is appended below moves a key, which would leave a copy behind.
-        let mut below = Vec::with_capacity(2 * level.len());
+        let mut below = List::with_capacity(2 * level.len());
         for key in &level {
             below.extend([child(cx, key, false), child(cx, key, true)]);
         }
         level = below;
     }
-    leaves.extend_from_slice(&level);
+    leaves.append(&level);
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
     use super::*;
 
     impl Timeline {
         /// All keys that follow from what is held.
-        pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> Vec<Key> {
+        pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> List<Key> {
             let mut keys = self.leaves.clone();
             self.seeds.iter().rev().for_each(|seed| expand(cx, seed, &mut keys));
             keys
