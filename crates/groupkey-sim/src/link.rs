@@ -125,13 +125,13 @@ impl Link {
     }
 
     /// When a packet of `bytes` handed over now arrives, or `None` if it is lost.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let step = self.step_at(now);
         let settings = &self.profile.steps[step].1;
         let departure = self.line.serialise(now, bytes, settings)?;
         // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
-        let lost = self.luck.loses(&settings.loss, now);
+        let lost = self.luck.loses(settings.loss, now);
         let delay = self.luck.delay(settings);
         if lost {
             return None;
@@ -173,12 +173,10 @@ impl Line {
 }
 
 impl Luck {
-    #[inline(always)]
-    fn loses(&mut self, loss: &Loss, now: Time) -> bool {
-        match *loss {
+    fn loses(&mut self, loss: Loss, now: Time) -> bool {
+        match loss {
             Loss::Burst { share, length, good, bad } => {
-                let bad_share = self.chance_of_bad(share, length, now);
-                self.in_burst = self.random.uniform() < bad_share;
+                self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);
                 self.looked_at = now;
                 self.random.uniform() < if self.in_burst { bad } else { good }
             }

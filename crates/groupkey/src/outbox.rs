@@ -180,7 +180,7 @@ impl Outbox {
 
     fn wipe(&mut self) {
         if core::mem::take(&mut self.confidential) {
-            // Not all the room there is, as a list would: that of a whole group may be megabytes.
+            // Not all the room there is, as `Vec` does: that of a whole group may be megabytes.
             self.bytes[..].zeroize();
         }
     }

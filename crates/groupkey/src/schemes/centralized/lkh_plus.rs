@@ -282,7 +282,7 @@ impl Member {
         new.reserve(kept.len());
         let shared = kept.iter().filter(|(node, _)| node.is_above(newcomer, degree));
         new.extend(shared.map(|(node, key)| (*node, next(cx, key))));
-        let path = update.merge(header.operation, newcomer, new);
+        let path = update.merge(header.operation, newcomer, &new);
         self.lkh.enter(cx, header.epoch, path)
     }
 }

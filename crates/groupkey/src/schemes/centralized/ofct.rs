@@ -215,8 +215,8 @@ impl Member {
             return Err(Misbehaviour::Malformed.into());
         }
         let chain = Chain::new(seed.clone(), renewed.len(), cx);
-        let new = renewed.into_iter().zip(chain.keys.iter().cloned()).collect();
-        let path = update.merge(Operation::Remove, freed, new);
+        let new: List<_> = renewed.into_iter().zip(chain.keys.iter().cloned()).collect();
+        let path = update.merge(Operation::Remove, freed, &new);
         self.lkh.enter(cx, header.epoch, path)
     }
 }

@@ -232,7 +232,7 @@ impl Update<'_> {
         &self,
         operation: Operation,
         changed: u32,
-        new: List<(Node, Key)>,
+        new: &[(Node, Key)],
     ) -> List<(Node, Key)> {
         let is_new = |node: Node| new.iter().any(|(other, _)| *other == node);
         // Whatever an evicted member knew is either new or gone.

@@ -525,7 +525,7 @@ impl Member {
             Some(closing) => (last, closing),
         };
         let passed = self.chains.link(cx, at, &linked).ok_or(Misbehaviour::WrongKey)?;
-        self.chains.reach(at, linked, passed);
+        self.chains.reach(at, linked, &passed);
         match forward {
             Some(forward) if opens => self.chains.open(cx, epoch, forward, (epoch, backward)),
             Some(forward) => self.chains.begin_forward(cx, epoch, forward),

@@ -79,7 +79,7 @@ impl Member {
             }
             _ => {
                 let new = update.open(cx, &keys)?;
-                update.merge(header.operation, changed, new)
+                update.merge(header.operation, changed, &new)
             }
         };
         self.enter(cx, header.epoch, path)?;

@@ -127,7 +127,7 @@ impl Member {
             }
             new.append(&shared);
         }
-        let path = update.merge(operation, change.slot, new);
+        let path = update.merge(operation, change.slot, &new);
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         if !change.commands.is_empty() {
             command = cx.unwrap_key(root_key, epoch, COMMANDS, change.commands)?;

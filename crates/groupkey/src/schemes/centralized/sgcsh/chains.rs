@@ -141,8 +141,8 @@ impl Chains {
     }
 
     /// Takes a backward key that [`Self::link`] found to be genuine.
-    pub(super) fn reach(&mut self, epoch: u64, key: Key, passed: List<Key>) {
-        for (at, key) in (0..=epoch).rev().zip(&passed) {
+    pub(super) fn reach(&mut self, epoch: u64, key: Key, passed: &[Key]) {
+        for (at, key) in (0..=epoch).rev().zip(passed) {
             self.tables.set_backward(at, key.clone());
         }
         self.present.end = (epoch, key);

@@ -102,7 +102,7 @@ impl Group {
         self.act(PartyId::Controller, &mut Outbox::new(), &mut (), |_, cx| {
             chains.advance(cx, epochs.end);
             let passed = chains.link(cx, epochs.end, &backward).expect("it is the same chain");
-            chains.reach(epochs.end, backward, passed);
+            chains.reach(epochs.end, backward, &passed);
             for epoch in epochs {
                 let key = chains.session_key(cx, epoch).unwrap();
                 got += usize::from(keys.contains(&(Epoch(epoch), key)));
@@ -136,7 +136,7 @@ impl Group {
         let mut opened = false;
         self.act(PartyId::Controller, &mut Outbox::new(), &mut (), |_, cx| {
             let passed = chains.link(cx, came.0, &backward).expect("it is the same chain");
-            chains.reach(came.0, backward, passed);
+            chains.reach(came.0, backward, &passed);
             for mut kek in held {
                 for _ in 0..8 {
                     let mut chains = chains.clone();
