@@ -163,6 +163,9 @@ impl Target {
         // How the emulator is started is in the firmware's own configuration of Cargo.
         let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["run", "--release", "--locked", "--bin", program, "--target", self.triple()])
+            // Each target in a folder of its own, so that one does not wait until the other is built.
+            .arg("--target-dir")
+            .arg(Path::new("../target/firmware").join(self.triple()))
             .current_dir(firmware)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
