@@ -15,6 +15,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::schemes::centralized::individual_keys::IndividualKeys;
+use crate::schemes::centralized::room_for;
 use crate::schemes::centralized::slot_index::SlotIndex;
 use crate::secret::Key;
 use crate::wire::Reader;
@@ -258,9 +259,8 @@ impl Roster {
     fn reserve(&mut self, additional: usize) {
         self.occupied.reserve(&self.members, additional);
         let new_slots = additional.saturating_sub(self.free.len());
-        // Little more, where many come at once: a controller's memory is mostly this.
         if new_slots > self.members.len() / 8 {
-            let room = new_slots + new_slots / 64;
+            let room = room_for(new_slots);
             self.members.reserve_exact(room);
             self.keys.reserve_exact(room);
             self.standings.reserve_exact(room);

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::schemes::centralized::enrolment::Roster;
+use crate::schemes::centralized::room_for;
 use crate::secret::{Key, List};
 
 /// A place in the tree.
@@ -371,10 +372,9 @@ impl FromIterator<Node> for NodeIndex {
 }
 
 impl Level {
-    /// Without nodes yet. There is room for some more than asked for, so that it is not the first to
-    /// join a group that was just created for whom the whole level moves.
+    /// Without nodes yet.
     fn with_room_for(nodes: usize, with_keys: bool) -> Self {
-        let room = nodes + nodes / 64 + 1;
+        let room = room_for(nodes);
         Self {
             occupancy: Vec::with_capacity(room),
             keyed: Vec::with_capacity(room),

@@ -10,6 +10,7 @@ use core::hash::BuildHasher;
 use hashbrown::DefaultHashBuilder;
 
 use crate::identity::MemberId;
+use crate::schemes::centralized::room_for;
 
 /// The slots, to be found by who sits in them; it holds no ids.
 #[derive(Debug, Default)]
@@ -68,8 +69,8 @@ impl SlotIndex {
     /// that there is none, all slots move.
     pub(crate) fn reserve(&mut self, members: &[MemberId], additional: usize) {
         if capacity_for(self.len + additional) > self.places.len() {
-            let later = (additional / 64).max(self.len / 8);
-            self.resize(members, capacity_for(self.len + additional + later));
+            let room = room_for(additional).max(additional + self.len / 8);
+            self.resize(members, capacity_for(self.len + room));
         }
     }
 
