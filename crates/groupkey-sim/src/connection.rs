@@ -221,6 +221,11 @@ impl Connection {
         self.ends[side].path.timer
     }
 
+    /// A timer event that was superseded has left the queue: it must not count again.
+    pub(crate) fn drop_superseded(&mut self, side: usize, due: Due) {
+        self.ends[side].path.superseded.retain(|other| *other != due);
+    }
+
     /// When the next segment arrives at an end.
     pub(crate) const fn next_arrival(&self, side: usize) -> Due {
         self.ends[side].path.first

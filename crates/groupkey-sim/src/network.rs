@@ -283,8 +283,12 @@ impl Network {
                 lead.as_ref().is_some_and(|lead| lead.meeting == Some(due.number()))
             }
             Happening::Timer(number) => {
-                let connection = &self.connections[number as usize / 2];
-                if connection.lead.is_some() || connection.timer(side(number)) != due {
+                let connection = &mut self.connections[number as usize / 2];
+                if connection.lead.is_some() {
+                    return false;
+                }
+                if connection.timer(side(number)) != due {
+                    connection.drop_superseded(side(number), due);
                     return false;
                 }
                 let (connection, mut step) = self.step(number / 2);

@@ -139,6 +139,21 @@ fn assert_grown(before: Traffic, after: Traffic) {
     assert_eq!(before + (after - before), after);
 }
 
+#[test]
+fn what_is_sent_after_all_was_quiet_is_delivered_too() {
+    for seed in 0..20 {
+        let mut network = Network::new(NetworkConfig { seed, ..NetworkConfig::default() });
+        let link = LinkProfile::delay_and_loss(Duration::from_millis(35), 0.1);
+        let [from, to] = [(); 2].map(|()| network.add_client(link.clone(), link.clone()));
+        for number in 0..500 {
+            let message = MessageId(number);
+            network.publish(from, Topic::Client(to), message, 100, 10);
+            assert_eq!(network.poll(), Some(Event::Delivered { client: to, from, message }));
+            assert_eq!(network.poll(), None);
+        }
+    }
+}
+
 /// Four MQTT packets a hop, and nothing else, whatever TCP had to repeat.
 #[test]
 fn loss_never_adds_mqtt_packets() {
