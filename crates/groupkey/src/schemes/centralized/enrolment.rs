@@ -85,17 +85,15 @@ impl Roster {
 
     /// Gives each member a slot, all or none; returns the slots.
     pub(crate) fn admit(&mut self, members: &[MemberId]) -> Result<Vec<u32>, Error> {
-        self.reserve(members.len());
-        let mut slots = Vec::with_capacity(members.len());
-        for (index, &member) in members.iter().enumerate() {
-            if self.enrolled_slot(member).is_some() {
-                // Nothing may change on an error: take back those before this one.
-                members[..index].iter().for_each(|&earlier| self.forget(earlier));
-                return Err(Misuse::AlreadyEnrolled(member).into());
-            }
-            slots.push(self.occupy(member));
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        let known = members.iter().copied().find(|&member| self.enrolled_slot(member).is_some());
+        if let Some(member) = known.or(twice) {
+            return Err(Misuse::AlreadyEnrolled(member).into());
         }
-        Ok(slots)
+        self.reserve(members.len());
+        Ok(members.iter().map(|&member| self.occupy(member)).collect())
     }
 
     /// Makes enrolled members current members, all or none.
@@ -340,6 +338,17 @@ mod tests {
         assert_eq!(roster.occupy(MemberId(20)), 0);
         assert_eq!(roster.occupy(MemberId(21)), 2);
         assert_eq!(roster.occupy(MemberId(22)), 4);
+    }
+
+    #[test]
+    fn a_refused_admission_leaves_no_slots_behind() {
+        let mut roster = occupied(&[1]);
+        for refused in [[2, 3, 2], [2, 3, 1]] {
+            let error = Misuse::AlreadyEnrolled(MemberId(refused[2]));
+            assert_eq!(roster.admit(&refused.map(MemberId)), Err(error.into()));
+            assert_eq!(roster.slots(), 1);
+        }
+        assert_eq!(roster.admit(&[MemberId(3), MemberId(2)]).unwrap(), [1, 2]);
     }
 
     #[test]
