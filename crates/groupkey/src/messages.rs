@@ -173,9 +173,14 @@ impl Messenger {
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
                 match period.open(cx, &object, None, self.settings.sources) {
-                    // Without epochs, it may be one of the message key before.
-                    Err(Error::Misbehaved(Misbehaviour::Forged)) => {
-                        refusal = Misbehaviour::Forged.into();
+                    // Without epochs, it may be one of the message key before, whose counters were the
+                    // same; a replay under one key is noise under the other.
+                    Err(Error::Misbehaved(
+                        why @ (Misbehaviour::Forged | Misbehaviour::Replayed),
+                    )) => {
+                        if refusal != Misbehaviour::Replayed.into() {
+                            refusal = why.into();
+                        }
                     }
                     taken => return taken,
                 }

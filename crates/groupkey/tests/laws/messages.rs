@@ -144,6 +144,21 @@ fn every_message_is_taken_once() {
 }
 
 #[test]
+fn what_is_late_under_the_key_before_is_no_replay_under_the_new_one() {
+    // Its messages have keys of their own and no epochs: counters begin anew with each key.
+    let mut talk = talk("iolus");
+    let late = talk.seal(0, b"late");
+    talk.follow();
+    let early = talk.seal(0, b"early");
+    for (message, content) in [(&early, &b"early"[..]), (&late, b"late")] {
+        assert_eq!(talk.open(1, message).unwrap().content, content);
+    }
+    for message in [early, late] {
+        assert_eq!(talk.open(1, &message), Err(Misbehaviour::Replayed.into()));
+    }
+}
+
+#[test]
 fn messages_may_overtake_each_other_within_the_window() {
     let mut talk = talk("skdc");
     let messages: Vec<_> = (0..70u8).map(|number| talk.seal(0, &[number])).collect();
