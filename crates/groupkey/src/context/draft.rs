@@ -52,17 +52,16 @@ impl Draft<'_, '_> {
     /// Appends a group element as a byte string.
     pub fn element(&mut self, element: &Element) -> &mut Self {
         let length = Element::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer();
+        let buffer = self.cx.outbox.buffer_for(length);
         Writer::new(buffer).bytes_head(length);
         self.packed_element(element)
     }
 
     /// Appends group elements, one after the other, as one byte string.
     pub fn elements(&mut self, elements: &[Element]) -> &mut Self {
-        let length = Element::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer();
-        Writer::new(buffer).bytes_head(elements.len() * length);
-        buffer.reserve(elements.len() * length);
+        let length = elements.len() * Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer_for(length);
+        Writer::new(buffer).bytes_head(length);
         elements.iter().fold(self, |draft, element| draft.packed_element(element))
     }
 
@@ -106,7 +105,8 @@ impl Draft<'_, '_> {
     /// Appends a group element to a packed byte string.
     pub fn packed_element(&mut self, element: &Element) -> &mut Self {
         self.cx.probe.record(Primitive::EncodeElement, 1);
-        element.encode(self.cx.outbox.buffer());
+        let length = Element::length(self.cx.setting.suite);
+        element.encode(self.cx.outbox.buffer_for(length));
         self
     }
 
@@ -151,7 +151,8 @@ impl Draft<'_, '_> {
             }
             Protection::Signature { identity, .. } => {
                 probe.record(Primitive::Sign, content.len());
-                let tag = identity.sign(content);
+                let [domain, scheme, end] = setting.signed_before();
+                let tag = identity.sign(&[domain, scheme, end, content]);
                 Writer::new(buffer).bytes(&tag);
             }
         }

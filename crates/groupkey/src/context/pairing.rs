@@ -240,9 +240,8 @@ impl Draft<'_, '_> {
     ) -> &mut Self {
         let elements = elements.into_iter();
         let length = elements.len() * G1::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer();
+        let buffer = self.cx.outbox.buffer_for(length);
         Writer::new(buffer).bytes_head(length);
-        buffer.reserve(length);
         elements.for_each(|element| element.encode(buffer));
         self
     }
@@ -250,7 +249,7 @@ impl Draft<'_, '_> {
     /// Appends an element of G2 as a byte string.
     pub fn g2(&mut self, element: &G2) -> &mut Self {
         let length = G2::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer();
+        let buffer = self.cx.outbox.buffer_for(length);
         Writer::new(buffer).bytes_head(length);
         element.encode(buffer);
         self
