@@ -85,7 +85,7 @@ impl Form {
 
     /// What a step's context needs of it.
     pub(crate) const fn setting(&self) -> Setting {
-        Setting { group: self.group, suite: self.suite }
+        Setting { group: self.group, scheme: self.configuration.scheme().id, suite: self.suite }
     }
 
     pub(crate) fn write(&self) -> Written {

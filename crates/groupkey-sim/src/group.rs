@@ -426,7 +426,8 @@ impl<C: Carrier> Group<C> {
 
     fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, GroupError> {
         let seat = &mut self.seats[number];
-        let setting = Setting { group: GroupId(1), suite: self.settings.suite };
+        let GroupSettings { ref configuration, suite, .. } = self.settings;
+        let setting = Setting { group: GroupId(1), scheme: configuration.scheme().id, suite };
         let mut meter = Meter::new();
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);

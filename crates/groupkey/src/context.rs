@@ -39,8 +39,18 @@ pub use self::trace::{Rule, Traced, Tracer};
 pub struct Setting {
     /// The group.
     pub group: GroupId,
+    /// The scheme's id. Signatures cover it, for a party signs in several groups with one key: what it
+    /// said in one scheme means nothing in another.
+    pub scheme: &'static str,
     /// The algorithms.
     pub suite: Suite,
+}
+
+impl Setting {
+    /// What a signature covers besides the message, in front of it.
+    pub(crate) const fn signed_before(&self) -> [&[u8]; 3] {
+        [b"groupkey/1 ", self.scheme.as_bytes(), b"\0"]
+    }
 }
 
 /// What one step of a party may use. Its driver makes one for every step.
@@ -326,7 +336,10 @@ impl<'a> Context<'a> {
             }
             Protection::Signature { directory, .. } => {
                 match (directory.public_identity(sender), tag.try_into()) {
-                    (Some(identity), Ok(signature)) => identity.verifies(content, signature),
+                    (Some(identity), Ok(signature)) => {
+                        let [domain, scheme, end] = self.setting.signed_before();
+                        identity.verifies(&[domain, scheme, end, content], signature)
+                    }
                     _ => false,
                 }
             }

@@ -8,7 +8,8 @@
 
 use core::fmt;
 
-use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::ed25519::signature::{MultipartSigner, MultipartVerifier};
+use ed25519_dalek::{SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit};
 use sha2::Sha256;
 use zeroize::ZeroizeOnDrop;
@@ -117,8 +118,9 @@ impl Identity {
         PublicIdentity(self.0.verifying_key())
     }
 
-    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message).to_bytes()
+    /// A signature over these parts, one after the other.
+    pub(crate) fn sign(&self, parts: &[&[u8]]) -> [u8; 64] {
+        self.0.multipart_sign(parts).to_bytes()
     }
 }
 
@@ -133,8 +135,12 @@ impl PublicIdentity {
         self.0.to_bytes()
     }
 
-    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
-        self.0.verify_strict(message, &signature.into()).is_ok()
+    /// Whether it signed these parts, one after the other.
+    pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
+        // The library's strict check takes no parts: the signature's point must not be one of small
+        // order either.
+        let point = signature.first_chunk().and_then(Self::from_bytes);
+        point.is_some() && self.0.multipart_verify(parts, &signature.into()).is_ok()
     }
 }
 

@@ -29,6 +29,7 @@ use core::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use crate::context::Setting;
 use crate::credentials::Credentials;
 use crate::crypto::Suite;
 use crate::error::Error;
@@ -141,6 +142,12 @@ impl Rig {
             adversary: None,
             trace: None,
         }
+    }
+
+    /// What all parties have in common.
+    fn setting(&self) -> Setting {
+        let scheme = self.configuration.scheme().id;
+        Setting { group: GROUP, scheme, suite: self.settings.suite }
     }
 
     /// Traces everything from now on: which byte strings every party used and what it made of them.

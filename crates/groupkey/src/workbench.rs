@@ -327,7 +327,7 @@ impl Desk {
     fn step<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         self.outbox.clear();
         work(&mut Context::new(
-            Setting { group: GroupId(1), suite: self.suite },
+            Setting { group: GroupId(1), suite: self.suite, ..Setting::default() },
             ME,
             self.credentials.protection(ME),
             &mut *self.rng,

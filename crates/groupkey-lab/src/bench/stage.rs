@@ -84,7 +84,7 @@ impl Stage {
             plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
         let mut stage = Self {
             configuration,
-            setting: Setting { group: GroupId(1), suite: plan.suite },
+            setting: Setting { group: GroupId(1), scheme: scheme.id, suite: plan.suite },
             guard: plan.protection,
             cast: Cast::default(),
             credentials: Credentials::new(plan.protection, plan.seed),

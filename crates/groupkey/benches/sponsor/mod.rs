@@ -97,7 +97,7 @@ impl Sponsor {
     }
 }
 
-const SETTING: Setting = Setting { group: GroupId(7), suite: Suite::Standard };
+const SETTING: Setting = Setting { group: GroupId(7), scheme: "", suite: Suite::Standard };
 
 /// What somebody who joins tells.
 fn join_of(configuration: &Configuration, member: MemberId, seed: u64) -> Vec<u8> {

@@ -47,7 +47,7 @@ impl Context<'_> {
             return Err(Misuse::NoIdentity.into());
         };
         self.probe.record(Primitive::Sign, content.len());
-        Ok(identity.sign(content))
+        Ok(identity.sign(&[content]))
     }
 
     /// Checks a signature; not possible unless signatures protect the group.
@@ -62,7 +62,7 @@ impl Context<'_> {
         };
         self.probe.record(Primitive::Verify, content.len());
         match directory.public_identity(signer) {
-            Some(identity) if identity.verifies(content, signature) => Ok(()),
+            Some(identity) if identity.verifies(&[content], signature) => Ok(()),
             _ => Err(Misbehaviour::Forged.into()),
         }
     }

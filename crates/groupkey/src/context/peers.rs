@@ -150,7 +150,7 @@ mod tests {
     fn act<T>(suite: Suite, group: u64, me: PartyId, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let credentials = Credentials::new(Guard::None, 1);
         let keys = credentials.peer_keys(me, suite);
-        let setting = Setting { group: GroupId(group), suite };
+        let setting = Setting { group: GroupId(group), suite, ..Setting::default() };
         let (mut rng, mut outbox, none) = (rng(), Outbox::new(), Protection::None);
         let mut probe = ();
         let cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);

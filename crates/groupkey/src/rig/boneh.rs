@@ -69,7 +69,8 @@ impl Listener {
 
     fn step<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let (setting, mut outbox) = (Setting { group: GROUP, suite: self.suite }, Outbox::new());
+        let (setting, mut outbox) =
+            (Setting { group: GROUP, suite: self.suite, ..Setting::default() }, Outbox::new());
         let (me, none) = (PartyId::Controller, Protection::None);
         work(&mut Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ()))
     }

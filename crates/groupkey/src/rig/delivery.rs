@@ -6,8 +6,8 @@ use core::cmp::Reverse;
 
 use rand_core::Rng;
 
-use super::{GROUP, Rig, RigError, Sent, Standing};
-use crate::context::{Context, PeerKeys, Setting};
+use super::{Rig, RigError, Sent, Standing};
+use crate::context::{Context, PeerKeys};
 use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::PartyId;
@@ -72,13 +72,13 @@ impl Rig {
     }
 
     pub(super) fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
+        let setting = self.setting();
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
         let keys_of = seat.keys_of.unwrap_or(me);
         self.credentials.issue(me);
         self.credentials.issue(keys_of);
         let protection = self.credentials.protection(keys_of);
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
         let mut outbox = Outbox::new();
         let mut meter = Meter::new();
         let peer_keys = self.credentials.peer_keys(keys_of, self.settings.suite);

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::{GROUP, Rig, RigError, Seat, Standing};
-use crate::context::{Context, Setting};
+use super::{Rig, RigError, Seat, Standing};
+use crate::context::Context;
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Outbox;
 use crate::party::{KeyNode, Party};
@@ -114,7 +114,7 @@ impl Rig {
     ) -> T {
         let id = member.into();
         self.credentials.issue(id);
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let setting = self.setting();
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let protection = self.credentials.protection(id);
         let mut cx =
@@ -137,7 +137,7 @@ impl Rig {
         party: PartyId,
         what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
     ) -> T {
-        let setting = Setting { group: GROUP, suite: self.settings.suite };
+        let setting = self.setting();
         let (protection, mut outbox) = (Protection::None, Outbox::new());
         let (rng, mut probe) = (&mut self.rng, ());
         let mut cx =

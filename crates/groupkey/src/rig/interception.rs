@@ -13,10 +13,9 @@ use core::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use super::{Delivery, GROUP, Given, Report, Rig, RigError};
+use super::{Delivery, Given, Report, Rig, RigError};
 use crate::context::{Context, Setting};
 use crate::credentials::Credentials;
-use crate::crypto::Suite;
 use crate::error::Error;
 use crate::identity::{MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
@@ -52,7 +51,7 @@ pub enum Fate {
 /// Protects what an adversary makes up, and reads what it sees.
 #[derive(Debug)]
 pub struct Forger {
-    suite: Suite,
+    setting: Setting,
     guard: Guard,
     credentials: Credentials,
 }
@@ -73,8 +72,9 @@ impl Rig {
 
     /// Who forges messages for this group.
     pub fn forger(&self) -> Forger {
-        let super::Settings { suite, protection, seed, .. } = self.settings;
-        Forger { suite, guard: protection, credentials: Credentials::new(protection, seed) }
+        let super::Settings { protection, seed, .. } = self.settings;
+        let credentials = Credentials::new(protection, seed);
+        Forger { setting: self.setting(), guard: protection, credentials }
     }
 
     /// Lets a party draw from a generator of its own from now on.
@@ -143,7 +143,7 @@ impl Forger {
     /// anybody speaks for anybody, a signature is always the speaker's own.
     pub fn forge(&mut self, speaker: PartyId, header: &Header, body: &[u8]) -> Vec<u8> {
         self.credentials.issue(speaker);
-        let setting = Setting { group: header.group, suite: self.suite };
+        let setting = Setting { group: header.group, ..self.setting };
         let protection = self.credentials.protection(speaker);
         let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::seed_from_u64(0), Outbox::new(), ());
         let Header { epoch, operation, kind, sender, to, nonce, .. } = *header;
@@ -161,10 +161,9 @@ impl Forger {
 
     /// Does something with what anybody has: all cryptography, and no key.
     pub fn compute<T>(&self, what: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        let setting = Setting { group: GROUP, suite: self.suite };
         let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(0), Outbox::new());
         let (me, protection) = (PartyId::Controller, Protection::None);
-        what(&mut Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut ()))
+        what(&mut Context::new(self.setting, me, protection, &mut rng, 0, &mut outbox, &mut ()))
     }
 }
 

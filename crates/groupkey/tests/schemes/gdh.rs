@@ -3,8 +3,8 @@
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::error::{Misuse, Unsupported};
-use groupkey::rig::{Report, Rig, RigError, SUITES, Settings};
+use groupkey::error::{Misbehaviour, Misuse, Unsupported};
+use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{Command, Epoch, MemberId, Suite};
 
 use crate::distributed::{
@@ -367,6 +367,19 @@ fn an_answer_is_taken_once_and_only_if_asked_for() {
 #[test]
 fn a_skipped_epoch_is_noticed() {
     IDS[1..].iter().for_each(|id| a_missed_epoch_is_noticed(id, 5, 0, [1, 2]));
+}
+
+#[test]
+fn what_was_signed_in_one_scheme_is_nothing_in_another() {
+    // Two groups of the same name and the same devices; the lists after a removal look alike.
+    let settings = || Settings { protection: Guard::Signature, ..Settings::default() };
+    let [mut signing, mut other] = ["gdh2", "gdh3"].map(|id| Rig::new(scheme(id), settings()));
+    signing.create(4).unwrap();
+    other.create(4).unwrap();
+    let report = signing.remove(1).unwrap();
+    let list = report.open_messages().next().expect("a removal is a broadcast");
+    let member = MemberId(0).into();
+    assert_eq!(other.inject(member, &list.bytes), Err(Misbehaviour::Forged.into()));
 }
 
 #[test]

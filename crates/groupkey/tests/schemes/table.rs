@@ -77,7 +77,7 @@ impl Table {
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let me = MemberId(id).into();
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
+        let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
         let (mut outbox, mut probe, rng) = (Outbox::new(), (), &mut self.rng);
         let (keys, protection) =
             (self.credentials.peer_keys(me, setting.suite), self.credentials.protection(me));

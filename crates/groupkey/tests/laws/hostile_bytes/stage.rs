@@ -128,7 +128,7 @@ impl Transcript {
         number: u64,
         given: &Given,
     ) -> (Result<(), Error>, Outbox) {
-        let setting = Setting { group: GroupId(7), suite: self.suite };
+        let setting = Setting { group: GroupId(7), suite: self.suite, ..Setting::default() };
         let mut rng = ChaCha20Rng::seed_from_u64(number);
         rng.set_stream(wire_number(id) as u64);
         let mut outbox = Outbox::new();

@@ -346,7 +346,7 @@ impl Stage {
         member: u32,
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<Outbox, Error> {
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard };
+        let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
         let mut outbox = Outbox::new();
         let seat = self.seats.get_mut(&member).expect("the member is on the stage");
         let me = PartyId::Member(MemberId(member));

@@ -242,7 +242,7 @@ fn with_context<T>(
     outbox: &mut Outbox,
     with: impl FnOnce(&mut Context<'_>) -> T,
 ) -> T {
-    let setting = Setting { group: GroupId(3), suite: Suite::Standard };
+    let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
     let mut probe = ();
     with(&mut Context::new(setting, me, Protection::None, rng, 0, outbox, &mut probe))
 }

@@ -52,7 +52,7 @@ impl Table {
         Self {
             id,
             profile,
-            setting: Setting { group: GroupId(3), suite },
+            setting: Setting { group: GroupId(3), suite, ..Setting::default() },
             seats: Vec::new(),
             members: Vec::new(),
             under_way: VecDeque::new(),
