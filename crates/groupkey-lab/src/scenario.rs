@@ -1,6 +1,6 @@
 //! Scenarios: one group with links that differ and change, told in a TOML file.
 //!
-//! `docs/scenarios.md` lists every key; `examples/scenarios` has three examples.
+//! `docs/scenarios.md` lists every key; `examples/scenarios` has four examples.
 
 mod file;
 pub(crate) mod name;

@@ -1,9 +1,10 @@
 //! A deterministic network in virtual time: links, an explicit Linux-like TCP, and MQTT 3.1.1
 //! sessions around one broker.
 //!
-//! [`Network`] is the whole of it; [`probe()`] measures single messages. Time is integer nanoseconds,
-//! and a run is a function of its parameters and its seed. `docs/network.md` explains what is
-//! modelled, what is left out, and how it compares with a real kernel and a real broker.
+//! [`Network`] is the network; [`group`] runs a whole group of parties on top, and [`probe()`]
+//! measures single messages. Time is integer nanoseconds, and a run is a function of its
+//! parameters and its seed. `docs/network.md` explains what is modelled, what is left out, and how
+//! it compares with a real kernel and a real broker.
 
 mod ahead;
 mod config;

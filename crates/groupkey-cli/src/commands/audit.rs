@@ -51,7 +51,7 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = choice::profile())]
     profile: Vec<Profile>,
 
-    /// Try all histories of so many events after the creation (1 to 6) [default: 3; 2 with --quick].
+    /// Try all histories of so many events after the creation (1 to 6) [default: 3].
     /// Each more takes about ten times as long.
     #[arg(
         long,

@@ -33,7 +33,12 @@ Examples:
 
 Reading a row: the mean is the time until the last party has the key, and it is network +
 computing along the critical path. Messages and bytes are means of one run; resent counts TCP
-segments. More than 1000000 runs in all (combinations x runs) are refused.
+segments. Payload is whole messages, as MQTT carries them, and wire what MQTT and TCP make of
+them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
+runs in all (combinations x runs) are refused.
+
+What comes before an operation is done first, in the order create, add, remove, rekey, send, as far
+as the scheme has it: remove is from a group that one more has joined.
 
 With --live, a party still pauses for as long as its device would compute, and longer if this
 machine does; late is by how much the emulator delayed each packet beyond what was asked.")]

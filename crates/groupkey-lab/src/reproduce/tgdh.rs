@@ -39,6 +39,8 @@ pub(super) const STUDY: Study = Study {
          (suite published-2048).",
         "In ours the sponsor broadcasts its path, and another member sends the newcomer the whole tree; \
          in S001 the sponsor broadcasts the tree.",
+        "In S001 the leaver first sends a request with its blinded key; ours has no request, and \
+         a leave is one message.",
         "Messages carry no MAC, as in S001.",
     ],
     device: |_| DEVICE,

@@ -12,7 +12,7 @@
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
 //! | create, n members | ⌈log_2 n⌉ | at most 2n - 2 broadcasts | 2n - 2 | d + s each; in all the sum of all d, and 2n - 2 |
-//! | confirm it (`sound`), if both halves are as high | 1 | 1 broadcast | 0 | 0 |
+//! | confirm it (`sound`) | at most 1 | at most 1 broadcast | 0 | 0 |
 //! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
 //! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | rekey | 1 | 1 broadcast | d | as for a removal |
@@ -25,8 +25,9 @@
 //! **Creation:** of each node, the leftmost leaf below is the representative. It tells the blinded key as
 //! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
 //! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
-//! many its sender told before. In the `sound` profile, the first member then confirms the key, in a STEP
-//! without elements, or with its last one if it has the key by then.
+//! many its sender told before. In the `sound` profile, the first member also confirms the key: in
+//! its last STEP if it has the key by then, else in one without elements. The latter where both
+//! halves are as high, unless it heard a key late, and often where they differ.
 //!
 //! Keys held: as TGDH. Profiles: as TGDH; in `published`, a creation ends without a confirmation.
 //!

@@ -39,7 +39,8 @@
 //! its path, where the source sends the whole tree; that goes to the newcomer, from another member. A
 //! sponsor of a partition sends once, when it has all; the source's send what they have, round by round.
 //! Two groups merge at a time. The group key depends on the tree. Rekeying, confirmation and catching up
-//! are ours.
+//! are ours. S001's request to leave, with the leaver's blinded key, is not sent: who leaves is an
+//! event of membership, and `Ordered` has a request of its own.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

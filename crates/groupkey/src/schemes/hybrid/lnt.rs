@@ -22,10 +22,11 @@
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
-//! A change takes 1 + log2 m hops, rounded down, from the subgroup's controller on. Its wraps are
-//! of at most 4 keys, and of each key but the group's is a hash. Who catches up hands on to those
-//! it held up, and they to others: one unicast for each. Whoever also missed that somebody came or
-//! went in its own subgroup asks for itself: 2 unicasts more.
+//! A subgroup controller opens one wrapped key more. Its wraps in a change are of at most 4 keys,
+//! and of each key but the group's is a hash. A change takes 1 + log2 m hops from it, rounded
+//! down. Who catches up hands on to those it held up, and they to others: one unicast for each.
+//! Whoever also missed that somebody came or went in its own subgroup asks for itself: 2 unicasts
+//! more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!

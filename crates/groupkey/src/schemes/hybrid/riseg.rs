@@ -22,10 +22,11 @@
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
-//! S is the number of subgroups that have members after the change. Of each key wrapped but the
-//! group's there is a hash; an add of the first member takes 1 wrap of 1 key. The last member of a
-//! ring wraps nothing. Who catches up hands on to those it held up, one unicast for each; whoever
-//! also missed that somebody came or went in its own subgroup asks for itself, 2 unicasts more.
+//! S is the number of subgroups that have members after the change. A subgroup controller opens
+//! one wrapped key more. Of each key wrapped but the group's there is a hash; an add of the first
+//! member takes 1 wrap of 1 key. The last member of a ring wraps nothing. Who catches up hands on
+//! to those it held up, one unicast for each; whoever also missed that somebody came or went in
+//! its own subgroup asks for itself, 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
 //! S002 counts 2 bytes for each member at the controller, a list of node addresses that makes the
