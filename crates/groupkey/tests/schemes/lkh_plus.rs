@@ -1,11 +1,14 @@
 //! LKH+ costs what the header of its file says: messages, wrapped keys and derivations, at the
-//! controller and at the members, in complete trees and in trees with holes.
+//! controller and at the members, in complete trees and in trees with holes. Its notices, which OFCT
+//! has too, are the controller's alone.
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
-use groupkey::{MemberId, Recipient};
+use groupkey::error::Misbehaviour;
+use groupkey::rig::{Guard, Report, Rig, Settings};
+use groupkey::wire::Header;
+use groupkey::{Epoch, MemberId, PartyId, Recipient};
 
 use crate::counts::{calls, costs, derivations, permanent};
 use crate::slots::{Slots, count_above, key_nodes, lowest_free};
@@ -139,6 +142,38 @@ fn check_add(added: &Report, before: &Slots, after: &Slots, slot: u32, degree: u
     for (&member, &own) in before {
         assert_eq!(derivations(added, MemberId(member)), count_above(&old, own) + 1);
         assert_eq!(calls(added, MemberId(member), Primitive::Unwrap), count_above(&new, own));
+    }
+}
+
+/// Members make keys on a notice, often without a wrapped key in it that would tell them who sent it.
+#[test]
+fn notices_are_the_controllers_alone() {
+    for id in ["lkh-plus", "ofct"] {
+        for profile in Profile::ALL {
+            for protection in [Guard::None, Guard::Mac, Guard::Signature] {
+                let settings = Settings { profile, protection, ..Settings::default() };
+                let mut rig = Rig::new(scheme(id).unwrap(), settings);
+                rig.create(8).unwrap();
+                rig.remove(7).unwrap();
+                let added = rig.add(8).unwrap();
+                let notice = added.messages.iter().find(|sent| sent.to == Recipient::Group);
+                let mut forger = rig.forger();
+                let (header, body) = forger.read(&notice.unwrap().bytes).unwrap();
+                let as_controller = Header { epoch: Epoch(header.epoch.0 + 1), ..header };
+                let newcomer = PartyId::from(MemberId(8));
+                let as_itself = Header { sender: newcomer, ..as_controller };
+                let [named, disguised] =
+                    [as_itself, as_controller].map(|header| forger.forge(newcomer, &header, body));
+                let receiver = MemberId(0).into();
+                let key = rig.agreed_key().unwrap().clone();
+                let refused = Err(Misbehaviour::UnexpectedSender.into());
+                assert_eq!(rig.inject(receiver, &named), refused, "{id}");
+                // Only a signature says who of those in the group it was, see the limits on the pages.
+                let taken = rig.inject(receiver, &disguised).is_ok();
+                assert_eq!(taken, protection != Guard::Signature, "{id}");
+                assert_eq!(rig.agreed_key().is_ok_and(|now| *now == key), !taken, "{id}");
+            }
+        }
     }
 }
 

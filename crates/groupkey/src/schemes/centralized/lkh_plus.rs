@@ -123,7 +123,7 @@ const CREATION: Parameter = Parameter {
 #[derive(Debug)]
 pub struct Controller {
     creation: Creation,
-    lkh: lkh::Controller,
+    pub(super) lkh: lkh::Controller,
 }
 
 /// How a group comes about.
@@ -139,7 +139,7 @@ pub enum Creation {
 /// A member.
 #[derive(Debug)]
 pub struct Member {
-    lkh: lkh::Member,
+    pub(super) lkh: lkh::Member,
 }
 
 /// Tells of a newcomer; LKH has the kinds below.

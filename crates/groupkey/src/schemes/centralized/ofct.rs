@@ -1,43 +1,53 @@
 //! OFCT, the one-way function chain tree: LKH's binary tree, in which the new keys of a removal are
 //! a chain. Each follows from a seed, and each seed from the one below, so that one wrapped seed
-//! brings a subtree all new keys from there to the root: half of what LKH sends.
+//! brings a subtree all new keys from there to the root: half of what LKH sends. An add replaces
+//! keys by what a one-way function makes of them, as in LKH+, so that hardly a key is sent.
 //!
 //! Source: Canetti, Garay, Itkis, Micciancio, Naor, Pinkas, "Multicast security: a taxonomy and some
 //! efficient constructions", INFOCOM 1999; the name is Rafaeli and Hutchison's, 2003. Class:
-//! centralized. Provenance: reconstructed: the removal from the description above, and creation and
-//! join are those of LKH, for the paper was not at hand.
+//! centralized. Provenance: reconstructed: the paper was not at hand. The removal is made from
+//! descriptions of it. They have a join take a unicast and a one-way update, which is LKH+'s add;
+//! creation and batches are LKH's.
 //!
 //! With a seed r, `R(r)` is the next seed and `L(r)` a key. For key nodes `v_1 .. v_p` of the evicted
 //! member's path, lowest first, r_1 is random, `r_(j+1) = R(r_j)`, and `L(r_j)` is the key of `v_j`.
 //! For each subtree s that hangs off the path at `v_j`, the controller broadcasts `{r_j}_s`.
+//!
+//! For every key node v above a newcomer but the lowest, `K_v' = F(K_v)`, by the controller and by
+//! who is below v. The lowest had one child before, and so no key: it gets a random one, broadcast
+//! as `{K_v}_s` for that child s, a member or a subtree. See `lkh_plus`.
 //!
 //! In wrapped keys, where h key nodes are above the member (after an add, before a remove):
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
-//! | add | 1 unicast, 1 broadcast | 2h wraps | newcomer h unwraps in one call, others at most h |
+//! | add | 1 unicast, 1 broadcast | h + 1 wraps, h - 1 derivations | newcomer h unwraps in one call, others at most h - 1 derivations, below s 1 unwrap too |
 //! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
 //! | batch | 1 unicast per newcomer, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
 //!
-//! The lowest of the h nodes is contracted (see `key_tree`), so that p = h - 1, and two subtrees get
-//! r_1. Where that leaves no node, h = 1, the other child becomes the root with a new key, `L(r_1)`,
-//! and `r_1` comes under its old one: 1 wrap, 1 derivation. The group key is one derivation more.
+//! A removal contracts the lowest of the h nodes (see `key_tree`), so that p = h - 1, and two subtrees
+//! get r_1. Where that leaves no node, h = 1, the other child becomes the root with a new key,
+//! `L(r_1)`, and `r_1` comes under its old one: 1 wrap, 1 derivation. The group key is one derivation
+//! more in every operation.
 //!
 //! Keys held: as in LKH of degree 2, controller 2n, member at most h + 2. Profiles: `published` uses
 //! the root key as group key; `sound` derives it.
 //!
-//! Bodies: those of `lkh-group`, but a removal's is the slot that was freed and a packed byte string
+//! Bodies: those of `lkh-plus`, but a removal's is the slot that was freed and a packed byte string
 //! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
 //! target: they are those whose keys the member holds.
 //!
-//! Claims: in `published` not key independence, for LKH's reason: an add wraps the next root key, which is
-//! the group key, under the last.
+//! Claims: in `published` not key independence, for LKH+'s reason: the root key is the group key, and
+//! an add makes the next one of it by F, or wraps it under the last where the tree grows on top. In
+//! `sound` group keys are independent of each other, but what a member holds gives the group key of
+//! every later epoch up to the next removal.
 //!
-//! Deviations: contraction, and what happens at the root; a batch is LKH's with random keys, for
-//! one chain leads up one path, and many would meet; there is no derived store (see `lkh`), for a
-//! removal's keys follow from its seed; a member that missed rekeys asks for its path.
+//! Deviations: contraction, and what happens at the root; what a node's first key is and to whom it
+//! goes; a batch is LKH's with random keys, for one chain leads up one path, and many would meet, and
+//! who leaves in it may have known any key there is; there is no derived store (see `lkh`), for a
+//! key follows from a seed or from the one before; a member that missed rekeys asks for its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -52,7 +62,8 @@ use crate::schemes::catalogue::{
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
-use crate::schemes::centralized::lkh::{self, Strategy};
+use crate::schemes::centralized::lkh;
+use crate::schemes::centralized::lkh_plus::{self, Creation};
 use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
@@ -87,16 +98,16 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
-    lkh: lkh::Controller,
+    lkh_plus: lkh_plus::Controller,
 }
 
 /// A member.
 #[derive(Debug)]
 pub struct Member {
-    lkh: lkh::Member,
+    lkh_plus: lkh_plus::Member,
 }
 
-/// Carries seeds; LKH has the kinds below.
+/// Carries seeds; LKH has the kinds below, and LKH+'s notice is of another operation.
 const SEEDS: u8 = 3;
 
 const DEGREE: u32 = 2;
@@ -104,19 +115,20 @@ const DEGREE: u32 = 2;
 impl Controller {
     /// A controller without members.
     pub fn new(profile: Profile) -> Self {
-        Self { lkh: lkh::Controller::new(Strategy::Group, profile, DEGREE) }
+        Self { lkh_plus: lkh_plus::Controller::new(profile, DEGREE, Creation::Bulk) }
     }
 
     /// The nodes that get new keys, lowest first, and under which node's key the seed of each is
     /// wrapped.
     fn wraps(&self, slot: u32, path: Vec<Node>) -> (Vec<Node>, Vec<(Node, usize)>) {
+        let lkh = &self.lkh_plus.lkh;
         if path.is_empty() {
             // The evicted member shared nothing but the old root, which is gone.
-            let root = self.lkh.tree.root(&self.lkh.group.roster);
+            let root = lkh.tree.root(&lkh.group.roster);
             return ([root].into(), [(root, 0)].into());
         }
         let siblings = path.iter().enumerate().flat_map(|(place, &target)| {
-            self.lkh.siblings(target, slot).map(move |under| (under, place))
+            lkh.siblings(target, slot).map(move |under| (under, place))
         });
         let wraps = siblings.collect();
         (path, wraps)
@@ -124,29 +136,30 @@ impl Controller {
 }
 
 impl KeyServer for Controller {
-    const REQUEST: u8 = lkh::Controller::REQUEST;
+    const REQUEST: u8 = lkh_plus::Controller::REQUEST;
     const BATCHES: bool = true;
 
     fn group(&self) -> &ServedGroup {
-        self.lkh.group()
+        self.lkh_plus.group()
     }
 
     fn group_mut(&mut self) -> &mut ServedGroup {
-        self.lkh.group_mut()
+        self.lkh_plus.group_mut()
     }
 
     fn create(&mut self, cx: &mut Context<'_>) {
-        self.lkh.create(cx);
+        self.lkh_plus.create(cx);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
-        self.lkh.add(cx, slot);
+        self.lkh_plus.add(cx, slot);
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
-        let path = self.lkh.vacate(slot);
+        let path = self.lkh_plus.lkh.vacate(slot);
         let (path, mut wraps) = self.wraps(slot, path);
         wraps.sort_unstable();
+        let lkh = &mut self.lkh_plus.lkh;
         let chain = Chain::new(cx.random_key(), path.len(), cx);
         // Before the new keys are set: a root that is left alone gets its own under its old one.
         let mut records = Vec::with_capacity(record_length(cx) * wraps.len());
@@ -154,38 +167,38 @@ impl KeyServer for Controller {
             let target = path[place];
             records.extend_from_slice(&under.id().to_be_bytes());
             records.extend_from_slice(&target.id().to_be_bytes());
-            let (kek, label) = (self.lkh.key(cx, under), label(under, target));
-            let epoch = self.lkh.group.epoch.next();
+            let (kek, label) = (lkh.key(cx, under), label(under, target));
+            let epoch = lkh.group.epoch.next();
             cx.wrap_keys(&kek, epoch, label, [&chain.seeds[place]], &mut records);
         }
         for (&node, key) in path.iter().zip(&chain.keys) {
-            self.lkh.tree.set_key(node, key.clone());
+            lkh.tree.set_key(node, key.clone());
         }
-        self.lkh.begin_epoch(cx);
-        self.lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
+        lkh.begin_epoch(cx);
+        lkh.draft(cx, Recipient::Group, Operation::Remove, SEEDS, slot).bytes(&records).send();
     }
 
     fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
-        self.lkh.batch(cx, joined, left);
+        self.lkh_plus.batch(cx, joined, left);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        self.lkh.bring_up_to_date(cx, slot);
+        self.lkh_plus.bring_up_to_date(cx, slot);
     }
 
     fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        KeyServer::key_tree(&self.lkh, cx)
+        KeyServer::key_tree(&self.lkh_plus, cx)
     }
 
     fn held(&self) -> Footprint {
-        self.lkh.held()
+        self.lkh_plus.held()
     }
 }
 
 impl Member {
     /// A member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
-        Self { lkh: lkh::Member::new(Strategy::Group, profile, DEGREE) }
+        Self { lkh_plus: lkh_plus::Member::new(profile, DEGREE) }
     }
 
     /// Takes the one seed that it can open, and follows the chain from there.
@@ -195,12 +208,13 @@ impl Member {
         if header.kind != SEEDS {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let enrolment = self.lkh.membership.enrolment()?;
+        let lkh = &mut self.lkh_plus.lkh;
+        let enrolment = lkh.membership.enrolment()?;
         let mut body = message.body();
         let freed = body.number32()?;
         let records = NewKeys::parse(cx, RECORDS, body)?;
-        self.lkh.membership.admit(message)?;
-        let kept = &self.lkh.path[..];
+        lkh.membership.admit(message)?;
+        let kept = &lkh.path[..];
         let update = Update { degree: DEGREE, enrolment, kept, epoch: header.epoch };
         let opened = update.open(cx, &records)?;
         let Some((&(target, ref seed), others)) = opened.split_last() else {
@@ -217,7 +231,7 @@ impl Member {
         let chain = Chain::new(seed.clone(), renewed.len(), cx);
         let new: List<_> = renewed.into_iter().zip(chain.keys.iter().cloned()).collect();
         let path = update.merge(Operation::Remove, freed, &new);
-        self.lkh.enter(cx, header.epoch, path)
+        lkh.enter(cx, header.epoch, path)
     }
 }
 
@@ -227,16 +241,16 @@ impl Party for Member {
             Input::Message(message) if message.header().operation == Operation::Remove => {
                 self.follow_removal(cx, &message)
             }
-            _ => self.lkh.step(cx, input),
+            _ => self.lkh_plus.step(cx, input),
         }
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.lkh.group_key()
+        self.lkh_plus.group_key()
     }
 
     fn footprint(&self) -> Footprint {
-        self.lkh.footprint()
+        self.lkh_plus.footprint()
     }
 }
 
