@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use groupkey::PartyId::Controller;
-use groupkey::catalogue::{Profile, scheme};
+use groupkey::catalogue::{ParameterError, Profile, scheme};
 use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, Recipient};
 
@@ -17,16 +17,16 @@ fn complete_trees_cost_what_the_formulas_say() {
     for (degree, height) in [(2u32, 1), (2, 2), (2, 4), (2, 6), (3, 2), (3, 4), (4, 2), (4, 3)] {
         let n = degree.pow(height);
         let key_nodes = (n - 1) / (degree - 1);
-        for profile in Profile::ALL {
+        for (profile, joins) in forms() {
             let sound = profile == Profile::Sound;
-            let settings = settings(profile, degree, 14, 0);
+            let settings = settings(profile, degree, 14, joins, 0);
             let mut rig = Rig::new(scheme("s2rp").unwrap(), settings.clone());
             let created = rig.create(n).unwrap();
             assert_eq!(created.messages.iter().filter(|m| m.to == Recipient::Group).count(), 1);
-            assert_eq!(wraps(&created, Controller), (n + key_nodes, 2 * n + key_nodes));
+            assert_eq!(wraps(&created, Controller), (n + key_nodes, n + joins * n + key_nodes));
             assert_eq!(hashes(&created, Controller), (key_nodes + 1) * 14);
-            assert_eq!(unwraps(&created, MemberId(0)), (height + 1, height + 2));
-            assert_eq!(permanent(&rig, MemberId(0)), 16 * (height + 4));
+            assert_eq!(unwraps(&created, MemberId(0)), (height + 1, height + 1 + joins));
+            assert_eq!(permanent(&rig, MemberId(0)), 16 * (height + 3 + joins));
             if n > 2 {
                 let removed = rig.remove(n - 1).unwrap();
                 let by_key = if degree == 2 { 2 * (height - 1) } else { degree * height - 1 };
@@ -40,11 +40,11 @@ fn complete_trees_cost_what_the_formulas_say() {
                 let added = rig.add(n).unwrap();
                 let opened = u32::from(degree == 2);
                 let anchors = if sound { height } else { opened };
-                assert_eq!(wraps(&added, Controller), (1 + anchors, height + 2 + anchors));
+                assert_eq!(wraps(&added, Controller), (1 + anchors, height + 1 + joins + anchors));
                 // The first command is one below the top of 14, less one.
-                assert_eq!(hashes(&added, Controller), 14 * anchors + 1 + 13);
-                assert_eq!(unwraps(&added, MemberId(n)), (1, height + 2));
-                assert_eq!(hashes(&added, MemberId(0)), 2);
+                assert_eq!(hashes(&added, Controller), 14 * anchors + joins + 13);
+                assert_eq!(unwraps(&added, MemberId(n)), (1, height + 1 + joins));
+                assert_eq!(hashes(&added, MemberId(0)), 1 + joins);
             }
         }
     }
@@ -53,11 +53,12 @@ fn complete_trees_cost_what_the_formulas_say() {
 #[test]
 fn histories_cost_what_their_shape_and_their_chains_say() {
     let (mut anchors, mut renewals) = (0, 0);
-    for profile in Profile::ALL {
+    for (profile, joins) in forms() {
         for degree in [2, 3, 4] {
             for length in [2, 3, 14] {
                 for (stored, n) in [(0, 2), (1, 3), (2, 9), (0, 10), (2, 17), (1, 23), (0, 64)] {
-                    let mut history = History::create(profile, degree, length, stored, n);
+                    let settings = settings(profile, degree, length, joins, stored);
+                    let mut history = History::create(settings, n);
                     for round in 0..30 {
                         history.step(round);
                     }
@@ -72,14 +73,25 @@ fn histories_cost_what_their_shape_and_their_chains_say() {
 
 #[test]
 fn long_chains_serve_many_removals() {
-    for profile in Profile::ALL {
+    for (profile, joins) in forms() {
         for stored in [0, 1, 2] {
-            let mut history = History::create(profile, 2, 4096, stored, 5);
+            let mut history = History::create(settings(profile, 2, 4096, joins, stored), 5);
             for round in 0..10 {
                 history.step(round);
             }
             assert_eq!(history.renewals, 0);
         }
+    }
+}
+
+/// The join key is there unless somebody does without it.
+#[test]
+fn the_join_key_is_there_or_not() {
+    for profile in Profile::ALL {
+        let mut configuration = scheme("s2rp").unwrap().configuration(profile);
+        assert_eq!(configuration.value("join-key"), 1);
+        let refused = configuration.set("join-key", 2);
+        assert_eq!(refused, Err(ParameterError::OutOfRange { range: (0, 1) }));
     }
 }
 
@@ -89,6 +101,8 @@ struct History {
     profile: Profile,
     degree: u32,
     length: u32,
+    /// 1 if there is a join key.
+    joins: u32,
     stored: u32,
     slots: Slots,
     /// By width and index of key nodes: which chain it has, and how many keys of it were given out.
@@ -102,14 +116,18 @@ struct History {
 }
 
 impl History {
-    fn create(profile: Profile, degree: u32, length: u32, stored: u32, n: u32) -> Self {
-        let mut rig = Rig::new(scheme("s2rp").unwrap(), settings(profile, degree, length, stored));
+    fn create(settings: Settings, n: u32) -> Self {
+        let profile = settings.profile;
+        let [degree, length, joins, stored] = settings.parameters[..] else { unreachable!() };
+        let [degree, length, joins, stored] = [degree, length, joins, stored].map(|(_, it)| it);
+        let mut rig = Rig::new(scheme("s2rp").unwrap(), settings);
         let created = rig.create(n).unwrap();
         let mut history = Self {
             rig,
             profile,
             degree,
             length,
+            joins,
             stored,
             slots: (0..n).map(|member| (member, member)).collect(),
             chains: BTreeMap::new(),
@@ -126,11 +144,11 @@ impl History {
         }
         let k = history.chains.len() as u32;
         let leaves = if stored == 2 { n } else { 0 };
-        assert_eq!(wraps(&created, Controller), (n + k, 2 * n + k));
+        assert_eq!(wraps(&created, Controller), (n + k, n + joins * n + k));
         assert_eq!(hashes(&created, Controller), (k + 1 + leaves) * length);
         for member in 0..n {
             let p = history.path(member).len() as u32;
-            assert_eq!(unwraps(&created, MemberId(member)), (p + 1, p + 2));
+            assert_eq!(unwraps(&created, MemberId(member)), (p + 1, p + 1 + joins));
             assert_eq!(hashes(&created, MemberId(member)), 0);
         }
         history.check_footprints();
@@ -168,15 +186,16 @@ impl History {
 
         let added = self.rig.add(newcomer).unwrap();
         assert_eq!(added.open_messages().count(), 2);
-        assert_eq!(wraps(&added, Controller), (1 + anchors + renewed, h + 2 + anchors + renewed));
-        let expected = anchors * self.length + leaf + 1 + command_hashes;
+        let keys = h + 1 + self.joins;
+        assert_eq!(wraps(&added, Controller), (1 + anchors + renewed, keys + anchors + renewed));
+        let expected = anchors * self.length + leaf + self.joins + command_hashes;
         assert_eq!(hashes(&added, Controller), expected);
-        assert_eq!(unwraps(&added, MemberId(newcomer)), (1, h + 2));
+        assert_eq!(unwraps(&added, MemberId(newcomer)), (1, keys));
         assert_eq!(hashes(&added, MemberId(newcomer)), 0);
         for (&member, &slot) in before.iter().filter(|(member, _)| self.is_awake(**member)) {
             let opened = count_above(&anchored, slot);
             assert_eq!(unwraps(&added, MemberId(member)), (opened + renewed, opened + renewed));
-            assert_eq!(hashes(&added, MemberId(member)), 2);
+            assert_eq!(hashes(&added, MemberId(member)), 1 + self.joins);
         }
         self.rig.agreed_key().unwrap();
     }
@@ -242,10 +261,10 @@ impl History {
         self.asleep_do(round);
         let caught_up = self.rig.catch_up(sleeper).unwrap();
         let path = self.path(slot);
-        let p = path.len() as u32;
+        let keys = path.len() as u32 + 1 + self.joins;
         assert_eq!(caught_up.open_messages().count(), 2);
-        assert_eq!(wraps(&caught_up, Controller), (1, p + 2));
-        assert_eq!(unwraps(&caught_up, MemberId(sleeper)), (1, p + 2));
+        assert_eq!(wraps(&caught_up, Controller), (1, keys));
+        assert_eq!(unwraps(&caught_up, MemberId(sleeper)), (1, keys));
         assert_eq!(hashes(&caught_up, Controller), 0);
         let steps = path.iter().filter(|node| had.contains(node)).map(|node| {
             let ((then, used), (now, used_now)) = (known[node], self.chains[node]);
@@ -295,10 +314,11 @@ impl History {
         let room = if self.stored > 0 { self.length } else { 1 };
         let (n, k) = (self.slots.len() as u32, self.chains.len() as u32);
         let leaves = if self.stored == 2 { n * room } else { 0 };
-        assert_eq!(permanent(&self.rig, Controller), 16 * (n + k * (room + 1) + leaves + room + 3));
+        let keys = n + k * (room + 1) + leaves + room + 2 + self.joins;
+        assert_eq!(permanent(&self.rig, Controller), 16 * keys);
         for (&member, &slot) in &self.slots {
             let path = self.path(slot).len() as u32;
-            assert_eq!(permanent(&self.rig, MemberId(member)), 16 * (path + 4));
+            assert_eq!(permanent(&self.rig, MemberId(member)), 16 * (path + 3 + self.joins));
         }
     }
 
@@ -307,7 +327,13 @@ impl History {
     }
 }
 
-fn settings(profile: Profile, degree: u32, length: u32, stored: u32) -> Settings {
-    let parameters = vec![("degree", degree), ("chain", length), ("stored", stored)];
+/// Both profiles, with a join key and without.
+fn forms() -> impl Iterator<Item = (Profile, u32)> {
+    Profile::ALL.into_iter().flat_map(|profile| [(profile, 1), (profile, 0)])
+}
+
+fn settings(profile: Profile, degree: u32, length: u32, joins: u32, stored: u32) -> Settings {
+    let parameters =
+        vec![("degree", degree), ("chain", length), ("join-key", joins), ("stored", stored)];
     Settings { profile, parameters, ..Settings::default() }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use groupkey::PartyId::Controller;
-use groupkey::catalogue::{Profile, scheme};
+use groupkey::catalogue::{ParameterError, Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::rig::{Report, Rig, Settings};
@@ -16,9 +16,9 @@ const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 65, 100];
 
 #[test]
 fn operations_cost_what_the_formulas_say() {
-    for (profile, stored) in forms() {
+    for form in forms() {
         for n in SIZES {
-            let mut group = Group::new(profile, stored, 40);
+            let mut group = Group::new(form, 40);
             group.create(n);
             for round in 0..24 {
                 match round % 6 {
@@ -38,9 +38,9 @@ fn operations_cost_what_the_formulas_say() {
 /// Generations of every length from the smallest on, each operation being the first of one.
 #[test]
 fn a_generation_ends_and_the_next_begins() {
-    for (profile, stored) in forms() {
+    for form in forms() {
         for sessions in [4, 5, 6, 7, 9, 10_000] {
-            let mut group = Group::new(profile, stored, sessions);
+            let mut group = Group::new(form, sessions);
             group.create(6);
             for round in 0..40 {
                 match round % 3 {
@@ -71,11 +71,11 @@ fn a_default_member_keeps_what_s002_measured_or_next_to_nothing() {
 /// is of, and has all keys.
 #[test]
 fn a_member_heals_itself() {
-    for (profile, stored) in forms() {
+    for form in forms() {
         for sessions in [6, 9, 50] {
             for missed in 1..8 {
                 for last in ["rekey", "add", "remove"] {
-                    let mut group = Group::new(profile, stored, sessions);
+                    let mut group = Group::new(form, sessions);
                     group.create(5);
                     group.rekey();
                     group.rig.sleep(2);
@@ -112,10 +112,10 @@ fn a_member_heals_itself() {
 
 #[test]
 fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
-    for (profile, stored) in forms() {
+    for form in forms() {
         for sessions in [7, 12, 100] {
             for (joins, removals) in [(9, 0), (0, 1), (2, 3), (12, 2), (1, 60)] {
-                let mut group = Group::new(profile, stored, sessions);
+                let mut group = Group::new(form, sessions);
                 group.create(70);
                 group.rig.rekey().unwrap();
                 group.epoch = 2;
@@ -130,7 +130,7 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
                         group.rig.remove(3 + step).unwrap();
                         group.slots.remove(&(3 + step));
                         group.epoch += 1;
-                        begun.extend((profile == Profile::Sound).then_some(group.epoch));
+                        begun.extend((form.profile == Profile::Sound).then_some(group.epoch));
                     }
                 }
                 let report = group.rig.rekey().unwrap();
@@ -146,7 +146,7 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
                 assert_eq!(report.open_messages().count(), 2);
                 let wanted = remembered.max(3);
                 begun.extend((1..=group.epoch).step_by(sessions as usize));
-                let begun = begun.range(wanted..).count();
+                let begun = (form.chains as usize - 1) * begun.range(wanted..).count();
                 let reaches_back = usize::from(wanted < first);
                 let keys = (group.path(2).len() + 1 + begun + reaches_back) as u64;
                 let calls = keys.div_ceil(40);
@@ -154,7 +154,7 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
                 assert_eq!(tally(&report, id_of(2), Primitive::Unwrap), (calls, keys));
                 assert_eq!(tally(&report, id_of(2), Primitive::Derive).0, 1);
                 let hashes = tally(&report, id_of(2), Primitive::Hash).0;
-                assert!(hashes <= if stored { 2 } else { 1 } * group.sessions);
+                assert!(hashes <= if form.stored { 2 } else { 1 } * group.sessions);
                 // And it goes on from there like everybody else.
                 group.rig.remove(69).unwrap();
                 group.rig.agreed_key().unwrap();
@@ -164,10 +164,10 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
 }
 
 #[test]
-fn a_newcomer_has_no_key_of_before_it_came_however_it_asks() {
-    for (profile, stored) in forms() {
+fn a_newcomer_has_no_key_of_before_it_came_but_with_a_single_chain() {
+    for form in forms() {
         for asks in [false, true] {
-            let mut group = Group::new(profile, stored, 20);
+            let mut group = Group::new(form, 20);
             group.create(5);
             group.rig.rekey().unwrap();
             group.rig.add(50).unwrap();
@@ -181,17 +181,41 @@ fn a_newcomer_has_no_key_of_before_it_came_however_it_asks() {
             let now = group.rig.key_of(Controller).unwrap().0.0;
             for epoch in 0..=now + 1 {
                 let known = group.rig.past_key_of(id_of(50), Epoch(epoch));
-                assert_eq!(known.is_some(), (came..=now).contains(&epoch));
+                let from = if form.chains == 1 { 1 } else { came };
+                let expected = (from..=now).contains(&epoch);
+                assert_eq!(known.is_some(), expected, "{form:?}, epoch {epoch} of {now}");
+                assert!(
+                    known.is_none() || known == group.rig.past_key_of(Controller, Epoch(epoch))
+                );
             }
         }
     }
 }
 
+/// There are two chains unless somebody wants one.
+#[test]
+fn there_are_one_or_two_chains() {
+    for profile in Profile::ALL {
+        let mut configuration = scheme("sgcsh").unwrap().configuration(profile);
+        assert_eq!(configuration.value("single"), 0);
+        let refused = configuration.set("single", 2);
+        assert_eq!(refused, Err(ParameterError::OutOfRange { range: (0, 1) }));
+    }
+}
+
+/// Which of the scheme's forms a group has.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    profile: Profile,
+    stored: bool,
+    /// How many chains there are.
+    chains: u64,
+}
+
 /// A group whose every operation's costs are held against the formulas.
 struct Group {
     rig: Rig,
-    profile: Profile,
-    stored: bool,
+    form: Form,
     sessions: u64,
     epoch: u64,
     slots: Slots,
@@ -209,13 +233,14 @@ struct Cost {
 }
 
 impl Group {
-    fn new(profile: Profile, stored: bool, sessions: u32) -> Self {
-        let parameters = vec![("sessions", sessions), ("chain", u32::from(!stored))];
+    fn new(form: Form, sessions: u32) -> Self {
+        let Form { profile, stored, chains } = form;
+        let (chain, single) = (u32::from(!stored), u32::from(chains == 1));
+        let parameters = vec![("sessions", sessions), ("chain", chain), ("single", single)];
         let settings = Settings { profile, parameters, ..Settings::default() };
         Self {
             rig: Rig::new(scheme("sgcsh").unwrap(), settings),
-            profile,
-            stored,
+            form,
             sessions: sessions.into(),
             epoch: 0,
             slots: Slots::new(),
@@ -231,7 +256,8 @@ impl Group {
         let report = self.rig.create(n).unwrap();
         self.epoch = 1;
         assert_eq!(messages(&report), (n, 0));
-        let keys = self.slots.values().map(|&slot| 2 + self.path(slot).len() as u64).sum();
+        let keys =
+            self.slots.values().map(|&slot| self.form.chains + self.path(slot).len() as u64).sum();
         assert_eq!(tally(&report, Controller, Primitive::Wrap), (n.into(), keys));
         let cost = Cost { derivations: 1, hashes: self.sessions - 1 };
         self.check_cost(&report, Controller, cost);
@@ -277,7 +303,7 @@ impl Group {
             broadcast.body_bytes <= 3 + 1 + 8 * 4 + 2 + 3 * 16,
             "it carries no key of the tree"
         );
-        let wrapped = (1, path.len() as u64 + 2);
+        let wrapped = (1, path.len() as u64 + self.form.chains);
         assert_eq!(tally(&report, Controller, Primitive::Wrap), wrapped);
         controller.derivations += 1;
         controller.hashes += path.len() as u64 - 1;
@@ -317,30 +343,36 @@ impl Group {
     fn next_session(&mut self, is_removal: bool) -> (Cost, Cost) {
         self.epoch += 1;
         let left = self.sessions - self.session();
-        let stored = |hashes| if self.stored { hashes } else { 0 };
-        let lazy = |hashes| if self.stored { 0 } else { hashes };
+        let Form { profile, stored, chains } = self.form;
+        let lazy = |hashes| if stored { 0 } else { hashes };
+        let stored = |hashes| if stored { hashes } else { 0 };
         let (masks, controller, member) = if self.session() == 1 {
             self.starts.push(self.epoch);
-            (3, left, stored(left))
-        } else if is_removal && self.profile == Profile::Sound {
+            (1 + chains, left, (chains - 1) * stored(left))
+        } else if is_removal && profile == Profile::Sound && chains == 2 {
             self.starts.push(self.epoch);
             (2, lazy(left), 1 + stored(left))
         } else {
-            (1, 1 + lazy(left), 1 + lazy(1))
+            (1, chains - 1 + lazy(left), 1 + lazy(chains - 1))
         };
         let derivations = masks + 1;
         (Cost { derivations, hashes: controller }, Cost { derivations, hashes: member })
     }
 
     fn check_newcomer(&self, report: &Report, id: u32, slot: u32) {
-        let keys = 2 + self.path(slot).len() as u64;
+        let keys = self.form.chains + self.path(slot).len() as u64;
         assert_eq!(tally(report, id_of(id), Primitive::Unwrap), (1, keys));
-        let hashes = if self.stored { self.sessions - self.session() } else { 0 };
+        // It computes the forward chain to its end, or a single one to its beginning.
+        let hashes = match self.form {
+            Form { stored: false, .. } => 0,
+            Form { chains: 1, .. } => self.session() - 1,
+            Form { .. } => self.sessions - self.session(),
+        };
         self.check_cost(report, id_of(id), Cost { derivations: 1, hashes });
     }
 
     fn check_cost(&self, report: &Report, party: PartyId, cost: Cost) {
-        let context = || format!("{party} in epoch {}, {:?}", self.epoch, self.profile);
+        let context = || format!("{party} in epoch {}, {:?}", self.epoch, self.form);
         let derivations = tally(report, party, Primitive::Derive).0;
         assert_eq!(derivations, cost.derivations, "derivations of {}", context());
         let hashes = tally(report, party, Primitive::Hash).0;
@@ -354,6 +386,9 @@ impl Group {
         };
         // Of a generation: where it began or one came, where it began anew since, and the last b.
         let chains = |came: u64| {
+            if self.form.chains == 1 {
+                return 1 + u64::from(first > self.sessions && came < first);
+            }
             let present = 2 + begun(came.max(first), self.epoch);
             let previous = first.saturating_sub(self.sessions);
             let kept = if previous > 0 && came < first {
@@ -364,20 +399,24 @@ impl Group {
             present + kept + 1
         };
         let n = self.slots.len() as u64;
-        let table = if self.stored { self.sessions } else { 0 };
+        let table = if self.form.stored { self.sessions } else { 0 };
         let permanent = |party| self.rig.party(party).footprint().permanent as u64;
         assert_eq!(permanent(Controller), 16 * (n + (n - 1) + 1 + chains(1) + table));
         for (id, &slot) in &self.slots {
             let came = self.came[id];
             let left = first + self.sessions - came.max(first);
-            let tables = if self.stored { 2 * left } else { 0 };
+            let tables = match self.form {
+                Form { stored: false, .. } => 0,
+                Form { chains: 1, .. } => self.sessions,
+                Form { .. } => 2 * left,
+            };
             let keys = 2 + self.path(slot).len() as u64 + chains(came) + tables;
             assert_eq!(permanent(id_of(*id)), 16 * keys, "member {id}, epoch {}", self.epoch);
         }
     }
 
     /// The key is new, and everybody has those of all epochs since it came, in this generation and
-    /// the one before.
+    /// the one before. With a single chain it also has those of the generation in which it came.
     fn check_keys(&mut self) {
         let key = self.rig.agreed_key().unwrap().clone();
         assert!(self.keys.values().all(|old| *old != key));
@@ -387,9 +426,13 @@ impl Group {
             if !self.slots.contains_key(&id) || !(id + self.epoch as u32).is_multiple_of(3) {
                 continue;
             }
+            let since = match self.form.chains {
+                1 => (came - 1) / self.sessions * self.sessions + 1,
+                _ => came,
+            };
             for (&epoch, key) in &self.keys {
                 let known = self.rig.past_key_of(id_of(id), Epoch(epoch));
-                let expected = (epoch >= came.max(first)).then_some(key);
+                let expected = (epoch >= since.max(first)).then_some(key);
                 assert_eq!(known.as_ref(), expected, "member {id}, epoch {epoch}");
             }
         }
@@ -416,9 +459,12 @@ impl Group {
     }
 }
 
-/// Both profiles, stored and lazy.
-fn forms() -> impl Iterator<Item = (Profile, bool)> {
-    Profile::ALL.into_iter().flat_map(|profile| [(profile, true), (profile, false)])
+/// Both profiles, stored and lazy, with two chains and with one.
+fn forms() -> impl Iterator<Item = Form> {
+    let kinds = [(true, 2), (false, 2), (true, 1), (false, 1)];
+    Profile::ALL
+        .into_iter()
+        .flat_map(move |profile| kinds.map(|(stored, chains)| Form { profile, stored, chains }))
 }
 
 fn take(rig: &mut Rig, id: u32, bytes: &[u8]) -> Result<(), Error> {

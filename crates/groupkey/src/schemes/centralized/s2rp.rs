@@ -11,6 +11,7 @@
 //! A chain has L keys above its anchor (parameter `chain`). The group key is made of the root's
 //! present key and of J, which every join hashes, for a newcomer can hash the root's key back but
 //! not J. A join is a command: it reveals the next key of a chain of commands, which all hold.
+//! **Without J (`join-key` 0) `published` has no backward secrecy**: that is there to be shown.
 //!
 //! In wrapped keys: d is the degree, h the key nodes above the member (after an add, before a
 //! remove; log_d n in a complete tree), k those of the whole tree:
@@ -27,6 +28,9 @@
 //! first chain; L - i for the i-th key of a chain of which only the top is stored, at every removal
 //! for each key node above, and for the command. `sound` derives the group key.
 //!
+//! Without J, a creation wraps n keys less, and an add and an answer 1; in an add the controller
+//! and old members make 1 hash less; everybody holds 1 key less; both profiles derive the group key.
+//!
 //! A chain that is used up gets a new anchor when its next key is due: L hashes instead, no message
 //! more. The message names the node's level and reveals a command, 1 hash for the member. Where that
 //! was the last command, the message brings the anchor of a new chain of commands: L hashes, 1 wrap
@@ -41,19 +45,23 @@
 //! `sound` has degree 4, stores tops, derives the group key from both, and gives a newcomer's path
 //! new chains, each anchor wrapped under what the node's members hold.
 //!
-//! Bodies: creation: `{command}_root`, LKH's records of leaves but with `{node's key, J}_individual`,
-//! records of nodes or nothing. Update: the slot that changed, the levels of new anchors, the command
-//! or nothing, `{anchor of commands}_root` or nothing, records or nothing. Keys: levels, for an answer
-//! the epochs of their anchors, `{keys of the path, J, command}_individual`.
+//! Bodies, with J where there is one: creation: `{command}_root`, LKH's records of leaves but with
+//! `{node's key, J}_individual`, records of nodes or nothing. Update: the slot that changed, the
+//! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records or
+//! nothing. Keys: levels, for an answer the epochs of their anchors, `{keys of the path, J,
+//! command}_individual`.
 //!
 //! What breaks `published`: hashes lead from a key of the root back to all before it, and from J on
 //! to all after it. An evicted member has the old J, a later newcomer the later root key. The tests
 //! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining. J
-//! never comes under a key of a node, for then any newcomer could open an old one.
+//! never comes under a key of a node, for then any newcomer could open an old one. Without J the
+//! newcomer needs nobody: a test has it compute every group key since the root's chain began. The
+//! anchors of `sound` prevent that, too, and J is a second reason there.
 //!
 //! Claims: key independence in `sound`, where group keys are derived from K_root and J, each for its
 //! epoch, and one gives no other. It is not claimed of `published`, where nothing hides how the XORs of
-//! two epochs differ. What a member holds gives earlier group keys, back to the last join.
+//! two epochs differ. What a member holds gives earlier group keys, back to the last join. Without J
+//! no backward secrecy is claimed; the catalogue's claims are those of the default.
 //!
 //! Deviations: the tree contracts as LKH's does; anchors come in the message of the operation, where
 //! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
@@ -95,7 +103,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     recovery: Recovery::Request,
     claims: Claims::ALL,
     published_claims: PUBLISHED_CLAIMS,
-    parameters: &[CHAIN, DEGREE, STORED],
+    parameters: &[CHAIN, DEGREE, JOIN_KEY, STORED],
     members: MEMBERS,
     growth: &[
         Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
@@ -108,12 +116,14 @@ pub(crate) const SCHEME: Scheme = Scheme {
     parties: Parties::KeyServer {
         controller: |configuration| {
             let value = |parameter: Parameter| configuration.value(parameter.name);
-            let [chain, degree, stored] = [CHAIN, DEGREE, STORED].map(value);
-            Box::new(Controller::new(configuration.profile(), degree, chain as u16, stored))
+            let [chain, degree, joins, stored] = [CHAIN, DEGREE, JOIN_KEY, STORED].map(value);
+            let (profile, has_join_key) = (configuration.profile(), joins == 1);
+            Box::new(Controller::new(profile, degree, chain as u16, has_join_key, stored))
         },
         member: |configuration, _| {
-            let [chain, degree] = [CHAIN, DEGREE].map(|it| configuration.value(it.name));
-            Box::new(Member::new(configuration.profile(), degree, chain as u16))
+            let value = |parameter: Parameter| configuration.value(parameter.name);
+            let [chain, degree, joins] = [CHAIN, DEGREE, JOIN_KEY].map(value);
+            Box::new(Member::new(configuration.profile(), degree, chain as u16, joins == 1))
         },
     },
 };
@@ -129,6 +139,15 @@ const CHAIN: Parameter = Parameter {
     sound: 14,
     published: 14,
     range: (2, 4096),
+};
+
+/// Without J the scheme shows what J is for.
+const JOIN_KEY: Parameter = Parameter {
+    name: "join-key",
+    meaning: "1: a join key is part of the group key; 0: none is, which gives up backward secrecy",
+    sound: 1,
+    published: 1,
+    range: (0, 1),
 };
 
 const STORED: Parameter = Parameter {
@@ -151,7 +170,8 @@ pub struct Controller {
     commands: Chains,
     /// What was revealed last of the chain of commands.
     command: Key,
-    join_key: Key,
+    /// J, unless the group key is made of the root's key alone.
+    join_key: Option<Key>,
 }
 
 /// Carries all keys of the tree, J, and the command.
@@ -169,7 +189,13 @@ const COMMANDS: u64 = u64::MAX;
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on and chains of at least one key;
     /// `stored` is as in the catalogue.
-    pub fn new(profile: Profile, degree: u32, length: u16, stored: u32) -> Self {
+    pub fn new(
+        profile: Profile,
+        degree: u32,
+        length: u16,
+        has_join_key: bool,
+        stored: u32,
+    ) -> Self {
         Self {
             profile,
             lkh: lkh::Controller::new(Strategy::Group, profile, degree),
@@ -178,7 +204,7 @@ impl Controller {
             chains: Vec::new(),
             commands: Chains::new(length, stored > 0),
             command: Key::default(),
-            join_key: Key::default(),
+            join_key: has_join_key.then(Key::default),
         }
     }
 
@@ -284,7 +310,7 @@ impl Controller {
 
     fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         let epoch = self.lkh.group.epoch.next();
-        let group_key = group_key(cx, self.profile, epoch, self.root_key(), &self.join_key);
+        let group_key = group_key(cx, self.profile, epoch, self.root_key(), self.join_key.as_ref());
         self.lkh.group.enter_next(cx, group_key);
     }
 
@@ -302,7 +328,8 @@ impl Controller {
     fn send_tree(&self, cx: &mut Context<'_>) {
         let (lkh, epoch) = (&self.lkh, self.lkh.group.epoch);
         let (roster, tree) = (&lkh.group.roster, &lkh.tree);
-        let leaves_length = roster.len() * (8 + cx.wrapped_length(2));
+        let leaf_keys = 1 + self.join_key.iter().count();
+        let leaves_length = roster.len() * (8 + cx.wrapped_length(leaf_keys));
         let nodes_length = (tree.key_count() - 1) * record_length(cx);
         cx.reserve(1, leaves_length + nodes_length + 64);
         let mut draft = cx.draft(Recipient::Group, epoch, Operation::Create, CREATION);
@@ -310,7 +337,9 @@ impl Controller {
         let slots = (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
         for leaf in slots.map(Node::leaf) {
             if let Some(target) = tree.key_node_above(leaf) {
-                let keys = [self.key(target), &self.join_key];
+                let key = self.key(target);
+                let keys = [key, self.join_key.as_ref().unwrap_or(key)];
+                let keys = keys.into_iter().take(leaf_keys);
                 draft.packed_number(leaf.id()).packed_number(target.id());
                 draft.packed_wrapped(self.key(leaf), epoch, label(leaf, target), keys);
             }
@@ -361,7 +390,7 @@ impl Controller {
             draft.number(chains.anchored(node.index as usize).0);
         }
         let mut keys: Vec<_> = path.iter().map(|&node| self.key(node)).collect();
-        keys.extend([&self.join_key, &self.command]);
+        keys.extend(self.join_key.iter().chain([&self.command]));
         draft.wrapped(lkh.group.roster.key(slot), lkh.group.epoch, 0, keys).send();
     }
 }
@@ -390,7 +419,7 @@ impl KeyServer for Controller {
             }
         }
         self.command = self.commands.anchor(cx, 0, self.lkh.group.epoch.next());
-        self.join_key = cx.random_key();
+        self.join_key = self.join_key.take().map(|_| cx.random_key());
         self.begin_epoch(cx);
         self.send_tree(cx);
     }
@@ -398,7 +427,7 @@ impl KeyServer for Controller {
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
         let changes = self.open_path(cx, slot);
         self.anchor_leaf(cx, slot);
-        self.join_key = next_join_key(cx, &self.join_key);
+        self.join_key = self.join_key.as_ref().map(|join_key| next_join_key(cx, join_key));
         let command = Some(self.reveal(cx));
         self.begin_epoch(cx);
         self.send_keys(cx, slot, Operation::Add);
@@ -424,7 +453,9 @@ impl KeyServer for Controller {
         let lkh = self.lkh.footprint();
         let leaves = if self.stored > 1 { self.lkh.group.roster.len() } else { 0 };
         let chains = self.lkh.tree.key_count() + leaves + 1;
-        let keys = if self.group_key().is_some() { chains * self.commands.room() + 2 } else { 0 };
+        let others = 1 + self.join_key.iter().count();
+        let keys =
+            if self.group_key().is_some() { chains * self.commands.room() + others } else { 0 };
         Footprint { permanent: lkh.permanent + keys * Key::BYTES, ..lkh }
     }
 }
@@ -447,19 +478,21 @@ fn next_join_key(cx: &mut Context<'_>, join_key: &Key) -> Key {
     cx.hash(join_key, "groupkey s2rp join")
 }
 
-/// The group key that belongs to a root key and J.
+/// The group key that belongs to a root key and J. Without J it is derived in either profile, for
+/// the epoch, since a published join leaves the root's key as it is.
 fn group_key(
     cx: &mut Context<'_>,
     profile: Profile,
     epoch: Epoch,
     root_key: &Key,
-    join_key: &Key,
+    join_key: Option<&Key>,
 ) -> Key {
-    if profile == Profile::Published {
-        return cx.xor(root_key, join_key);
-    }
     let mut context = Zeroizing::new([0; 32]);
-    context[..16].copy_from_slice(join_key.as_bytes());
+    match join_key {
+        Some(join_key) if profile == Profile::Published => return cx.xor(root_key, join_key),
+        Some(join_key) => context[..16].copy_from_slice(join_key.as_bytes()),
+        None => {}
+    }
     context[16..24].copy_from_slice(&cx.group().0.to_be_bytes());
     context[24..].copy_from_slice(&epoch.0.to_be_bytes());
     cx.derive(root_key, "groupkey s2rp group key", &*context)

@@ -8,6 +8,8 @@
 //! the abstract says what the scheme achieves and that it hashes and XORs; chains, tree and
 //! messages are ours.
 //!
+//! **With a single chain (`single` 1) there is no backward secrecy**: that is there to be shown.
+//!
 //! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random;
 //! the session key, which is the group key, is `F(f_j XOR b_j, j)`. Who joins in session s gets f_s
 //! and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a binary key
@@ -38,6 +40,12 @@
 //! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
 //! generation before, both keep r + 1 keys more, and nothing of those before it.
 //!
+//! With a single chain, b, the session key is `F(b_j, j)`. There is no f: 1 key less is wrapped for
+//! a member that comes, and c less in an answer; 1 derivation less where a generation begins; no
+//! hashes of f, and nothing begins anew at a removal. The controller holds 1 key of the chain, and m
+//! if stored; a member p + 3, and m if it stores, for which a newcomer makes j - 1 hashes instead of
+//! m - j. Of the generation before, both keep 1 key.
+//!
 //! When all m sessions are used, the next change opens a generation: its broadcast carries the last
 //! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
 //! derivations and, for the new backward chain, m - 1 hashes.
@@ -63,6 +71,9 @@
 //!
 //! Claims: session keys are independent of each other in both profiles, each derived for its session
 //! from chains that it does not give. What a member holds gives later ones, up to the next removal.
+//! The catalogue's claims are those of the default. With a single chain backward secrecy is not
+//! claimed, for who comes in session s hashes b_s back to the first of its generation, as one who
+//! heals does: [`Party::past_key`] has all those keys.
 //!
 //! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
 //! from its only child's, so that an add carries no key; healing over adds; generations; the answer
@@ -107,7 +118,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     recovery: Recovery::SelfHealing,
     claims: Claims::ALL,
     published_claims: PUBLISHED_CLAIMS,
-    parameters: &[SESSIONS, CHAIN],
+    parameters: &[SESSIONS, CHAIN, SINGLE],
     members: MEMBERS,
     growth: &[
         Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
@@ -148,6 +159,15 @@ const CHAIN: Parameter = Parameter {
     range: (0, 1),
 };
 
+/// With one chain the scheme shows what the other is for.
+const SINGLE: Parameter = Parameter {
+    name: "single",
+    meaning: "0: session keys lie between two chains; 1: on one, which gives up backward secrecy",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
+
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
@@ -184,13 +204,13 @@ const DEGREE: u32 = 2;
 
 impl Controller {
     /// A controller without members, for generations of so many sessions. `stored` says whether it
-    /// keeps the backward chain.
-    pub fn new(profile: Profile, sessions: u32, stored: bool) -> Self {
+    /// keeps the backward chain, `single` whether that is the only one.
+    pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Backward } else { Keep::Ends };
         Self {
             profile,
             lkh: lkh::Controller::new(Strategy::Group, profile, DEGREE),
-            chains: Chains::new(sessions, keep),
+            chains: Chains::new(sessions, keep, single),
             joins: Vec::new(),
             since: 0,
         }
@@ -202,8 +222,9 @@ impl Controller {
     }
 
     fn configured(configuration: &Configuration) -> Self {
-        let stored = configuration.value(CHAIN.name) == 0;
-        Self::new(configuration.profile(), configuration.value(SESSIONS.name), stored)
+        let [sessions, chain, single] =
+            [SESSIONS, CHAIN, SINGLE].map(|it| configuration.value(it.name));
+        Self::new(configuration.profile(), sessions, chain == 0, single == 1)
     }
 
     /// Enters the next session.
@@ -211,16 +232,17 @@ impl Controller {
         let epoch = self.lkh.group.epoch.next().0;
         let opens = epoch > self.chains.last();
         let closing = opens.then(|| self.chains.end().clone());
-        let forward = (opens || begins_forward(self.profile, operation)).then(|| cx.random_key());
+        let begins = begins_forward(&self.chains, opens, self.profile, operation);
+        let forward = begins.then(|| cx.random_key());
         match forward.clone() {
-            None => self.chains.advance(cx, epoch),
-            Some(forward) if opens => {
+            forward if opens => {
                 let end = (self.chains.last_from(epoch), cx.random_key());
-                self.chains.open(cx, epoch, forward, end);
+                self.chains.open(cx, epoch, forward.unwrap_or_default(), end);
                 let first = self.chains.first();
                 self.joins.retain(|&(at, _)| at >= first);
             }
             Some(forward) => self.chains.begin_forward(cx, epoch, forward),
+            None => self.chains.advance(cx, epoch),
         }
         let backward = self.chains.backward(cx);
         let group_key = self.chains.present_key(cx, &backward);
@@ -406,20 +428,21 @@ impl KeyServer for Controller {
 
 impl Member {
     /// A member that is not enrolled yet, for generations of so many sessions. `stored` says
-    /// whether it keeps the chains.
-    pub fn new(profile: Profile, sessions: u32, stored: bool) -> Self {
+    /// whether it keeps the chains, `single` whether there is the backward one only.
+    pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Both } else { Keep::Ends };
         Self {
             profile,
             membership: Membership::default(),
             path: List::new(),
-            chains: Chains::new(sessions, keep),
+            chains: Chains::new(sessions, keep, single),
         }
     }
 
     fn configured(configuration: &Configuration) -> Self {
-        let stored = configuration.value(CHAIN.name) == 0;
-        Self::new(configuration.profile(), configuration.value(SESSIONS.name), stored)
+        let [sessions, chain, single] =
+            [SESSIONS, CHAIN, SINGLE].map(|it| configuration.value(it.name));
+        Self::new(configuration.profile(), sessions, chain == 0, single == 1)
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -497,7 +520,7 @@ impl Member {
             return Err(Misbehaviour::SkippedEpoch { got: header.epoch, current }.into());
         }
         let opens = epoch > last;
-        let begins = opens || begins_forward(self.profile, header.operation);
+        let begins = begins_forward(&self.chains, opens, self.profile, header.operation);
         if news.masked.len() != Key::BYTES * (1 + usize::from(opens) + usize::from(begins)) {
             return Err(Misbehaviour::Malformed.into());
         }
@@ -527,7 +550,9 @@ impl Member {
         let passed = self.chains.link(cx, at, &linked).ok_or(Misbehaviour::WrongKey)?;
         self.chains.reach(at, linked, &passed);
         match forward {
-            Some(forward) if opens => self.chains.open(cx, epoch, forward, (epoch, backward)),
+            forward if opens => {
+                self.chains.open(cx, epoch, forward.unwrap_or_default(), (epoch, backward));
+            }
             Some(forward) => self.chains.begin_forward(cx, epoch, forward),
             None => self.chains.advance(cx, epoch),
         }
@@ -598,9 +623,10 @@ const fn label(sessions: u64, call: u64) -> u64 {
     sessions << 16 | call
 }
 
-/// Whether the forward chain begins anew within a generation.
-fn begins_forward(profile: Profile, operation: Operation) -> bool {
-    profile == Profile::Sound && operation == Operation::Remove
+/// Whether a forward chain begins, with a generation or anew within it.
+fn begins_forward(chains: &Chains, opens: bool, profile: Profile, operation: Operation) -> bool {
+    let anew = profile == Profile::Sound && operation == Operation::Remove;
+    chains.has_forward() && (opens || anew)
 }
 
 const FORWARD: &str = "groupkey sgcsh forward";

@@ -25,7 +25,8 @@ pub struct Member {
     /// The keys above the member's slot, lowest first.
     pub(super) path: List<(Node, Key)>,
     pub(super) command: Key,
-    pub(super) join_key: Key,
+    /// J, unless the group key is made of the root's key alone.
+    pub(super) join_key: Option<Key>,
 }
 
 /// What a join or a removal tells all members, parsed and not yet opened.
@@ -41,7 +42,7 @@ struct Change<'a> {
 
 impl Member {
     /// A member that is not enrolled yet.
-    pub fn new(profile: Profile, degree: u32, length: u16) -> Self {
+    pub fn new(profile: Profile, degree: u32, length: u16, has_join_key: bool) -> Self {
         Self {
             profile,
             degree,
@@ -49,7 +50,7 @@ impl Member {
             membership: Membership::default(),
             path: List::new(),
             command: Key::default(),
-            join_key: Key::default(),
+            join_key: has_join_key.then(Key::default),
         }
     }
 
@@ -69,7 +70,8 @@ impl Member {
         let epoch = message.header().epoch;
         let mut body = message.body();
         let command = body.bytes()?;
-        let leaves = Records::parse(cx, 2, body.bytes()?)?;
+        let leaf_keys = 1 + self.join_key.iter().count();
+        let leaves = Records::parse(cx, leaf_keys, body.bytes()?)?;
         let records = read_records(cx, body)?;
         self.membership.admit(message)?;
         let enrolment = self.membership.enrolment()?;
@@ -79,8 +81,10 @@ impl Member {
             return Err(Misbehaviour::Malformed.into());
         }
         let mut keys = [Key::default(), Key::default()];
-        cx.unwrap_keys(&enrolment.key, epoch, label(leaf, lowest), wrapped, &mut keys)?;
+        let label = label(leaf, lowest);
+        cx.unwrap_keys(&enrolment.key, epoch, label, wrapped, &mut keys[..leaf_keys])?;
         let [key, join_key] = keys;
+        let join_key = self.join_key.as_ref().map(|_| join_key);
         let mut path = List::filled((lowest, key), 1);
         if let Some(records) = records {
             let update = Update { degree: self.degree, enrolment, kept: &path, epoch };
@@ -132,8 +136,10 @@ impl Member {
         if !change.commands.is_empty() {
             command = cx.unwrap_key(root_key, epoch, COMMANDS, change.commands)?;
         }
-        let join_key =
-            if joins { next_join_key(cx, &self.join_key) } else { self.join_key.clone() };
+        let join_key = match &self.join_key {
+            Some(join_key) if joins => Some(next_join_key(cx, join_key)),
+            kept => kept.clone(),
+        };
         self.enter(cx, epoch, path, join_key, command)
     }
 
@@ -151,10 +157,13 @@ impl Member {
         }
         self.membership.admit(message)?;
         let enrolment = self.membership.enrolment()?;
-        let mut keys = List::zeros(levels.len() + 2);
+        let mut keys = List::zeros(levels.len() + 1 + self.join_key.iter().count());
         cx.unwrap_keys(&enrolment.key, epoch, 0, wrapped, &mut keys)?;
-        let [path_keys @ .., join_key, command] = &keys[..] else {
-            return Err(Misbehaviour::Malformed.into());
+        let (path_keys, others) = keys.split_at(levels.len());
+        let (join_key, command) = match others {
+            [join_key, command] => (Some(join_key.clone()), command),
+            [command] => (None, command),
+            _ => return Err(Misbehaviour::Malformed.into()),
         };
         let nodes = levels.iter().map(|&level| Node::above(enrolment.slot, level, self.degree));
         let path: List<_> = nodes.zip(path_keys.iter().cloned()).collect();
@@ -164,7 +173,7 @@ impl Member {
             let held = self.held(*node).filter(|_| Some(anchored) <= current);
             require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
-        self.enter(cx, epoch, path, join_key.clone(), command.clone())
+        self.enter(cx, epoch, path, join_key, command.clone())
     }
 
     fn enter(
@@ -172,11 +181,11 @@ impl Member {
         cx: &mut Context<'_>,
         epoch: Epoch,
         path: List<(Node, Key)>,
-        join_key: Key,
+        join_key: Option<Key>,
         command: Key,
     ) -> Result<(), Error> {
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
-        let group_key = group_key(cx, self.profile, epoch, root_key, &join_key);
+        let group_key = group_key(cx, self.profile, epoch, root_key, join_key.as_ref());
         self.path = path;
         self.join_key = join_key;
         self.command = command;
@@ -202,7 +211,8 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        let keys = if self.group_key().is_some() { self.path.len() + 2 } else { 0 };
+        let others = 1 + self.join_key.iter().count();
+        let keys = if self.group_key().is_some() { self.path.len() + others } else { 0 };
         let permanent = self.membership.key_bytes() + keys * Key::BYTES;
         Footprint { permanent, temporary: keys * Key::BYTES }
     }

@@ -20,6 +20,7 @@ use crate::wire::Reader;
 /// A group, all that was sent, and all that members ever held.
 struct Group {
     profile: Profile,
+    has_join_key: bool,
     controller: Controller,
     members: BTreeMap<u32, Member>,
     /// By member: the individual key, and what it held in each epoch of its membership.
@@ -34,7 +35,7 @@ struct Group {
 #[derive(Clone)]
 struct Holding {
     path: Vec<Key>,
-    join_key: Key,
+    join_key: Option<Key>,
 }
 
 /// Keys wrapped in one call, as an onlooker records them.
@@ -48,9 +49,21 @@ struct Wrapped {
 
 impl Group {
     fn new(profile: Profile, degree: u32, length: u16, size: u32, seed: u64) -> Self {
+        Self::with(profile, true, degree, length, size, seed)
+    }
+
+    fn with(
+        profile: Profile,
+        has_join_key: bool,
+        degree: u32,
+        length: u16,
+        size: u32,
+        seed: u64,
+    ) -> Self {
         let mut group = Self {
             profile,
-            controller: Controller::new(profile, degree, length, 1),
+            has_join_key,
+            controller: Controller::new(profile, degree, length, has_join_key, 1),
             members: BTreeMap::new(),
             held: BTreeMap::new(),
             wraps: Vec::new(),
@@ -81,7 +94,8 @@ impl Group {
     fn enroll(&mut self, ids: &[MemberId]) {
         let degree = self.controller.lkh.tree.degree();
         for id in ids {
-            self.members.insert(id.0, Member::new(self.profile, degree, self.length));
+            let member = Member::new(self.profile, degree, self.length, self.has_join_key);
+            self.members.insert(id.0, member);
         }
         self.command(Command::Enroll(ids));
     }
@@ -133,14 +147,16 @@ impl Group {
     /// Writes down what an onlooker sees of a body.
     fn record(&mut self, kind: u8, mut body: Reader<'_>) {
         let epoch = self.controller.lkh.group.epoch.0;
+        let join_keys = usize::from(self.has_join_key);
         let mut take = |label, bytes: &[u8], others| {
             self.wraps.push(Wrapped { epoch, label, bytes: bytes.to_vec(), others });
         };
         match kind {
             CREATION => {
                 take(COMMANDS, body.bytes().unwrap(), 0);
-                for record in body.bytes().unwrap().chunks(48) {
-                    take(u64::from_be_bytes(*record.first_chunk().unwrap()), &record[8..], 1);
+                for record in body.bytes().unwrap().chunks(32 + 16 * join_keys) {
+                    let label = u64::from_be_bytes(*record.first_chunk().unwrap());
+                    take(label, &record[8..], join_keys);
                 }
             }
             UPDATE => {
@@ -149,7 +165,7 @@ impl Group {
             }
             _ => {
                 assert!(body.bytes().is_ok() && body.array() == Ok(0));
-                take(0, body.bytes().unwrap(), 2);
+                take(0, body.bytes().unwrap(), 1 + join_keys);
                 return;
             }
         }
@@ -176,7 +192,7 @@ impl Group {
             keys.push((individual.clone(), 0));
             for holding in held.values() {
                 keys.extend(holding.path.iter().map(|key| (key.clone(), self.length)));
-                join_keys.push(holding.join_key.clone());
+                join_keys.extend(holding.join_key.clone());
             }
         }
         let mut done = 0;
@@ -195,7 +211,7 @@ impl Group {
                 let bytes = &wrapped.bytes[..];
                 if cx.unwrap_keys(&key, epoch, wrapped.label, bytes, &mut opened).is_ok() {
                     let others = opened.split_off(opened.len() - wrapped.others);
-                    join_keys.extend(others.into_iter().next());
+                    join_keys.extend(others.into_iter().next().filter(|_| self.has_join_key));
                     keys.extend(opened.into_iter().map(|key| (key, self.length)));
                 }
             }
@@ -205,12 +221,13 @@ impl Group {
             later = later.iter().map(|key| next_join_key(cx, key)).collect();
             join_keys.extend(later.iter().cloned());
         }
-        let join_keys: BTreeSet<_> = join_keys.iter().map(|key| *key.as_bytes()).collect();
+        let join_keys: BTreeSet<_> = join_keys.iter().map(|key| Some(*key.as_bytes())).collect();
+        let join_keys = if self.has_join_key { join_keys } else { BTreeSet::from([None]) };
         let mut found = BTreeSet::new();
         for &epoch in wanted {
-            let is_it = |key: &[u8; 16], join_key: &[u8; 16], cx: &mut Context<'_>| {
-                let (key, join_key) = (Key::from_bytes(*key), Key::from_bytes(*join_key));
-                let tried = group_key(cx, self.profile, Epoch(epoch), &key, &join_key);
+            let is_it = |key: &[u8; 16], join_key: &Option<[u8; 16]>, cx: &mut Context<'_>| {
+                let (key, join_key) = (Key::from_bytes(*key), join_key.map(Key::from_bytes));
+                let tried = group_key(cx, self.profile, Epoch(epoch), &key, join_key.as_ref());
                 tried == self.group_keys[&epoch]
             };
             if seen.iter().any(|key| join_keys.iter().any(|join_key| is_it(key, join_key, cx))) {
@@ -244,6 +261,11 @@ impl Group {
     }
 }
 
+/// Both profiles, with J and without.
+fn forms() -> impl Iterator<Item = (Profile, bool)> {
+    Profile::ALL.into_iter().flat_map(|profile| [(profile, true), (profile, false)])
+}
+
 fn is_for(to: Recipient, id: u32) -> bool {
     to == Recipient::Group || to == Recipient::Member(MemberId(id))
 }
@@ -265,7 +287,8 @@ fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
         let last = group.first_epoch(newcomer) - 1;
         assert_eq!(last - first, 6);
         let newcomers = group.held[&newcomer].1[&(last + 1)].clone();
-        let both = |group: &mut Group, root_key: &Key, join_key: &Key| {
+        let both = |group: &mut Group, root_key: &Key, join_key: &Option<Key>| {
+            let join_key = join_key.as_ref().unwrap();
             let mut found = 0;
             group.as_party(PartyId::Controller, &mut Outbox::new(), |group, cx| {
                 for epoch in first..=last {
@@ -278,7 +301,7 @@ fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
                     let pairs =
                         root_keys.iter().flat_map(|key| join_keys.iter().map(move |j| (key, j)));
                     found += u32::from(pairs.into_iter().any(|(key, join_key)| {
-                        let tried = group_key(cx, profile, Epoch(epoch), key, join_key);
+                        let tried = group_key(cx, profile, Epoch(epoch), key, Some(join_key));
                         tried == group.group_keys[&epoch]
                     }));
                 }
@@ -294,16 +317,54 @@ fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
     }
 }
 
+/// What J is for. A newcomer takes the root's key that it was given, hashes it back as members do
+/// when they recognise a key, and makes group keys of it as members do, with the J that it was given
+/// if there is one.
+#[test]
+fn a_newcomer_hashes_back_to_earlier_group_keys_without_a_join_key_as_published_only() {
+    for (profile, has_join_key) in forms() {
+        let mut group = Group::with(profile, has_join_key, 2, 14, 6, 3);
+        for leaver in [1, 4] {
+            group.evict(leaver);
+            group.join();
+        }
+        let newcomer = group.join();
+        let came = group.first_epoch(newcomer);
+        let Holding { path, join_key } = group.held[&newcomer].1[&came].clone();
+        let mut rolled_back = Vec::from([path.last().unwrap().clone()]);
+        let mut found = BTreeSet::new();
+        group.as_party(MemberId(newcomer).into(), &mut Outbox::new(), |group, cx| {
+            for steps in 0..usize::from(group.length) {
+                rolled_back.push(step(cx, &rolled_back[steps]));
+            }
+            for (&epoch, real) in &group.group_keys {
+                let mut tried = rolled_back.iter().map(|root_key| {
+                    group_key(cx, profile, Epoch(epoch), root_key, join_key.as_ref())
+                });
+                found.extend(tried.any(|key| key == *real).then_some(epoch));
+            }
+        });
+        let is_broken = profile == Profile::Published && !has_join_key;
+        let expected = if is_broken { (1..=came).collect() } else { BTreeSet::from([came]) };
+        assert_eq!(found, expected, "{profile:?}, J: {has_join_key}");
+
+        // With all that was ever sent it gets no more than that.
+        let before: Vec<_> = (1..came).collect();
+        let found = group.pool(&[newcomer], &before);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), if is_broken { before } else { vec![] });
+    }
+}
+
 /// All who were not members in an epoch put everything together that they held in theirs: those
 /// before them, those after them, and both.
 #[test]
 fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
-    for profile in Profile::ALL {
-        let mut found_by_both = 0;
-        for (seed, degree, length) in
-            [(1, 2, 2), (2, 2, 3), (3, 3, 2), (4, 4, 3), (5, 2, 14), (6, 3, 14)]
-        {
-            let mut group = Group::new(profile, degree, length, 4, seed);
+    for (profile, has_join_key) in forms() {
+        let (mut found_by_both, mut found_after) = (0, 0);
+        let groups = [(1, 2, 2), (2, 2, 3), (3, 3, 2), (4, 4, 3), (5, 2, 14), (6, 3, 14)];
+        let groups = if has_join_key { &groups[..] } else { &groups[2..4] };
+        for &(seed, degree, length) in groups {
+            let mut group = Group::with(profile, has_join_key, degree, length, 4, seed);
             for round in 0..16 {
                 let place = (seed as usize * 7 + round * 5) % group.members.len();
                 let someone = *group.members.keys().nth(place).unwrap();
@@ -322,14 +383,18 @@ fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
                 let after: Vec<_> = everybody.iter().copied().filter(is_after).collect();
                 let both = [&before[..], &after].concat();
                 assert!(group.pool(&before, &[epoch]).is_empty(), "evicted before {epoch}");
-                assert!(group.pool(&after, &[epoch]).is_empty(), "came after {epoch}");
+                let found = group.pool(&after, &[epoch]);
+                assert!(found.is_empty() || !has_join_key, "came after {epoch}");
+                found_after += found.len();
                 found_by_both += group.pool(&both, &[epoch]).len();
             }
         }
         if profile == Profile::Sound {
-            assert_eq!(found_by_both, 0);
+            // Without J, too: a join begins new chains.
+            assert_eq!((found_by_both, found_after), (0, 0));
         } else {
             assert!(found_by_both > 10, "{found_by_both}");
+            assert_eq!(found_after > 10, !has_join_key, "{found_after}");
         }
     }
 }
@@ -337,8 +402,8 @@ fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
 /// The pool of the test above can do what members can: whoever was there gets the key.
 #[test]
 fn the_pool_opens_what_members_open() {
-    for profile in Profile::ALL {
-        let mut group = Group::new(profile, 2, 3, 5, 9);
+    for (profile, has_join_key) in forms() {
+        let mut group = Group::with(profile, has_join_key, 2, 3, 5, 9);
         for leaver in [0, 3] {
             group.join();
             group.evict(leaver);
@@ -357,8 +422,8 @@ fn the_pool_opens_what_members_open() {
 /// An insider knows the keys under which updates come, but no pre-image of a key or of a command.
 #[test]
 fn keys_and_commands_to_which_no_chain_leads_are_refused() {
-    for profile in Profile::ALL {
-        let mut group = Group::new(profile, 2, 3, 4, 2);
+    for (profile, has_join_key) in forms() {
+        let mut group = Group::with(profile, has_join_key, 2, 3, 4, 2);
         let (root, root_key) = group.members[&0].path.last().unwrap().clone();
         let (epoch, own) = (group.controller.lkh.group.epoch.next(), Key::from_bytes([7; 16]));
         let genuine = group.members[&0].command.clone();
@@ -387,8 +452,8 @@ fn keys_and_commands_to_which_no_chain_leads_are_refused() {
 
 #[test]
 fn an_answer_must_follow_from_what_its_receiver_holds() {
-    for profile in Profile::ALL {
-        let mut group = Group::new(profile, 2, 14, 5, 3);
+    for (profile, has_join_key) in forms() {
+        let mut group = Group::with(profile, has_join_key, 2, 14, 5, 3);
         // Member 0 hears nothing of two removals.
         let sleeper = group.members.remove(&0).unwrap();
         group.evict(3);

@@ -4,6 +4,9 @@
 //! `f_(j+1) = H(f_j)`, its backward chain against it, `b_j = H(b_(j+1))`. A forward chain may begin
 //! anew within a generation; all keys up to there still follow from where it began before. The
 //! controller knows a backward chain from its last key on, a member from the latest one it got.
+//!
+//! Without the forward chain, a session key is made of the backward key alone. Then who knows any
+//! session of a generation knows all those before it.
 
 use crate::context::Context;
 use crate::secret::{Key, List};
@@ -24,6 +27,8 @@ pub(super) enum Keep {
 pub(super) struct Chains {
     sessions: u64,
     keep: Keep,
+    /// Whether there is a backward chain only. The forward keys are zeros then, used for nothing.
+    single: bool,
     previous: Option<Generation>,
     present: Generation,
     /// The present epoch and its forward key.
@@ -66,15 +71,21 @@ struct Tables {
 
 impl Chains {
     /// No chains yet, for generations of so many sessions.
-    pub(super) fn new(sessions: u32, keep: Keep) -> Self {
+    pub(super) fn new(sessions: u32, keep: Keep, single: bool) -> Self {
         Self {
             sessions: u64::from(sessions),
             keep,
+            single,
             previous: None,
             present: Generation::default(),
             now: (0, Key::default()),
             tables: Tables::default(),
         }
+    }
+
+    /// Whether there is a forward chain.
+    pub(super) const fn has_forward(&self) -> bool {
+        !self.single
     }
 
     /// The epoch of the last session of the present generation.
@@ -155,7 +166,7 @@ impl Chains {
 
     /// The session key of the present epoch, whose backward key the caller knows.
     pub(super) fn present_key(&self, cx: &mut Context<'_>, backward: &Key) -> Key {
-        combine(cx, &self.now.1, backward, self.now.0)
+        self.combine(cx, &self.now.1, backward, self.now.0)
     }
 
     /// The session key of an epoch up to the present one, if the chains lead there.
@@ -165,11 +176,11 @@ impl Chains {
                 (self.present_forward(cx, epoch), self.present_backward(cx, epoch))
             }
             Some(previous) if (previous.first()..=previous.end.0).contains(&epoch) => {
-                (previous.forward(cx, epoch), previous.backward(cx, epoch))
+                (self.forward(cx, previous, epoch), previous.backward(cx, epoch))
             }
             _ => return None,
         };
-        Some(combine(cx, &forward, &backward, epoch))
+        Some(self.combine(cx, &forward, &backward, epoch))
     }
 
     /// What somebody needs that is a member since `joined`, for the sessions from `wanted` on.
@@ -183,9 +194,11 @@ impl Chains {
         let previous = self.previous.as_ref().filter(|previous| wanted <= previous.last);
         let generations = previous.into_iter().chain([&self.present]);
         let begun = generations.flat_map(|generation| &generation.starts);
-        let mut starts: List<_> = begun.filter(|&&(at, _)| at >= wanted).cloned().collect();
+        let begun = begun.filter(|&&(at, _)| self.has_forward() && at >= wanted);
+        let mut starts: List<_> = begun.cloned().collect();
         // A newcomer is not told where the chain began, but where it was when it came.
-        if wanted == joined && starts.first().is_none_or(|&(at, _)| at > joined) {
+        let comes = wanted == joined && self.has_forward();
+        if comes && starts.first().is_none_or(|&(at, _)| at > joined) {
             let forward = match previous {
                 Some(previous) => previous.forward(cx, joined),
                 None => self.present_forward(cx, joined),
@@ -210,29 +223,36 @@ impl Chains {
         if session > self.sessions {
             return None;
         }
+        let starts = match self.single {
+            true if starts.is_empty() => self.whole_generations(first, end.is_some())?,
+            true => return None,
+            false => starts,
+        };
         let (starts, newer) = starts.split_at(starts.partition_point(|&(at, _)| at < first));
         let known = |last| {
             let mut generations = [Some(&self.present), self.previous.as_ref()].into_iter();
             generations.find_map(|known| known.filter(|known| known.last == last).cloned())
         };
+        // Of a single chain nothing but its end is to be known.
+        let extensible = |last| known(last).filter(|_| !self.single).unwrap_or_default();
         let previous = match end {
             None if starts.is_empty() => known(first - 1).filter(|previous| previous.last > 0),
             None => return None,
             Some(end) => {
                 let end = (first - 1, end);
                 let earliest = first.saturating_sub(self.sessions);
-                let known = known(first - 1).unwrap_or_default();
+                let known = extensible(first - 1);
                 Some(known.extended(first - 1, starts, earliest, end)?)
             }
         };
-        let present = known(last).unwrap_or_default();
+        let present = extensible(last);
         let present = present.extended(last, newer, first, (epoch, backward))?;
         let (now, tables) = ((epoch, Key::default()), Tables::default());
         let mut chains = Self { previous, present, now, tables, ..*self };
         chains.fill_tables(cx);
         chains.now.1 = match chains.tables.get(&chains.tables.forward, epoch) {
             Some(key) => key.clone(),
-            None => chains.present.forward(cx, epoch),
+            None => chains.forward(cx, &chains.present, epoch),
         };
         Some(chains)
     }
@@ -240,16 +260,35 @@ impl Chains {
     /// Number of keys held.
     pub(super) fn key_count(&self) -> usize {
         let generations = self.previous.iter().chain([&self.present]);
-        let ends = generations.filter(|known| known.last > 0).map(|known| known.starts.len() + 1);
-        let now = usize::from(self.present.last > 0);
+        let starts = |known: &Generation| if self.single { 0 } else { known.starts.len() };
+        let ends = generations.filter(|known| known.last > 0).map(|known| starts(known) + 1);
+        let now = usize::from(self.present.last > 0 && !self.single);
         ends.sum::<usize>() + now + self.tables.forward.len() + self.tables.backward.len()
+    }
+
+    /// Where what is known of a generation begins without a forward chain: where it begins itself.
+    fn whole_generations(&self, first: u64, and_previous: bool) -> Option<List<(u64, Key)>> {
+        let mut starts = List::with_capacity(2);
+        if and_previous {
+            let first = first.checked_sub(self.sessions).filter(|&first| first > 0)?;
+            starts.push((first, Key::default()));
+        }
+        starts.push((first, Key::default()));
+        Some(starts)
+    }
+
+    /// The forward key of an epoch of a generation.
+    fn forward(&self, cx: &mut Context<'_>, of: &Generation, epoch: u64) -> Key {
+        if self.single { Key::default() } else { of.forward(cx, epoch) }
     }
 
     fn present_forward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
         match self.tables.get(&self.tables.forward, epoch) {
             Some(key) => key.clone(),
-            None if epoch >= self.now.0 => steps(cx, &self.now.1, FORWARD, epoch - self.now.0),
-            None => self.present.forward(cx, epoch),
+            None if epoch >= self.now.0 && self.has_forward() => {
+                steps(cx, &self.now.1, FORWARD, epoch - self.now.0)
+            }
+            None => self.forward(cx, &self.present, epoch),
         }
     }
 
@@ -278,7 +317,7 @@ impl Chains {
             at -= 1;
         }
         self.tables.set_backward(at, key);
-        if self.keep == Keep::Both {
+        if self.keep == Keep::Both && self.has_forward() {
             self.tables.forward.reserve_exact(length);
             self.fill_forward(cx, first);
         }
@@ -286,7 +325,7 @@ impl Chains {
 
     /// Makes the table of forward keys anew from an epoch on at which the chain begins.
     fn fill_forward(&mut self, cx: &mut Context<'_>, from: u64) {
-        if self.keep != Keep::Both {
+        if self.keep != Keep::Both || self.single {
             return;
         }
         let kept = from.saturating_sub(self.tables.first) as usize;
@@ -300,6 +339,13 @@ impl Chains {
             };
             self.tables.forward.push(key.clone());
         }
+    }
+
+    /// The session key that belongs to a forward and a backward key.
+    fn combine(&self, cx: &mut Context<'_>, forward: &Key, backward: &Key, epoch: u64) -> Key {
+        let key = if self.single { backward.clone() } else { cx.xor(forward, backward) };
+        let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()];
+        cx.derive(&key, "groupkey sgcsh session", context.as_flattened())
     }
 }
 
@@ -354,13 +400,6 @@ impl Tables {
 /// A key so many steps on along a chain.
 fn steps(cx: &mut Context<'_>, key: &Key, label: &'static str, count: u64) -> Key {
     (0..count).fold(key.clone(), |key, _| cx.hash(&key, label))
-}
-
-/// The session key that belongs to a forward and a backward key.
-fn combine(cx: &mut Context<'_>, forward: &Key, backward: &Key, epoch: u64) -> Key {
-    let both = cx.xor(forward, backward);
-    let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()];
-    cx.derive(&both, "groupkey sgcsh session", context.as_flattened())
 }
 
 const FORWARD: &str = "groupkey sgcsh chain f";

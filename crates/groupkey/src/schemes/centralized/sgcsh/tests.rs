@@ -1,6 +1,8 @@
 //! What an evicted member and a newcomer together get out of a group's chains, in either profile;
 //! what healing costs; and what a member makes of a broadcast that was changed.
 
+use alloc::vec;
+
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -18,6 +20,7 @@ const SESSIONS: u32 = 40;
 /// A group whose every open message is recorded.
 struct Group {
     profile: Profile,
+    single: bool,
     controller: Controller,
     /// Whoever was evicted stays, and hears what goes over open channels.
     members: Vec<(MemberId, Member)>,
@@ -28,9 +31,14 @@ struct Group {
 
 impl Group {
     fn new(profile: Profile, size: u32) -> Self {
+        Self::with(profile, size, false)
+    }
+
+    fn with(profile: Profile, size: u32, single: bool) -> Self {
         let mut group = Self {
             profile,
-            controller: Controller::new(profile, SESSIONS, false),
+            single,
+            controller: Controller::new(profile, SESSIONS, false, single),
             members: Vec::new(),
             rng: ChaCha20Rng::seed_from_u64(1),
             recorded: Vec::new(),
@@ -44,7 +52,7 @@ impl Group {
     }
 
     fn sit(&mut self, id: MemberId) {
-        self.members.push((id, Member::new(self.profile, SESSIONS, false)));
+        self.members.push((id, Member::new(self.profile, SESSIONS, false, self.single)));
     }
 
     /// Takes a member in; returns its place.
@@ -166,6 +174,11 @@ impl Group {
     }
 }
 
+/// Both profiles, with two chains and with one.
+fn forms() -> impl Iterator<Item = (Profile, bool)> {
+    Profile::ALL.into_iter().flat_map(|profile| [(profile, false), (profile, true)])
+}
+
 #[test]
 fn an_evicted_member_and_a_newcomer_read_what_lies_between_as_published_only() {
     for (profile, readable) in [(Profile::Published, true), (Profile::Sound, false)] {
@@ -218,18 +231,81 @@ fn who_leaves_and_comes_back_reads_what_lay_between_as_published_only() {
     }
 }
 
+/// What the forward chain is for. A newcomer heals, by what it was given, sessions of before it came:
+/// it hashes the backward key back, and tries for a forward key every one that it has or can make.
+#[test]
+fn a_newcomer_heals_what_was_before_its_time_with_a_single_chain_only() {
+    for (profile, single) in forms() {
+        let mut group = Group::with(profile, 5, single);
+        group.command(Command::Rekey);
+        group.command(Command::Remove(MemberId(1)));
+        group.add(20);
+        group.command(Command::Rekey);
+        let newcomer = group.add(21);
+        let (came, _) = group.members[newcomer].1.group_key().unwrap();
+        let chains = group.members[newcomer].1.chains.clone();
+        let backward = chains.end().clone();
+        let mut known: Vec<_> = Vec::new();
+        // An enrolment leaves the key as it is.
+        let mut keys = group.keys.clone();
+        keys.dedup();
+        group.act(MemberId(21).into(), &mut Outbox::new(), &mut (), |_, cx| {
+            let given = chains.history(cx, backward.clone(), came.0, came.0).starts;
+            assert_eq!(given.len(), usize::from(!single));
+            // Where its own forward chain leads, from the key that it was given on.
+            let mut own = chains;
+            let forward: Vec<_> = (came.0..=u64::from(SESSIONS))
+                .flat_map(|epoch| {
+                    own.advance(cx, epoch);
+                    own.history(cx, backward.clone(), epoch, epoch).starts.first().cloned()
+                })
+                .map(|(_, key)| Some(key))
+                .collect();
+            let forward = if single { vec![None] } else { forward };
+            for (epoch, real) in &keys {
+                let healed = forward.iter().any(|forward| {
+                    let starts = forward.iter().map(|key| (epoch.0, key.clone())).collect();
+                    let history = History {
+                        epoch: came.0,
+                        session: came.0,
+                        sessions: came.0 + 1 - epoch.0,
+                        end: None,
+                        backward: backward.clone(),
+                        starts,
+                    };
+                    let healed = Chains::new(SESSIONS, Keep::Ends, single).with(cx, history);
+                    healed.unwrap().session_key(cx, epoch.0).as_ref() == Some(real)
+                });
+                known.extend(healed.then_some(*epoch));
+            }
+        });
+        let expected: Vec<_> = if single { (1..=came.0).map(Epoch).collect() } else { vec![came] };
+        assert_eq!(known, expected, "{profile:?}");
+
+        // It needs no more than to ask its own member for them.
+        for (epoch, real) in &keys {
+            let mut past = None;
+            group.act(MemberId(21).into(), &mut Outbox::new(), &mut (), |group, cx| {
+                past = group.members[newcomer].1.past_key(cx, *epoch);
+            });
+            assert_eq!(past.as_ref(), expected.contains(epoch).then_some(real));
+        }
+    }
+}
+
 #[test]
 fn healing_costs_a_hash_of_each_chain_for_every_session_missed() {
-    for profile in Profile::ALL {
+    for (profile, single) in forms() {
         for missed in 0..10 {
-            let mut group = Group::new(profile, 5);
+            let mut group = Group::with(profile, 5, single);
             let sleeper = group.members.remove(1);
             (0..=missed).for_each(|_| group.command(Command::Rekey));
             group.members.insert(1, sleeper);
             let bytes = group.recorded.last().unwrap().clone();
             let (result, meter) = group.offer(1, Channel::Open, &bytes);
             assert_eq!(result, Ok(()));
-            assert_eq!(meter.tally(Primitive::Hash).calls, 2 * (missed + 1));
+            let chains = if single { 1 } else { 2 };
+            assert_eq!(meter.tally(Primitive::Hash).calls, chains * (missed + 1));
             assert_eq!(meter.tally(Primitive::Derive).calls, 2);
             assert_eq!(group.members[1].1.group_key(), group.controller.group_key());
         }
@@ -239,22 +315,24 @@ fn healing_costs_a_hash_of_each_chain_for_every_session_missed() {
 /// XOR does not protect; but the backward chain must lead to what a member holds.
 #[test]
 fn a_changed_backward_key_or_record_is_noticed_without_any_protection() {
-    let mut group = Group::new(Profile::Published, 8);
-    for command in [Command::Rekey, Command::Remove(MemberId(5))] {
-        let sleeper = group.members.remove(0);
-        group.command(command);
-        group.members.insert(0, sleeper);
-        let genuine = group.recorded.last().unwrap().clone();
-        let before = group.members[0].1.group_key().map(|(epoch, key)| (epoch, key.clone()));
-        for place in genuine.len() - 16..genuine.len() {
-            let mut changed = genuine.clone();
-            changed[place] ^= 1;
-            let (result, _) = group.offer(0, Channel::Open, &changed);
-            assert_eq!(result, Err(Misbehaviour::WrongKey.into()));
-            let after = group.members[0].1.group_key().map(|(epoch, key)| (epoch, key.clone()));
-            assert_eq!(after, before);
+    for single in [false, true] {
+        let mut group = Group::with(Profile::Published, 8, single);
+        for command in [Command::Rekey, Command::Remove(MemberId(5))] {
+            let sleeper = group.members.remove(0);
+            group.command(command);
+            group.members.insert(0, sleeper);
+            let genuine = group.recorded.last().unwrap().clone();
+            let before = group.members[0].1.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            for place in genuine.len() - 16..genuine.len() {
+                let mut changed = genuine.clone();
+                changed[place] ^= 1;
+                let (result, _) = group.offer(0, Channel::Open, &changed);
+                assert_eq!(result, Err(Misbehaviour::WrongKey.into()));
+                let after = group.members[0].1.group_key().map(|(epoch, key)| (epoch, key.clone()));
+                assert_eq!(after, before);
+            }
+            assert_eq!(group.offer(0, Channel::Open, &genuine).0, Ok(()));
+            assert_eq!(group.members[0].1.group_key(), group.controller.group_key());
         }
-        assert_eq!(group.offer(0, Channel::Open, &genuine).0, Ok(()));
-        assert_eq!(group.members[0].1.group_key(), group.controller.group_key());
     }
 }
