@@ -18,6 +18,13 @@ fn a_page_holds_what_the_files_hold() {
     let told = run("report kept/results.jsonl --audit findings.jsonl --out all.html");
     told.success();
     let page = fs::read_to_string(folder.path().join("all.html")).expect("a report");
+    // It is replaced whole: who holds the old one still has it.
+    folder.file("all.html", "old");
+    let held = folder.path().join("held.html");
+    fs::hard_link(folder.path().join("all.html"), &held).expect("links are there");
+    run("report kept/results.jsonl --audit findings.jsonl --out all.html").success();
+    assert_eq!(fs::read_to_string(&held).expect("it is there"), "old");
+    assert_eq!(fs::read_to_string(folder.path().join("all.html")).expect("a report"), page);
     for word in ["skdc", "tgdh", "forward-secrecy", "Holds", "Published feature tables"] {
         assert!(page.contains(word), "{word} is missing");
     }
