@@ -109,6 +109,7 @@ pub(super) fn reproduce(
         provenance::machine(),
         study.id.to_owned(),
     );
+    header.plans = BenchPlan::digest(&plans);
     header.assumptions = study.assumptions.iter().map(|&words| words.to_owned()).collect();
     let (mut rows, done, mut prices) =
         match folder.earlier(&header, arguments.earlier.choice(), &units)? {
