@@ -262,10 +262,10 @@ mod tests {
 
 /// A setting and two runs to test with.
 #[cfg(test)]
-mod example {
+pub(crate) mod example {
     use super::{RunSample, Setting};
 
-    pub(super) fn setting() -> Setting {
+    pub(crate) fn setting() -> Setting {
         Setting {
             scheme: "skdc".to_owned(),
             profile: "sound".to_owned(),
@@ -282,7 +282,7 @@ mod example {
         }
     }
 
-    pub(super) fn samples() -> Vec<RunSample> {
+    pub(crate) fn samples() -> Vec<RunSample> {
         let first = RunSample {
             total_ms: 10.0,
             transmission_ms: 8.0,
