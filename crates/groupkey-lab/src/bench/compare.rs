@@ -33,8 +33,11 @@ pub trait Comparable: FileRow {
     /// The runs' values of a column of [`Self::DRAWN`]; none where they were not kept.
     fn drawn(&self, column: &str) -> Vec<f64>;
 
-    /// Repetitions, mean and variance of the time.
+    /// Number, mean and variance of what is independent of the times: runs, or means of rounds.
     fn time(&self) -> Moments;
+
+    /// Number, mean and variance of the times of single repetitions.
+    fn repetitions(&self) -> Moments;
 
     /// Half width of the mean's 95 % confidence interval.
     fn interval(&self) -> f64;
@@ -91,7 +94,8 @@ pub struct TimeChange {
     pub p_value: f64,
     /// The same after Holm's correction for all rows of the comparison.
     pub corrected_p_value: f64,
-    /// Hedges' g of after less before; absent where there is no spread.
+    /// Hedges' g of after less before, in standard deviations of single repetitions; absent where there
+    /// is no spread.
     pub effect: Option<f64>,
     /// Whether the means' 95 % confidence intervals overlap.
     pub intervals_overlap: bool,
@@ -198,7 +202,7 @@ impl TimeChange {
             percent: Some(100.0 * difference / first.mean).filter(|percent| percent.is_finite()),
             p_value,
             corrected_p_value: p_value,
-            effect: hedges_g(&second, &first),
+            effect: hedges_g(&after.repetitions(), &before.repetitions()),
             intervals_overlap: difference.abs() <= before.interval() + after.interval(),
         }
     }
@@ -244,6 +248,11 @@ impl Comparable for BenchRow {
 
     fn time(&self) -> Moments {
         rounds::moments(self.repetitions, self.mean_ns, self.sd_ns, self.ci95_ns)
+    }
+
+    fn repetitions(&self) -> Moments {
+        let Self { repetitions, mean_ns: mean, sd_ns, .. } = *self;
+        Moments { n: repetitions.into(), mean, variance: sd_ns.powi(2) }
     }
 
     fn interval(&self) -> f64 {
@@ -296,6 +305,10 @@ impl Comparable for NetworkRow {
     }
 
     fn time(&self) -> Moments {
+        self.repetitions()
+    }
+
+    fn repetitions(&self) -> Moments {
         Moments { n: self.runs.into(), mean: self.mean_ms, variance: self.sd_ms.powi(2) }
     }
 

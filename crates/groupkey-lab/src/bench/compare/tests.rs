@@ -84,6 +84,20 @@ fn means_over_other_runs_may_differ_by_chance() {
     assert_eq!(changed(unkept(42)), ["messages", "wire_bytes"]);
 }
 
+/// The interval is of the rounds' means, the effect is told in the spread of repetitions.
+#[test]
+fn an_effect_does_not_grow_with_the_repetitions() {
+    let of = |mean_ns| {
+        let (repetitions, sd_ns) = (1_000, 10.0);
+        // Five means of 200 repetitions each: Student's quantile times their standard error.
+        let ci95_ns = 2.776 * sd_ns / f64::from(repetitions).sqrt();
+        BenchRow { repetitions, mean_ns, sd_ns, ci95_ns, ..row("skdc", 10) }
+    };
+    let comparison = Comparison::of(&[of(1_000.0)], &[of(1_001.0)]).expect("one row each");
+    let effect = comparison.matched[0].time.effect.expect("there is spread");
+    assert!((effect - 0.1).abs() < 0.02, "{effect}");
+}
+
 /// Twice as long, with little spread, is no chance; a hair longer is.
 #[test]
 fn a_time_has_changed_if_chance_does_not_explain_it() {
