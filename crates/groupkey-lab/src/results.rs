@@ -214,6 +214,17 @@ impl NetworkRow {
 }
 
 impl FileRow for NetworkRow {
+    fn check(&self) -> Result<(), String> {
+        let times = |run: &RunSample| {
+            [run.total_ms, run.transmission_ms, run.computation_ms, run.member_mean_ms]
+        };
+        let is_time = |ms: &f64| (0.0..=columns::MOST).contains(ms);
+        match self.samples.iter().flat_map(times).find(|ms| !is_time(ms)) {
+            Some(ms) => Err(format!("a run took {ms:e} ms, which cannot be")),
+            None => Ok(()),
+        }
+    }
+
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, suite, protection, provenance, operation]);

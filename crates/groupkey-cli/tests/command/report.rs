@@ -34,6 +34,27 @@ fn a_page_holds_what_the_files_hold() {
     );
 }
 
+/// A number that no clock has told must not cost the memory of the machine.
+#[test]
+fn absurd_times_are_refused_or_drawn() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    run("bench --scheme skdc --members 3,4,5,6 --operation add --repetitions 2 --out kept")
+        .success();
+    let whole = fs::read_to_string(folder.path().join("kept/results.jsonl")).expect("results");
+    let with = |mean: &str| {
+        let (before, rest) = whole.split_once("\"mean_ns\":").expect("a row has a mean");
+        let (_, after) = rest.split_once(',').expect("not the last field");
+        let changed = format!("{before}\"mean_ns\":{mean},{after}");
+        fs::write(folder.path().join("changed.jsonl"), changed).expect("writable");
+        run("report changed.jsonl")
+    };
+    let told = with("1.79e308");
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("changed.jsonl:2: mean_ns is 1.79e308"), "{}", told.stderr);
+    with("5e-324").success();
+}
+
 #[test]
 fn what_is_no_result_is_refused() {
     let folder = Folder::new();
