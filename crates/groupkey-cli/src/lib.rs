@@ -15,6 +15,7 @@ mod paragraph;
 mod progress;
 mod provenance;
 mod table;
+mod whole_file;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,20 +1,105 @@
 //! Standard input, line by line, for a command that waits for other things too.
 
-use std::io::BufRead;
-use std::thread;
+use std::io::{self, BufRead, Read};
+use std::{fmt, thread};
 
 use tokio::sync::mpsc;
 
+/// A line of any bytes, without its end; or why there is none.
+pub(crate) type Line = Result<Vec<u8>, LineError>;
+
+/// A line that cannot be handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineError {
+    /// It is not UTF-8, where text is wanted.
+    NotText,
+    /// It is longer than [`LONGEST`].
+    TooLong,
+    /// Reading failed; no more lines come.
+    Unreadable(io::ErrorKind),
+}
+
 /// The lines as they come; the channel closes when the input ends.
-pub(crate) fn of_standard_input() -> mpsc::Receiver<String> {
+pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
     // Reading cannot be interrupted, so it has a thread that ends with the process.
     thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if sender.blocking_send(line).is_err() {
+        let mut input = io::stdin().lock();
+        while let Some(line) = next(&mut input) {
+            let is_last = matches!(line, Err(LineError::Unreadable(_)));
+            if sender.blocking_send(line).is_err() || is_last {
                 return;
             }
         }
     });
     lines
+}
+
+/// The line as text.
+pub(crate) fn text(line: Line) -> Result<String, LineError> {
+    String::from_utf8(line?).map_err(|_| LineError::NotText)
+}
+
+/// No message to a group is longer (bytes).
+const LONGEST: u64 = 1 << 16;
+
+/// The next line, `None` at the end of the input. Of one that is too long nothing is kept.
+fn next(input: &mut impl BufRead) -> Option<Line> {
+    let mut line = Vec::new();
+    // Room for the line's end, of two bytes.
+    let read = input.by_ref().take(LONGEST + 2).read_until(b'\n', &mut line);
+    let ended = line.pop_if(|last| *last == b'\n').is_some();
+    let skipped = match read {
+        Ok(0) => return None,
+        Ok(_) if !ended && line.len() as u64 > LONGEST => input.skip_until(b'\n').map(|_| ()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = skipped {
+        return Some(Err(LineError::Unreadable(error.kind())));
+    }
+    if ended {
+        line.pop_if(|last| *last == b'\r');
+    }
+    Some(if line.len() as u64 > LONGEST { Err(LineError::TooLong) } else { Ok(line) })
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotText => f.write_str("the line is not UTF-8"),
+            Self::TooLong => write!(f, "the line is longer than {LONGEST} bytes"),
+            Self::Unreadable(kind) => write!(f, "standard input cannot be read: {kind}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_any_bytes_and_lose_their_ends() {
+        let lines = all(b"one\r\n\xff\xfe\n\nlast\r");
+        assert_eq!(lines, [&b"one"[..], b"\xff\xfe", b"", b"last\r"].map(|line| Ok(line.to_vec())));
+        assert_eq!(text(lines[0].clone()), Ok("one".to_owned()));
+        assert_eq!(text(lines[1].clone()), Err(LineError::NotText));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over() {
+        let longest = vec![b'x'; LONGEST as usize];
+        for end in [&b"\n"[..], b"\r\n", b""] {
+            assert_eq!(all(&[&longest, end].concat()), [Ok(longest.clone())]);
+        }
+        for more in [1, 2, 3, LONGEST as usize] {
+            let input = [&longest[..], &vec![b'x'; more], b"\nshort\n"].concat();
+            let expected = [Err(LineError::TooLong), Ok(b"short".to_vec())];
+            assert_eq!(all(&input), expected, "{more}");
+        }
+    }
+
+    fn all(mut input: &[u8]) -> Vec<Line> {
+        std::iter::from_fn(|| next(&mut input)).collect()
+    }
 }

@@ -78,6 +78,14 @@ pub struct Exception {
 }
 
 impl Plan {
+    /// What people may ask for in words or in a file (members): a simulated group of this size takes
+    /// about a gigabyte, and some seconds where its whole key tree is broadcast.
+    pub const MOST_MEMBERS: u32 = 100_000;
+    /// More runs than this are taken for a slip of the keyboard.
+    pub const MOST_RUNS: u32 = 1_000_000;
+    /// Longer requests (bytes) as well.
+    pub const MOST_REQUEST_BYTES: u32 = 1_000_000;
+
     /// A sound group of so many members on hosts in a perfect network, for ten runs of all that the
     /// scheme can do.
     pub fn new(scheme: &'static Scheme, members: u32) -> Self {

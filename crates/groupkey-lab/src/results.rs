@@ -214,6 +214,17 @@ impl NetworkRow {
 }
 
 impl FileRow for NetworkRow {
+    fn check(&self) -> Result<(), String> {
+        let times = |run: &RunSample| {
+            [run.total_ms, run.transmission_ms, run.computation_ms, run.member_mean_ms]
+        };
+        let is_time = |ms: &f64| (0.0..=columns::MOST).contains(ms);
+        match self.samples.iter().flat_map(times).find(|ms| !is_time(ms)) {
+            Some(ms) => Err(format!("a run took {ms:e} ms, which cannot be")),
+            None => Ok(()),
+        }
+    }
+
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, suite, protection, provenance, operation]);
@@ -262,10 +273,10 @@ mod tests {
 
 /// A setting and two runs to test with.
 #[cfg(test)]
-mod example {
+pub(crate) mod example {
     use super::{RunSample, Setting};
 
-    pub(super) fn setting() -> Setting {
+    pub(crate) fn setting() -> Setting {
         Setting {
             scheme: "skdc".to_owned(),
             profile: "sound".to_owned(),
@@ -282,7 +293,7 @@ mod example {
         }
     }
 
-    pub(super) fn samples() -> Vec<RunSample> {
+    pub(crate) fn samples() -> Vec<RunSample> {
         let first = RunSample {
             total_ms: 10.0,
             transmission_ms: 8.0,

@@ -81,6 +81,7 @@ fn mistakes_are_found_where_they_stand() {
         ("description = 'x'\n[group]\nmembers = 3\n", (2, 1), "missing field `scheme`"),
         ("description = 'x'\n[group]\nscheme = 'ldk'\n", (3, 10), "there are skdc"),
         ("description = 'x'\n[group]\nscheme = 'skdc'\nmembers = 1\n", (4, 11), "give 2 to"),
+        ("description = 'x'\n[group]\nscheme = 'skdc'\nmembers = 100001\n", (4, 11), "100000"),
     ] {
         check(text, position, told);
     }
@@ -98,6 +99,7 @@ fn mistakes_are_found_where_they_stand() {
         ("[mqtt]\nqos = 3\n", (6, 7), "0, 1 or 2"),
         ("[mqtt]\nhand_over = 'puback'\n", (6, 13), "publish, pubrel"),
         ("[mqtt]\nmax_in_flight = 0\n", (6, 17), "at least 1"),
+        ("request_bytes = 1000001\n", (5, 17), "1000000 at most"),
         ("parameters = { degree = 3 }\n", (5, 16), "parameters of skdc: none"),
     ] {
         check(&format!("{GROUP}{rest}"), position, told);

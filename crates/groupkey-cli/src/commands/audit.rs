@@ -1,6 +1,5 @@
 //! `groupkey audit`: what schemes claim, beside what attacking them finds.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption};
+use crate::{choice, interruption, whole_file};
 
 /// Arguments of `groupkey audit`.
 #[derive(Args, Debug)]
@@ -131,7 +130,7 @@ fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let written = findings.iter().try_for_each(|finding| results::write_line(&mut lines, finding));
     written
-        .and_then(|()| fs::write(path, lines))
+        .and_then(|()| whole_file::write(path, &lines))
         .map_err(|error| Failure::running(format!("{} cannot be written: {error}", path.display())))
 }
 

@@ -116,6 +116,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
         provenance::machine(),
         plans.name(),
     );
+    header.plans = BenchPlan::digest(&all);
     header.assumptions = ASSUMPTIONS.map(str::to_owned).to_vec();
     let earlier = EarlierArguments { resume: output.resume, fresh: output.fresh }.choice();
     let found = match &folder {

@@ -20,8 +20,11 @@ use crate::table::{Column, Table, figure};
 #[command(after_help = "\
 Counts, sizes and bytes are compared exactly. Means of times are compared with Welch's t test, its
 p-values corrected by Holm's method for the number of rows; the effect is Hedges' g, the difference
-in standard deviations (0.2 is small, 0.8 large). A time counts as changed if the corrected p-value
-is below 0.05 and the means differ by at least --threshold.
+in standard deviations of one repetition (0.2 is small, 0.8 large). A time counts as changed if the
+corrected p-value is below 0.05 and the means differ by at least --threshold.
+
+In studies of a network, messages, bytes and retransmissions are means over runs. Where the seed or
+the number of runs differs, they count as changed if Welch's test says so of the runs.
 
 Examples:
   groupkey compare before after
@@ -244,6 +247,8 @@ impl Label {
         let (mut common, mut telling) = (Vec::new(), Vec::new());
         for (place, (&name, values)) in names.iter().zip(&values).enumerate() {
             match (values.len(), values.first()) {
+                // What no row has needs no words.
+                (1, Some(value)) if value.is_empty() => {}
                 (1, Some(value)) => common.push(format!("{name} {value}")),
                 _ => telling.push((place, name)),
             }
@@ -256,7 +261,10 @@ impl Label {
     }
 
     fn cells(&self, key: &Key) -> impl Iterator<Item = String> {
-        self.telling.iter().map(|&(place, _)| key.0[place].clone())
+        self.telling.iter().map(|&(place, _)| match &*key.0[place] {
+            "" => "-".to_owned(),
+            value => value.to_owned(),
+        })
     }
 }
 

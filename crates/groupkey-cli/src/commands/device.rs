@@ -1,7 +1,6 @@
 //! `groupkey device`: profiles of devices, and one of this machine.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, provenance};
+use crate::{choice, interruption, provenance, whole_file};
 
 /// Arguments of `groupkey device`.
 #[derive(Args, Debug)]
@@ -151,19 +150,19 @@ fn write_profile(
     make: impl FnOnce() -> Result<Device, Failure>,
 ) -> Result<(), Failure> {
     // Before the work: a place that cannot be written to should not cost minutes.
-    let file = file.map(|path| new_file(path).map(|file| (path, file))).transpose()?;
-    let device = make().inspect_err(|_| {
-        if let Some((path, _)) = file {
-            // Empty, and ours.
-            let _ = std::fs::remove_file(path);
-        }
-    })?;
+    let refused = |path: &Path, error: io::Error| {
+        Failure::input(format!("cannot write {}: {error}", path.display()))
+            .with_help("give a file that does not exist yet, in a folder that does")
+    };
+    if let Some(path) = file {
+        whole_file::try_new(path).map_err(|error| refused(path, error))?;
+    }
+    let device = make()?;
     let text = device.to_toml();
     match file {
         None => write!(out, "{text}")?,
-        Some((path, mut file)) => {
-            let failed = |error| Failure::running(format!("{}: {error}", path.display()));
-            file.write_all(text.as_bytes()).map_err(failed)?;
+        Some(path) => {
+            whole_file::write_new(path, text.as_bytes()).map_err(|error| refused(path, error))?;
             let (path, name) = (path.display(), device.name);
             writeln!(out, "{path}: {name}. Look at it: groupkey device show {path}")?;
         }
@@ -210,13 +209,6 @@ fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, 
 
 fn incomplete() -> Failure {
     Failure::interrupted("the profile is not complete and was dropped")
-}
-
-fn new_file(path: &Path) -> Result<std::fs::File, Failure> {
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
-        Failure::input(format!("cannot write {}: {error}", path.display()))
-            .with_help("give a file that does not exist yet, in a folder that does")
-    })
 }
 
 fn object(device: &Device) -> Value {

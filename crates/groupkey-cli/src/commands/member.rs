@@ -111,10 +111,11 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                 None => return Err(Failure::running("the member has ended")),
             },
             line = lines.recv(), if input_open => match line {
-                Some(line) => {
+                Some(Err(error)) => eprintln!("not said: {error}"),
+                Some(Ok(line)) => {
                     let said = running
                         .handle
-                        .call(move |runtime, now, rng| say(runtime, line.as_bytes(), now, rng));
+                        .call(move |runtime, now, rng| say(runtime, &line, now, rng));
                     if let Some(Err(error)) = said.await {
                         eprintln!("not said: {error}");
                     }

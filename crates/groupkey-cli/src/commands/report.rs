@@ -1,6 +1,5 @@
 //! `groupkey report`: one page of results that are there already.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,6 +9,7 @@ use groupkey_lab::report::{Benchmark, render_benchmark};
 
 use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
+use crate::whole_file;
 
 /// Arguments of `groupkey report`.
 #[derive(Args, Debug)]
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
         benchmark.findings = Some(findings);
     }
     let page = render_benchmark(&benchmark);
-    fs::write(&arguments.out, page).map_err(|error| {
+    whole_file::write(&arguments.out, page.as_bytes()).map_err(|error| {
         Failure::running(format!("cannot write {}: {error}", arguments.out.display()))
             .with_help("choose another file with --out")
     })?;

@@ -104,7 +104,10 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
                 None => return end(&mut running).await,
             },
             line = lines.recv(), if input_open => match line {
-                Some(line) => command(&running, line.trim(), out).await?,
+                Some(line) => match lines::text(line) {
+                    Ok(line) => command(&running, line.trim(), out).await?,
+                    Err(error) => writeln!(out, "not done: {error}")?,
+                },
                 None => input_open = false,
             },
             Ok(()) = status.changed() => {

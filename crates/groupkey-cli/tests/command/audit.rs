@@ -62,9 +62,13 @@ fn a_difference_from_an_earlier_audit_is_a_failure() {
         let arguments: Vec<_> = arguments.split_whitespace().collect();
         groupkey_in(folder.path(), &arguments)
     };
-    run("audit --scheme skdc --quick --out found.jsonl").success();
-    run("audit --scheme skdc --quick --against found.jsonl").success();
+    folder.file("found.jsonl", "old");
     let file = folder.path().join("found.jsonl");
+    let held = folder.path().join("held.jsonl");
+    fs::hard_link(&file, &held).expect("links are there");
+    run("audit --scheme skdc --quick --out found.jsonl").success();
+    assert_eq!(fs::read_to_string(&held).expect("it is there"), "old", "written whole, beside it");
+    run("audit --scheme skdc --quick --against found.jsonl").success();
     let text = fs::read_to_string(&file).expect("it was written");
     fs::write(&file, text.replacen("holds", "broken", 1)).expect("it is writable");
     let failed = run("audit --scheme skdc --quick --against found.jsonl");

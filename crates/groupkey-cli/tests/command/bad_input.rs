@@ -128,6 +128,30 @@ fn a_scenario_that_cannot_be_read_is_named_with_the_place() {
     assert!(told("binary.toml").contains("binary.toml"));
 }
 
+/// A file may ask for no more than the arguments.
+#[test]
+fn a_scenario_beyond_reason_is_refused_before_it_runs() {
+    let folder = Folder::new();
+    for (changed, to, place, told) in [
+        ("runs = 1", "runs = 4294967295", "2:8", "4294967295 runs are too many; 1000000 at most"),
+        ("runs = 1", "runs = 0", "2:8", "give at least 1 run"),
+        ("members = 4", "members = 100001", "5:11", "too many; 100000 at most"),
+        ("members = 4", "members = 4294967295", "5:11", "too many; 100000 at most"),
+        ("bytes = 9", "bytes = 1000001", "6:17", "1000001 bytes of a request are too many"),
+    ] {
+        let text = "description = 'x'\nruns = 1\n[group]\nscheme = 'skdc'\nmembers = 4\n\
+                    request_bytes = 9\n";
+        let name = folder.file("scenario.toml", &text.replace(changed, to));
+        let finished = groupkey_in(folder.path(), &["net", "--scenario", name]);
+        assert_eq!(finished.code, 2, "{to}: {}", finished.stderr);
+        let stderr = refused(finished);
+        assert!(stderr.contains(&format!("scenario.toml:{place}:")), "{to}: {stderr}");
+        assert!(stderr.contains(told), "{to}: {stderr}");
+        let name = folder.file("scenario.toml", text);
+        groupkey_in(folder.path(), &["net", "--scenario", name]).success();
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_found_before_the_work_starts() {
     let folder = Folder::new();

@@ -263,6 +263,52 @@ fn results_are_kept_and_gone_on_with() {
     assert!(told.stderr.contains("other arguments"), "{}", told.stderr);
 }
 
+/// Rows do not tell a scheme's parameters, and without rows nothing tells the seed.
+#[test]
+fn what_was_begun_with_other_arguments_is_not_gone_on_with() {
+    let folder = Folder::new();
+    let run = |more: &str| {
+        let line = format!(
+            "bench --scheme lkh-group --members 4,5 --operation remove --repetitions 2 --out kept \
+             {more}"
+        );
+        groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+    };
+    run("--set degree=4").success();
+    let results = folder.path().join("kept/results.jsonl");
+    let whole = fs::read_to_string(&results).expect("results were written");
+    let header = whole.lines().next().expect("a header");
+    let refused = |line: &str, words: &str| {
+        let before = fs::read_to_string(&results).expect("results are there");
+        let told = run(line);
+        assert_eq!(told.code, 2, "{line}: {}", told.stderr);
+        assert!(told.stderr.contains(words), "{line}: {}", told.stderr);
+        assert_eq!(fs::read_to_string(&results).expect("results are there"), before, "{line}");
+    };
+    for lines in [1, 2] {
+        let part: Vec<&str> = whole.lines().take(lines).collect();
+        fs::write(&results, part.join("\n") + "\n").expect("writable");
+        for other in [
+            "--set degree=2 --resume",
+            "--resume",
+            "--set degree=2",
+            "--set degree=4 --seed 2 --resume",
+            "--set degree=4 --device host --resume",
+            "--set degree=4 --workload smart-city --resume",
+        ] {
+            refused(other, "was begun with other arguments");
+        }
+    }
+    run("--set degree=4 --resume").success();
+
+    // As before the header told the arguments.
+    let plans = header.find("\"plans\"").expect("a field of the header");
+    let end = plans + header[plans..].find(',').expect("not the last field") + 1;
+    fs::write(&results, [&header[..plans], &header[end..], "\n"].concat()).expect("writable");
+    refused("--set degree=4 --resume", "does not say with what arguments it was begun");
+    run("--set degree=4 --fresh").success();
+}
+
 #[test]
 fn bad_input_is_refused_with_what_to_do() {
     for (arguments, expected) in [

@@ -64,6 +64,19 @@ fn what_changed_is_shown_and_may_fail_a_script() {
 }
 
 #[test]
+fn lengths_of_messages_tell_rows_apart() {
+    let mut all = rows();
+    all[0].message_bytes = Some(50);
+    all[1] = BenchRow { message_bytes: Some(500), ..all[0].clone() };
+    let stdout = compare(&files(&all, &all[1..]), &[]).success();
+    assert!(stdout.contains("2 rows are in both files, 1 in A only"), "{stdout}");
+    let only = stdout.split("In A only:").nth(1).expect("a table");
+    let only: Vec<_> = only.split_whitespace().collect();
+    assert_eq!(only, ["members", "message_bytes", "10", "50"]);
+    assert!(!compare(&files(&rows(), &rows()), &[]).success().contains("message_bytes"));
+}
+
+#[test]
 fn files_that_cannot_be_compared_are_refused() {
     let folder = files(&rows(), &rows());
     let path = folder.path();

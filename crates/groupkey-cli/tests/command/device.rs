@@ -1,8 +1,12 @@
 //! `groupkey device` and `groupkey trace`, and what schemes ask of the network.
 
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
+
 use serde_json::Value;
 
-use crate::finished::{Folder, groupkey, groupkey_in};
+use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
 
 #[test]
 fn devices_are_listed_and_shown() {
@@ -53,6 +57,25 @@ fn a_profile_is_not_written_over_another_file() {
         groupkey_in(folder.path(), &["device", "measure", "--quick", "--out", "mine.toml"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("does not exist yet"), "{refused:?}");
+}
+
+/// What was killed leaves no empty file that the next run would have to refuse.
+#[test]
+fn a_measurement_that_is_killed_leaves_nothing() {
+    let folder = Folder::new();
+    let mut child = Command::new(GROUPKEY)
+        .args(["device", "measure", "--out", "mine.toml"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().expect("it is ours").is_none(), "it takes minutes");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let left = fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(left, 0);
 }
 
 #[test]

@@ -18,6 +18,13 @@ fn a_page_holds_what_the_files_hold() {
     let told = run("report kept/results.jsonl --audit findings.jsonl --out all.html");
     told.success();
     let page = fs::read_to_string(folder.path().join("all.html")).expect("a report");
+    // It is replaced whole: who holds the old one still has it.
+    folder.file("all.html", "old");
+    let held = folder.path().join("held.html");
+    fs::hard_link(folder.path().join("all.html"), &held).expect("links are there");
+    run("report kept/results.jsonl --audit findings.jsonl --out all.html").success();
+    assert_eq!(fs::read_to_string(&held).expect("it is there"), "old");
+    assert_eq!(fs::read_to_string(folder.path().join("all.html")).expect("a report"), page);
     for word in ["skdc", "tgdh", "forward-secrecy", "Holds", "Published feature tables"] {
         assert!(page.contains(word), "{word} is missing");
     }
@@ -25,6 +32,27 @@ fn a_page_holds_what_the_files_hold() {
         !page.contains(folder.path().to_str().expect("a plain name")),
         "no path of this machine"
     );
+}
+
+/// A number that no clock has told must not cost the memory of the machine.
+#[test]
+fn absurd_times_are_refused_or_drawn() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    run("bench --scheme skdc --members 3,4,5,6 --operation add --repetitions 2 --out kept")
+        .success();
+    let whole = fs::read_to_string(folder.path().join("kept/results.jsonl")).expect("results");
+    let with = |mean: &str| {
+        let (before, rest) = whole.split_once("\"mean_ns\":").expect("a row has a mean");
+        let (_, after) = rest.split_once(',').expect("not the last field");
+        let changed = format!("{before}\"mean_ns\":{mean},{after}");
+        fs::write(folder.path().join("changed.jsonl"), changed).expect("writable");
+        run("report changed.jsonl")
+    };
+    let told = with("1.79e308");
+    assert_eq!(told.code, 2);
+    assert!(told.stderr.contains("changed.jsonl:2: mean_ns is 1.79e308"), "{}", told.stderr);
+    with("5e-324").success();
 }
 
 #[test]

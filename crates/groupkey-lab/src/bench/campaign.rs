@@ -162,6 +162,8 @@ impl Unit<'_> {
             && row.profile == plan.profile.name()
             && row.suite == plan.suite.name()
             && row.protection == plan.protection.name()
+            && row.workload == plan.workload
+            && row.device.as_ref() == plan.device.as_ref().map(|device| &device.name)
             && (row.seed, row.repetitions) == (plan.seed, plan.repetitions)
             && row.message_bytes.is_none_or(|bytes| bytes == plan.message_bytes)
             && plan.activities().any(|activity| activity.name() == row.operation)

@@ -1,9 +1,10 @@
 //! Two results files side by side: what changed, and what chance may have done.
 //!
-//! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or have changed. Means
-//! of times are compared with Welch's t test, which takes no more than each row's mean, standard
-//! deviation and number of repetitions; since there are many rows, its p-values are corrected by
-//! Holm's method, and how large a difference is, Hedges' g tells.
+//! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or have changed; where
+//! they are means over runs that were drawn differently, chance may have done it. Means of times are
+//! compared with Welch's t test, which takes no more than each row's mean, its interval and number of
+//! repetitions; since there are many rows, its p-values are corrected by Holm's method, and how large a
+//! difference is, Hedges' g tells.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +12,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{BenchRow, rounds};
-use crate::results::{FileRow, NetworkRow};
-use crate::statistics::{Moments, hedges_g, holm, welch_of};
+use crate::results::{FileRow, NetworkRow, RunSample};
+use crate::statistics::{Moments, hedges_g, holm, welch, welch_of};
 
 /// Rows that can be compared with those of another file.
 pub trait Comparable: FileRow {
@@ -20,11 +21,23 @@ pub trait Comparable: FileRow {
     const KEY: &'static [&'static str];
     /// The columns that differ from one run to the next, times above all. All others must not.
     const VARYING: &'static [&'static str];
+    /// Of the others, those that are means over the runs: where the runs were
+    /// [drawn differently](Self::is_drawn_as), chance has a part in them.
+    const DRAWN: &'static [&'static str];
     /// The column of the mean time that is compared.
     const TIME: &'static str;
 
-    /// Repetitions, mean and variance of the time.
+    /// Whether both rows' runs had the same luck, so that what is drawn must be the same, too.
+    fn is_drawn_as(&self, other: &Self) -> bool;
+
+    /// The runs' values of a column of [`Self::DRAWN`]; none where they were not kept.
+    fn drawn(&self, column: &str) -> Vec<f64>;
+
+    /// Number, mean and variance of what is independent of the times: runs, or means of rounds.
     fn time(&self) -> Moments;
+
+    /// Number, mean and variance of the times of single repetitions.
+    fn repetitions(&self) -> Moments;
 
     /// Half width of the mean's 95 % confidence interval.
     fn interval(&self) -> f64;
@@ -81,7 +94,8 @@ pub struct TimeChange {
     pub p_value: f64,
     /// The same after Holm's correction for all rows of the comparison.
     pub corrected_p_value: f64,
-    /// Hedges' g of after less before; absent where there is no spread.
+    /// Hedges' g of after less before, in standard deviations of single repetitions; absent where there
+    /// is no spread.
     pub effect: Option<f64>,
     /// Whether the means' 95 % confidence intervals overlap.
     pub intervals_overlap: bool,
@@ -123,6 +137,7 @@ impl Comparison {
 
         let mut comparison = Self { matched: Vec::new(), missing: Vec::new(), new: Vec::new() };
         let mut seen = BTreeMap::new();
+        let mut drawn = Vec::new();
         for row in after {
             let key = key_of(row);
             if seen.insert(key.clone(), ()).is_some() {
@@ -132,14 +147,29 @@ impl Comparison {
                 comparison.new.push(key);
                 continue;
             };
-            let changes = certain.iter().filter_map(|column| {
+            let had_other_luck = !row.is_drawn_as(old);
+            let mut changes = Vec::new();
+            for column in &certain {
                 let (before, after) = (column.plain(old), column.plain(row));
-                (before != after).then(|| Change { column: column.name.clone(), before, after })
-            });
-            let changes = changes.collect();
+                let change = Change { column: column.name.clone(), before, after };
+                if had_other_luck && R::DRAWN.contains(&&*change.column) {
+                    let values = [old, row].map(|row| row.drawn(&change.column));
+                    let p_value = welch(&values[0], &values[1]).p_value;
+                    drawn.push((comparison.matched.len(), change, p_value));
+                } else if change.before != change.after {
+                    changes.push(change);
+                }
+            }
             comparison.matched.push(Match { key, changes, time: TimeChange::of(old, row) });
         }
         comparison.missing = earlier.into_keys().collect();
+
+        let p_values: Vec<_> = drawn.iter().map(|&(.., p_value)| p_value).collect();
+        for ((place, change, _), corrected) in drawn.into_iter().zip(holm(&p_values)) {
+            if corrected < Self::LEVEL {
+                comparison.matched[place].changes.push(change);
+            }
+        }
 
         let p_values: Vec<_> = comparison.matched.iter().map(|row| row.time.p_value).collect();
         for (row, corrected) in comparison.matched.iter_mut().zip(holm(&p_values)) {
@@ -172,7 +202,7 @@ impl TimeChange {
             percent: Some(100.0 * difference / first.mean).filter(|percent| percent.is_finite()),
             p_value,
             corrected_p_value: p_value,
-            effect: hedges_g(&second, &first),
+            effect: hedges_g(&after.repetitions(), &before.repetitions()),
             intervals_overlap: difference.abs() <= before.interval() + after.interval(),
         }
     }
@@ -190,6 +220,7 @@ impl Comparable for BenchRow {
         "phase",
         "members",
         "subgroups",
+        "message_bytes",
     ];
     const VARYING: &'static [&'static str] = &[
         "repetitions",
@@ -203,10 +234,25 @@ impl Comparable for BenchRow {
         "counted_ns",
         "measured_over_counted",
     ];
+    // Counts of one repetition, which are those of all: another seed may change them, chance does not.
+    const DRAWN: &'static [&'static str] = &[];
     const TIME: &'static str = "mean_ns";
+
+    fn is_drawn_as(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn drawn(&self, _: &str) -> Vec<f64> {
+        Vec::new()
+    }
 
     fn time(&self) -> Moments {
         rounds::moments(self.repetitions, self.mean_ns, self.sd_ns, self.ci95_ns)
+    }
+
+    fn repetitions(&self) -> Moments {
+        let Self { repetitions, mean_ns: mean, sd_ns, .. } = *self;
+        Moments { n: repetitions.into(), mean, variance: sd_ns.powi(2) }
     }
 
     fn interval(&self) -> f64 {
@@ -239,9 +285,30 @@ impl Comparable for NetworkRow {
         "computation_ms",
         "member_mean_ms",
     ];
+    const DRAWN: &'static [&'static str] =
+        &["messages", "payload_bytes", "wire_bytes", "retransmissions"];
     const TIME: &'static str = "mean_ms";
 
+    fn is_drawn_as(&self, other: &Self) -> bool {
+        (self.seed, self.runs) == (other.seed, other.runs)
+    }
+
+    fn drawn(&self, column: &str) -> Vec<f64> {
+        let value = |run: &RunSample| match column {
+            "messages" => Some(run.messages),
+            "payload_bytes" => Some(run.payload_bytes),
+            "wire_bytes" => Some(run.wire_bytes),
+            "retransmissions" => Some(run.retransmissions),
+            _ => None,
+        };
+        self.samples.iter().filter_map(value).map(|value| value as f64).collect()
+    }
+
     fn time(&self) -> Moments {
+        self.repetitions()
+    }
+
+    fn repetitions(&self) -> Moments {
         Moments { n: self.runs.into(), mean: self.mean_ms, variance: self.sd_ms.powi(2) }
     }
 
@@ -252,7 +319,8 @@ impl Comparable for NetworkRow {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join(" "))
+        let told: Vec<_> = self.0.iter().filter(|value| !value.is_empty()).map(|v| &**v).collect();
+        f.write_str(&told.join(" "))
     }
 }
 

@@ -29,6 +29,10 @@ pub struct BenchHeader {
     pub machine: String,
     /// The workload that was run, for example `smart-city`.
     pub workload: String,
+    /// SHA-256 of everything that was asked for, in hexadecimal: who goes on must ask for the same.
+    /// Empty in files of before it was kept.
+    #[serde(default)]
+    pub plans: String,
     /// What primitives cost by themselves on this machine in this run: by suite, then by the meter's
     /// name of the primitive. Counted costs are told in these.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
@@ -37,7 +41,7 @@ pub struct BenchHeader {
 }
 
 impl BenchHeader {
-    /// A header without prices and assumptions yet.
+    /// A header without plans, prices and assumptions yet.
     pub fn new(seed: u64, commit: String, machine: String, workload: String) -> Self {
         Self {
             format: Self::FORMAT.to_owned(),
@@ -46,6 +50,7 @@ impl BenchHeader {
             commit,
             machine,
             workload,
+            plans: String::new(),
             prices: BTreeMap::new(),
             assumptions: Vec::new(),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
+use sha2::{Digest, Sha256};
 
 use super::{Activity, BenchRow, Function};
 use crate::device::Device;
@@ -59,6 +60,42 @@ impl BenchPlan {
             seed: 1,
             device: None,
         }
+    }
+
+    /// A stable text of everything that its rows depend on.
+    pub fn key(&self) -> String {
+        let Self { workload, scheme, parameters, functions, members, device, .. } = self;
+        let activities: Vec<_> = self.activities().map(Activity::name).collect();
+        let functions = functions.iter().map(|&Function { role, activity, phase }| {
+            format!("{} {} {}", role.name(), activity.name(), phase.name())
+        });
+        format!(
+            "{workload:?}, {}, {} profile, {} suite, {} protection, parameters {parameters:?}, {}, \
+             functions {:?}, messages of {} bytes, members {members:?}, {} repetitions, seed {}, \
+             device {:?}",
+            scheme.id,
+            self.profile.name(),
+            self.suite.name(),
+            self.protection.name(),
+            activities.join(" "),
+            functions.collect::<Vec<_>>(),
+            self.message_bytes,
+            self.repetitions,
+            self.seed,
+            device.as_ref().map(|device| device.to_toml()),
+        )
+    }
+
+    /// A digest of the [keys](Self::key) of all plans, for [`BenchHeader::plans`].
+    ///
+    /// [`BenchHeader::plans`]: super::BenchHeader::plans
+    pub fn digest(plans: &[Self]) -> String {
+        let mut digest = Sha256::new();
+        for plan in plans {
+            digest.update(plan.key());
+            digest.update("\n");
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Checks everything that can be checked without running. There must be at least one size.
@@ -130,6 +167,36 @@ mod tests {
         assert!(refused(BenchPlan { repetitions: 0, ..plan.clone() }).contains("run"));
         let parameters = vec![("degree".to_owned(), 2)];
         assert!(refused(BenchPlan { parameters, ..plan }).contains("skdc"));
+    }
+
+    #[test]
+    fn whatever_changes_the_rows_changes_the_digest() {
+        type Change = fn(&mut BenchPlan);
+        let changes: [Change; 12] = [
+            |_| (),
+            |plan| plan.workload.push('x'),
+            |plan| plan.scheme = scheme("skdc").expect("in the catalogue"),
+            |plan| plan.profile = Profile::Published,
+            |plan| plan.parameters = vec![("degree".to_owned(), 2)],
+            |plan| plan.suite = Suite::Published,
+            |plan| plan.protection = Guard::None,
+            |plan| plan.activities.truncate(2),
+            |plan| plan.message_bytes += 1,
+            |plan| plan.repetitions += 1,
+            |plan| plan.seed += 1,
+            |plan| plan.device = Device::named("host").map(Arc::new),
+        ];
+        let lkh = scheme("lkh-group").expect("in the catalogue");
+        let plan = BenchPlan::new(lkh, vec![2, 10]);
+        let digests = changes.map(|change| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            BenchPlan::digest(&[plan])
+        });
+        assert!(digests.iter().all(|digest| digest.len() == 64));
+        let distinct: std::collections::BTreeSet<_> = digests.iter().collect();
+        assert_eq!(distinct.len(), changes.len());
+        assert_ne!(BenchPlan::digest(&[plan.clone(), plan]), digests[0]);
     }
 
     #[test]

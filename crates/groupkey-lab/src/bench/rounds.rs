@@ -18,14 +18,20 @@ pub fn rounds(repetitions: u32) -> impl Iterator<Item = u32> {
 
 /// Of samples in the order in which they were taken, what is independent: the means of the rounds.
 pub fn independent(samples: &[f64]) -> Vec<f64> {
+    independent_of(samples, <[f64]>::to_vec)
+}
+
+/// The same, of what `keep` leaves of each round: at least one sample.
+pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     if count(samples.len() as u32) == 1 {
-        return samples.to_vec();
+        return keep(samples);
     }
     let mut rest = samples;
     let means = rounds(samples.len() as u32).map(|length| {
         let (round, later) = rest.split_at(length as usize);
         rest = later;
-        round.iter().sum::<f64>() / f64::from(length)
+        let kept = keep(round);
+        kept.iter().sum::<f64>() / kept.len() as f64
     });
     means.collect()
 }

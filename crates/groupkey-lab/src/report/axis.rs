@@ -17,6 +17,7 @@ pub(super) struct Axis {
 impl Axis {
     /// Linear from zero: lengths may be compared, as bars ask for.
     pub(super) fn from_zero(largest: f64) -> Self {
+        let largest = largest.min(MOST);
         let step = round_step(largest / 4.5);
         // Half a step is enough above the last line.
         let high = (largest * 1.03 / step * 2.0).ceil().max(2.0) / 2.0 * step;
@@ -26,12 +27,14 @@ impl Axis {
 
     /// For marks whose middles span `middles` and whose whiskers reach up to `largest`.
     pub(super) fn spanning(middles: (f64, f64), largest: f64) -> Self {
-        let (smallest, greatest) = middles;
-        if smallest <= 0.0 || greatest / smallest < LOGARITHMIC_ABOVE {
+        let (smallest, greatest) = (middles.0.min(MOST), middles.1.min(MOST));
+        let largest = largest.min(MOST);
+        let is_narrow = greatest / smallest < LOGARITHMIC_ABOVE;
+        if smallest <= 0.0 || greatest < LEAST || is_narrow {
             return Self::from_zero(largest);
         }
 
-        let low = tick_below(smallest * 0.8);
+        let low = tick_below((smallest * 0.8).max(largest * LEAST));
         let high = largest * 1.1;
         let mut ticks = Vec::new();
         let mut decade = 10_f64.powf(low.log10().floor());
@@ -74,13 +77,19 @@ impl Axis {
 /// Above this ratio of the largest to the smallest value, the small ones vanish on a linear axis.
 const LOGARITHMIC_ABOVE: f64 = 12.0;
 
+/// More than any time; twice it is a number still.
+const MOST: f64 = 1e30;
+
+/// As good as nothing: by itself, and as a share of the largest value, which a chart could not show.
+const LEAST: f64 = 1e-15;
+
 fn unit(high: f64) -> f64 {
     if high < 5000.0 { 1.0 } else { 1000.0 }
 }
 
 /// The least of 1, 2, 5 times a power of ten that is not below `step`.
 fn round_step(step: f64) -> f64 {
-    if step <= 0.0 {
+    if step < LEAST {
         return 1.0;
     }
     let decade = 10_f64.powf(step.log10().floor());
@@ -122,5 +131,26 @@ mod tests {
         let axis = Axis::from_zero(0.0);
         assert!(axis.position(0.0).is_finite());
         assert_eq!(axis.ticks, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn any_values_have_an_axis_with_few_ticks() {
+        let tiny = 5e-324;
+        let values = [tiny, 1e-320, 1e-300, 1e-40, 1e-9, 1.0, 1e3, 1e30, 1e300, f64::MAX];
+        let mut axes: Vec<Axis> =
+            [0.0].iter().chain(&values).map(|&v| Axis::from_zero(v)).collect();
+        for (place, &smallest) in values.iter().enumerate() {
+            for &greatest in &values[place..] {
+                let tops = values.iter().filter(|&&top| top >= greatest);
+                axes.extend(tops.map(|&top| Axis::spanning((smallest, greatest), top)));
+            }
+        }
+        for axis in axes {
+            assert!((2..=20).contains(&axis.ticks.len()), "{axis:?}");
+            assert!(axis.ticks.is_sorted() && axis.ticks.iter().all(|tick| tick.is_finite()));
+            for &value in &values {
+                assert!((0.0..=1.0).contains(&axis.position(value)), "{value}: {axis:?}");
+            }
+        }
     }
 }

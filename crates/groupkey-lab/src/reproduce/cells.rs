@@ -7,6 +7,7 @@ use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 
 use super::evidence::Comparison;
+use crate::bench::rounds::independent_of;
 use crate::bench::{BenchRow, Count};
 use crate::device::Device;
 
@@ -154,15 +155,19 @@ impl Cell<'_> {
         all
     }
 
-    /// Times of the repetitions, phases together, without the slowest quarter: what interrupts a
-    /// program only ever adds time, and it would hide what is compared.
+    /// Times of the repetitions, phases together, as far as they are independent. Of each round the
+    /// slowest quarter is left out: what interrupts a program only ever adds time, and it would hide
+    /// what is compared.
     fn samples(&self) -> Vec<f64> {
         let repetitions = self.rows.iter().map(|row| row.samples_ns.len()).min().unwrap_or(0);
         let total = |place: usize| self.rows.iter().map(|row| row.samples_ns[place] as f64).sum();
-        let mut samples: Vec<f64> = (0..repetitions).map(total).collect();
-        samples.sort_by(f64::total_cmp);
-        samples.truncate((repetitions - repetitions / 4).max(2));
-        samples
+        let samples: Vec<f64> = (0..repetitions).map(total).collect();
+        independent_of(&samples, |round| {
+            let mut kept = round.to_vec();
+            kept.sort_by(f64::total_cmp);
+            kept.truncate((round.len() - round.len() / 4).max(2));
+            kept
+        })
     }
 
     fn most(&self, of: impl Fn(&BenchRow) -> u64) -> f64 {
@@ -270,7 +275,9 @@ pub(super) fn grouped(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::evidence::{Part, decide};
     use super::*;
+    use crate::report::Outcome;
 
     #[test]
     fn figures_have_units_that_fit() {
@@ -285,6 +292,25 @@ mod tests {
         );
         assert_eq!([16.0, 1_600.0, 2.5e7].map(bytes_words), ["16 B", "1.6 KB", "25.00 MB"]);
         assert_eq!([7.0, 1_000.0, 1_234_567.0].map(grouped), ["7", "1,000", "1,234,567"]);
+    }
+
+    /// However many repetitions there are, they saw five states of the machine.
+    #[test]
+    fn what_the_machine_did_is_no_difference_between_schemes() {
+        let measured = |scheme, states: [u64; 5]| BenchRow {
+            samples_ns: states.iter().flat_map(|ns| (0..60).map(move |i| ns + i)).collect(),
+            ..example::row(scheme, 10, 1_000, 1.0, 1)
+        };
+        let outcome = |other| {
+            let rows = [measured("skdc", [1_000, 1_050, 950, 1_030, 970]), measured("oft", other)];
+            let subject = Subject::new("create", "controller");
+            let [skdc, oft] = ["skdc", "oft"].map(|scheme| Cells(&rows).at(scheme, subject, 10));
+            let mut part = Part::new("");
+            part.add(skdc.zip(oft).map(|(a, b)| a.at_most(&b, 1.0, Yardstick::Measured)));
+            decide("f", "", &[part], "").outcome
+        };
+        assert_eq!(outcome([990, 1_070, 1_020, 1_050, 970]), Outcome::NotDecidable);
+        assert_eq!(outcome([1_290, 1_370, 1_320, 1_350, 1_270]), Outcome::Confirmed);
     }
 
     #[test]

@@ -39,12 +39,16 @@ impl<R> Column<R> {
         Self { name: name.into(), values: Values::Number(Box::new(find)) }
     }
 
-    /// What is wrong with a row's value: nothing that is told in results can be negative.
+    /// What is wrong with a row's value: nothing that is told in results can be negative, or more than
+    /// there is time for.
     pub(super) fn check(&self, row: &R) -> Result<(), String> {
         match &self.values {
             Values::Number(find) => match find(row) {
                 Some(number) if number < 0.0 => {
                     Err(format!("{} is {number}, which is negative", self.name))
+                }
+                Some(number) if number > MOST => {
+                    Err(format!("{} is {number:e}, which is more than there can be", self.name))
                 }
                 _ => Ok(()),
             },
@@ -79,6 +83,9 @@ macro_rules! fields {
     };
 }
 pub(crate) use fields;
+
+/// More than any number in results: in nanoseconds these are thirty years.
+pub(super) const MOST: f64 = 1e18;
 
 /// Writes rows as RFC 4180 CSV (but with plain line feeds), the names of the columns first.
 pub(super) fn write<R>(out: &mut impl Write, columns: &[Column<R>], rows: &[R]) -> io::Result<()> {

@@ -28,7 +28,7 @@ pub trait FileRow: Serialize + DeserializeOwned {
     /// The row as a table has it: everything but lists.
     fn columns() -> Vec<Column<Self>>;
 
-    /// What is wrong with a row of the right form, beside negative numbers.
+    /// What is wrong with a row of the right form, beside negative numbers and absurd ones.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -175,6 +175,22 @@ mod tests {
         let (line, problem) = parse::<Header>(&bytes).expect_err("a number is no scheme");
         assert_eq!(line, 2);
         assert!(problem.contains("not a result row"), "{problem}");
+    }
+
+    #[test]
+    fn times_that_cannot_be_are_refused() {
+        let row = NetworkRow::from_samples(setting(), samples());
+        let run = RunSample { total_ms: 1.7e308, ..samples()[0] };
+        for (absurd, words) in [
+            (NetworkRow { mean_ms: 1.7e308, ..row.clone() }, "mean_ms is 1.7e308"),
+            (NetworkRow { sd_ms: 1e19, ..row.clone() }, "sd_ms is 1e19"),
+            (NetworkRow { p50_ms: -1.0, ..row.clone() }, "p50_ms is -1"),
+            (NetworkRow { samples: vec![run], ..row.clone() }, "a run took 1.7e308 ms"),
+        ] {
+            let (line, problem) = parse::<Header>(&file(&[row.clone(), absurd])).expect_err(words);
+            assert_eq!(line, 3);
+            assert!(problem.contains(words), "{problem}");
+        }
     }
 
     #[test]

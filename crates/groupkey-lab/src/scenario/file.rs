@@ -22,6 +22,7 @@ use crate::plan::{Action, Exception, Plan, PlanError, Step};
 /// Reads a scenario and checks all of it.
 pub(super) fn parse(text: &str) -> Result<Scenario, Mistake> {
     let file: File = toml::from_str(text)?;
+    file.check_limits()?;
     let plan = file.plan()?;
     plan.validate().map_err(|error| file.mistake(&error))?;
     Ok(Scenario { description: file.description, plan })
@@ -60,7 +61,7 @@ struct Group {
     device: Option<Spanned<Named<Arc<Device>>>>,
     controller_device: Option<Spanned<Named<Arc<Device>>>>,
     subgroup_device: Option<Spanned<Named<Arc<Device>>>>,
-    request_bytes: Option<u32>,
+    request_bytes: Option<Spanned<u32>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -116,7 +117,7 @@ impl File {
         set(&mut plan.max_in_flight, max_in_flight.as_ref().map(|limit| *limit.get_ref()));
         set(&mut plan.runs, self.runs.as_ref().map(|runs| *runs.get_ref()));
         set(&mut plan.seed, self.seed);
-        plan.request_bytes = self.group.request_bytes;
+        plan.request_bytes = self.group.request_bytes.as_ref().map(|bytes| *bytes.get_ref());
         plan.rest_ms = u64::from(self.rest_ms);
         let parameters = &self.group.parameters;
         plan.parameters =
@@ -130,6 +131,22 @@ impl File {
         plan.subgroup_exceptions =
             self.exceptions(base, Client::Subgroup, &plan.subgroup_device)?;
         Ok(plan)
+    }
+
+    /// Refuses what would take all memory, before it does.
+    fn check_limits(&self) -> Result<(), Mistake> {
+        let Group { members, request_bytes, .. } = &self.group;
+        for (number, most, what) in [
+            (Some(members), Plan::MOST_MEMBERS, "members"),
+            (self.runs.as_ref(), Plan::MOST_RUNS, "runs"),
+            (request_bytes.as_ref(), Plan::MOST_REQUEST_BYTES, "bytes of a request"),
+        ] {
+            if let Some(number) = number.filter(|number| *number.get_ref() > most) {
+                let problem = format!("{} {what} are too many; {most} at most", number.get_ref());
+                return Err(mistake(number.span(), problem));
+            }
+        }
+        Ok(())
     }
 
     /// Which keys may stand in which table: the three kinds share one form.

@@ -45,7 +45,9 @@ impl BenchFolder {
         let (found, mut rows) = bench::read_jsonl::<BenchHeader>(&path).map_err(|error| {
             Failure::input(error.to_string()).with_help("--fresh replaces the file")
         })?;
-        let Some((kept, units_done)) = remaining(units, &rows) else {
+        // Rows do not tell all arguments; files of before the header did have nothing but rows.
+        let is_ours = found.plans.is_empty() || found.plans == header.plans;
+        let Some((kept, units_done)) = remaining(units, &rows).filter(|_| is_ours) else {
             return Err(another(&path, "was begun with other arguments"));
         };
         if earlier == Earlier::Keep {
@@ -65,6 +67,9 @@ impl BenchFolder {
                 &path,
                 &format!("was begun on another machine, {}", found.machine),
             ));
+        }
+        if found.plans.is_empty() {
+            return Err(another(&path, "does not say with what arguments it was begun"));
         }
         rows.truncate(kept);
         Ok(Some(Found { header: found, rows, units_done }))

@@ -45,7 +45,7 @@ pub(crate) struct GroupArguments {
         value_name = "N",
         value_delimiter = ',',
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS),
+        value_parser = clap::value_parser!(u32).range(2..=i64::from(Plan::MOST_MEMBERS)),
     )]
     members: Vec<u32>,
 
@@ -92,7 +92,7 @@ pub(crate) struct GroupArguments {
         long,
         value_name = "BYTES",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(..=1_000_000),
+        value_parser = clap::value_parser!(u32).range(..=i64::from(Plan::MOST_REQUEST_BYTES)),
     )]
     request: Option<u32>,
 
@@ -105,13 +105,6 @@ pub(crate) struct GroupArguments {
     )]
     max_in_flight: Option<u16>,
 }
-
-/// A simulated group of this size takes about a gigabyte, and some seconds where its whole key tree is
-/// broadcast.
-const MOST_MEMBERS: i64 = 100_000;
-
-/// More runs than this in one command are taken for a slip of the keyboard.
-const MOST_RUNS: u64 = 1_000_000;
 
 impl GroupArguments {
     /// A plan for each combination; its operations are measured in the same runs.
@@ -166,12 +159,15 @@ impl GroupArguments {
 
     fn refuse_a_slip(&self, combinations: u64) -> Result<(), Failure> {
         match combinations.checked_mul(self.runs.into()) {
-            Some(runs) if runs <= MOST_RUNS => Ok(()),
+            Some(runs) if runs <= Plan::MOST_RUNS.into() => Ok(()),
             _ => Err(Failure::input(format!(
                 "{combinations} combinations of {} runs are too much for one command",
                 self.runs
             ))
-            .with_help(format!("stay within {MOST_RUNS} runs: shorter lists, or fewer --runs"))),
+            .with_help(format!(
+                "stay within {} runs: shorter lists, or fewer --runs",
+                Plan::MOST_RUNS
+            ))),
         }
     }
 }

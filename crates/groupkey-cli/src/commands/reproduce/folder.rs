@@ -15,6 +15,7 @@ use groupkey_lab::results::{self, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::whole_file;
 
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
@@ -132,10 +133,7 @@ impl Folder {
     /// Writes a file, which appears complete or not at all.
     pub(crate) fn write_whole(&self, name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
         let path = self.file(name);
-        let unfinished = self.file(&format!(".{name}.unfinished"));
-        fs::write(&unfinished, content)
-            .and_then(|()| fs::rename(&unfinished, &path))
-            .map_err(|error| cannot_write(&path, &error))?;
+        whole_file::write(&path, content).map_err(|error| cannot_write(&path, &error))?;
         Ok(path)
     }
 }

@@ -109,6 +109,7 @@ pub(super) fn reproduce(
         provenance::machine(),
         study.id.to_owned(),
     );
+    header.plans = BenchPlan::digest(&plans);
     header.assumptions = study.assumptions.iter().map(|&words| words.to_owned()).collect();
     let (mut rows, done, mut prices) =
         match folder.earlier(&header, arguments.earlier.choice(), &units)? {
@@ -119,8 +120,7 @@ pub(super) fn reproduce(
             }
             None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
         };
-    let rest = &units[done..];
-    measure(study, arguments, rest, &folder, &mut header, &mut prices, &mut rows)?;
+    measure(study, arguments, (&units, done), &folder, &mut header, &mut prices, &mut rows)?;
 
     // What first occurred at a large size has its price by now.
     header.prices = prices.by_name();
@@ -140,15 +140,17 @@ pub(super) fn reproduce(
     })
 }
 
+/// Measures the units, of which so many are done.
 fn measure(
     study: &Study,
     arguments: &StudyArguments,
-    rest: &[Unit<'_>],
+    (units, done_before): (&[Unit<'_>], usize),
     folder: &BenchFolder,
     header: &mut BenchHeader,
     prices: &mut Prices,
     rows: &mut Vec<BenchRow>,
 ) -> Result<(), Failure> {
+    let rest = &units[done_before..];
     let stop = interruption::requested();
     let pilots = pilots(rest);
     let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
@@ -178,8 +180,10 @@ fn measure(
     drop(bar);
     match outcome.map_err(failure)? {
         BenchOutcome::Finished => Ok(()),
-        BenchOutcome::Interrupted { done, total } => Err(Failure::interrupted(format!(
-            "{done} of {total} sizes are done and kept in {}",
+        BenchOutcome::Interrupted { done, .. } => Err(Failure::interrupted(format!(
+            "{} of {} sizes are done and kept in {}",
+            done_before + done,
+            units.len(),
             arguments.folder(study).join(RESULTS).display()
         ))
         .with_help(format!("go on with: {} --resume", arguments.command(study)))),

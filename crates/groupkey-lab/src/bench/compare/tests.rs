@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bench::example::row;
+use crate::results::Setting;
+use crate::results::example::{samples, setting};
 
 #[test]
 fn the_same_rows_have_not_changed() {
@@ -41,6 +43,59 @@ fn rows_that_measure_the_same_cannot_be_matched() {
     };
     assert_eq!(ambiguous(&twice, &[]), 1);
     assert_eq!(ambiguous(&[], &twice), 2);
+}
+
+/// The workloads `centralized` and `nishat` encrypt messages of several lengths.
+#[test]
+fn messages_of_other_lengths_are_other_rows() {
+    let of = |message_bytes| BenchRow { message_bytes: Some(message_bytes), ..row("skdc", 10) };
+    let rows = [of(50), of(500), row("skdc", 10)];
+    let comparison = Comparison::of(&rows, &rows[1..]).expect("rows that can be matched");
+    assert_eq!((comparison.matched.len(), comparison.missing.len()), (2, 1));
+    assert!(comparison.missing[0].to_string().ends_with("10 0 50"), "{}", comparison.missing[0]);
+    assert!(comparison.matched[1].key.to_string().ends_with("10 0"));
+}
+
+/// What other luck brings is no change; what is the same in all runs has no luck.
+#[test]
+fn means_over_other_runs_may_differ_by_chance() {
+    let before = NetworkRow::from_samples(setting(), samples());
+    let of = |seed, change: fn(&mut RunSample)| {
+        let mut samples = samples();
+        samples.iter_mut().for_each(change);
+        samples[0].wire_bytes += 30;
+        NetworkRow::from_samples(Setting { seed, ..setting() }, samples)
+    };
+    let changed = |after: NetworkRow| {
+        let before = std::slice::from_ref(&before);
+        let comparison = Comparison::of(before, &[after]).expect("one row each");
+        let changes = comparison.matched[0].changes.iter();
+        changes.map(|change| change.column.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(of(42, |_| ())), ["wire_bytes"]);
+    assert_eq!(changed(of(43, |_| ())), [""; 0]);
+    assert_eq!(changed(of(43, |run| run.retransmissions = 7)), ["retransmissions"]);
+    assert_eq!(changed(of(43, |run| run.wire_bytes *= 1_000)), [""; 0], "two runs tell little");
+    let mut more = of(42, |_| ());
+    more.runs += 1;
+    assert_eq!(changed(more), [""; 0]);
+    let unkept = |seed| NetworkRow { samples: Vec::new(), ..of(seed, |run| run.messages += 1) };
+    assert_eq!(changed(unkept(43)), [""; 0]);
+    assert_eq!(changed(unkept(42)), ["messages", "wire_bytes"]);
+}
+
+/// The interval is of the rounds' means, the effect is told in the spread of repetitions.
+#[test]
+fn an_effect_does_not_grow_with_the_repetitions() {
+    let of = |mean_ns| {
+        let (repetitions, sd_ns) = (1_000, 10.0);
+        // Five means of 200 repetitions each: Student's quantile times their standard error.
+        let ci95_ns = 2.776 * sd_ns / f64::from(repetitions).sqrt();
+        BenchRow { repetitions, mean_ns, sd_ns, ci95_ns, ..row("skdc", 10) }
+    };
+    let comparison = Comparison::of(&[of(1_000.0)], &[of(1_001.0)]).expect("one row each");
+    let effect = comparison.matched[0].time.effect.expect("there is spread");
+    assert!((effect - 0.1).abs() < 0.02, "{effect}");
 }
 
 /// Twice as long, with little spread, is no chance; a hair longer is.

@@ -1,0 +1,163 @@
+//! Files that appear complete or not at all, whenever the power goes: written beside their place, and
+//! moved there when they are on the disk.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file, in place of one that may be there.
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let before = fs::metadata(path).ok();
+    // A terminal, a pipe, /dev/null: these are not replaced.
+    if before.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, content);
+    }
+    // Who links to a file elsewhere means that file.
+    let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
+    let unfinished = Unfinished::write(&path, content)?;
+    if let Some(metadata) = before {
+        fs::set_permissions(&unfinished.0, metadata.permissions())?;
+    }
+    fs::rename(&unfinished.0, &path)?;
+    sync_folder(&path);
+    Ok(())
+}
+
+/// Writes a file where there is none.
+pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let unfinished = Unfinished::write(path, content)?;
+    match fs::hard_link(&unfinished.0, path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+        // Not all file systems have links.
+        Err(_) => {
+            refuse_existing(path)?;
+            fs::rename(&unfinished.0, path)?;
+        }
+    }
+    sync_folder(path);
+    Ok(())
+}
+
+/// Whether [`write_new`] could write a file now; leaves nothing behind.
+pub(crate) fn try_new(path: &Path) -> io::Result<()> {
+    refuse_existing(path)?;
+    Unfinished::write(path, b"").map(drop)
+}
+
+/// A file beside the one that it becomes; goes when it is dropped, if it is there still.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn write(path: &Path, content: &[u8]) -> io::Result<Self> {
+        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?;
+        let mut unfinished = OsString::from(".");
+        unfinished.push(name);
+        unfinished.push(".unfinished");
+        let unfinished = path.with_file_name(unfinished);
+        // Who was killed may have left one. What is there is not written into: it may be a link.
+        let _ = fs::remove_file(&unfinished);
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
+        let unfinished = Self(unfinished);
+        file.write_all(content)?;
+        file.sync_all()?;
+        Ok(unfinished)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn refuse_existing(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// So that the name, too, is on the disk. Not all systems can: the file is whole all the same.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let _ =
+        File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_not_written_into() {
+        let folder = folder("replaced");
+        let (path, link) = (folder.join("file"), folder.join("link"));
+        write(&path, b"before").expect("writable");
+        fs::hard_link(&path, &link).expect("links are there");
+        // As somebody left it who was killed.
+        fs::write(folder.join(".file.unfinished"), "half").expect("writable");
+        write(&path, b"after").expect("writable");
+        assert_eq!((read(&path), read(&link)), ("after".to_owned(), "before".to_owned()));
+        assert_eq!(names(&folder), ["file", "link"]);
+        assert!(write(&folder.join("none/file"), b"x").is_err());
+        assert!(write(&folder, b"x").is_err());
+    }
+
+    #[test]
+    fn a_new_file_takes_nobodys_place() {
+        let folder = folder("new");
+        let path = folder.join("file");
+        try_new(&path).expect("there is none");
+        assert_eq!(names(&folder), [""; 0]);
+        write_new(&path, b"first").expect("there is none");
+        for refused in [try_new(&path), write_new(&path, b"second")] {
+            assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::AlreadyExists));
+        }
+        assert_eq!((read(&path), names(&folder)), ("first".to_owned(), vec!["file".to_owned()]));
+        assert!(try_new(&folder.join("none/file")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_permissions_and_devices_stay_what_they_are() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let folder = folder("kept");
+        let (path, link) = (folder.join("file"), folder.join("link"));
+        write(&path, b"before").expect("writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        symlink("file", &link).expect("links are there");
+        write(&link, b"after").expect("writable");
+        assert!(link.is_symlink());
+        assert_eq!(read(&path), "after");
+        let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        write(Path::new("/dev/null"), b"x").expect("it takes everything");
+        assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let id = std::process::id();
+        let folder = env::temp_dir().join(format!("groupkey-whole-file-{name}-{id}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("writable");
+        folder
+    }
+
+    fn read(path: &Path) -> String {
+        fs::read_to_string(path).expect("it is there")
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("it is there");
+        let name = |entry: io::Result<fs::DirEntry>| entry.expect("readable").file_name();
+        let mut names: Vec<_> =
+            entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
