@@ -21,7 +21,8 @@ pub struct Policy {
     /// Devices with a key of their own, by name. They prove it at every join.
     pub keys: BTreeMap<String, Secret>,
     /// Tokens, each of which lets one device join that nobody knows yet. From then on the device joins
-    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it.
+    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it. Its name goes to another
+    /// identity only after [`Service::readmit`](crate::Service::readmit).
     pub tokens: Vec<Secret>,
     /// Devices whose identities (Ed25519 public keys) are known beforehand, by name.
     pub identities: BTreeMap<String, [u8; 32]>,

@@ -204,20 +204,21 @@ impl Service {
         self.waiting.retain(|applicant| applicant.name() != name);
         if !is_barred {
             self.change.entries.push(encoded(&Entry::Barred(member, true)));
-            self.roster.at(member).into_iter().for_each(|record| record.is_barred = true);
+            self.roster.bar(member);
         }
         self.commit(now)?;
         Ok(self.epoch())
     }
 
-    /// Lets a device that was evicted join again.
+    /// Lets a device that was evicted join again, by what it joined by before. Until it is back, its name
+    /// may also go to other hardware, by a token or by the identity that the policy lists now.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.ready()?;
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
         self.change.entries.push(encoded(&Entry::Barred(member, false)));
-        self.roster.at(member).into_iter().for_each(|record| record.is_barred = false);
+        self.roster.readmit(member);
         Ok(self.commit(now)?)
     }
 

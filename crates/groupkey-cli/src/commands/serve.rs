@@ -24,7 +24,7 @@ use crate::{interruption, lines};
 On standard input it takes:
   members         who is in the group, and what was refused so far
   evict NAME      out, and not back until readmit
-  readmit NAME    may join again
+  readmit NAME    may join again, as may other hardware under its name
   rekey           a new key for the same members, where the scheme can
 
 With [http] in the file it answers requests and shows a page in the browser as well: docs/live.md.

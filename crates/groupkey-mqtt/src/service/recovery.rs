@@ -143,9 +143,8 @@ impl Service {
         match entry {
             Entry::Founded(..) => {}
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
-            Entry::Barred(member, barred) => {
-                self.roster.at(member).into_iter().for_each(|record| record.is_barred = barred);
-            }
+            Entry::Barred(member, true) => self.roster.bar(member),
+            Entry::Barred(member, false) => self.roster.readmit(member),
             Entry::Ordered(order, draw) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
