@@ -10,6 +10,7 @@
 //! ([`Publish::expiry`]); in 3.1.1 neither ends.
 
 mod link;
+mod window;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -23,6 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 use self::link::{Event, Link, Refusal};
+use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
 use crate::tls::Tls;
 use crate::version::Version;
@@ -153,7 +155,7 @@ where
         waiting: VecDeque::new(),
         flight: VecDeque::new(),
         link: None,
-        window: usize::MAX,
+        window: Window::default(),
         answered_at: Instant::now(),
         reconnect_at: Instant::now(),
         failures: 0,
@@ -209,7 +211,7 @@ struct Driver<R: Runtime> {
     flight: VecDeque<Flying>,
     link: Option<Link>,
     /// Publishes that may be in flight, if the link has no lower limit.
-    window: usize,
+    window: Window,
     /// When the broker acknowledged something last, or when there was nothing that it could have.
     answered_at: Instant,
     reconnect_at: Instant,
@@ -279,7 +281,7 @@ impl<R: Runtime> Driver<R> {
 
     fn has_room(&self) -> bool {
         let flying = self.flight.len();
-        flying < self.window && self.link.as_ref().is_some_and(|link| link.has_room(flying))
+        self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
     }
 
     /// When a broker that acknowledges nothing is given up.
@@ -291,7 +293,7 @@ impl<R: Runtime> Driver<R> {
     /// Brokers have stopped to answer who had more in flight than they were set up for, which MQTT 3.1.1
     /// cannot tell.
     fn stalled(&mut self) {
-        self.window = (self.flight.len() / 4).max(1);
+        self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
     }
 
@@ -416,6 +418,7 @@ impl<R: Runtime> Driver<R> {
         if let Some(flying) = self.under_way(packet) {
             flying.acknowledged = true;
             let id = flying.publish.id;
+            self.window.acknowledged();
             self.handle(Input::Acknowledged(id))?;
         }
         while self.flight.front().is_some_and(|flying| flying.acknowledged) {
