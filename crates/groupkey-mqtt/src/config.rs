@@ -7,10 +7,10 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use groupkey::catalogue::{self, Class, Profile};
+use groupkey::catalogue::{self, Class, Law, Profile, Scheme};
 use groupkey::messages;
 use groupkey::protection::Guard;
-use groupkey::{GroupId, MemberId, Suite};
+use groupkey::{GroupId, MemberId, Operation, Suite};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -297,6 +297,27 @@ impl GroupFile {
         form.check(self.allow_published).map_err(|error| error.to_string())?;
         Ok(form)
     }
+
+    /// After how long the key is changed though nobody comes or goes, in ns.
+    fn period(&self, form: &Form) -> Result<Option<u64>, String> {
+        let scheme = form.configuration.scheme();
+        match self.period_s {
+            None => Ok(None),
+            Some(0) => Err("group.period_s is 0: a second is the least".to_owned()),
+            Some(_) if !can_rekey(scheme) => {
+                let able = catalogue::SCHEMES.iter().filter(|other| {
+                    can_rekey(other) && other.has_controller() && other.law == Law::OneKey
+                });
+                let able = able.map(|scheme| scheme.id).collect::<Vec<_>>().join(", ");
+                Err(format!(
+                    "group.period_s: {} changes its key only when somebody comes or goes; leave the \
+                     line out, or take a scheme that can do more: {able}",
+                    scheme.id
+                ))
+            }
+            Some(seconds) => Ok(Some(seconds.saturating_mul(SECOND))),
+        }
+    }
 }
 
 impl ServeFile {
@@ -313,7 +334,7 @@ impl ServeFile {
         policy.prefix.clone_from(&self.group.prefix);
         policy.founders = self.group.founders;
         policy.batch = self.group.batch_ms.saturating_mul(MILLISECOND);
-        policy.period = self.group.period_s.map(|seconds| seconds.saturating_mul(SECOND));
+        policy.period = self.group.period(&policy.form)?;
         policy.rekey_expiry = self.group.rekey_expiry_s;
         if policy.rekey_expiry == 0 {
             return Err("group.rekey_expiry_s is 0: a second is the least".to_owned());
@@ -393,6 +414,10 @@ impl MemberFile {
     }
 }
 
+fn can_rekey(scheme: &Scheme) -> bool {
+    scheme.operations.contains(&Operation::Rekey)
+}
+
 fn read(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|error| wrong(path, error))
 }
@@ -464,6 +489,14 @@ mod tests {
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
         assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second"));
+        let idle = refused("store = 's'\n[group]\nperiod_s = 3600");
+        assert!(
+            idle.contains("lkh-group changes its key only") && idle.contains("igkmp"),
+            "{idle}"
+        );
+        assert!(!idle.contains("tgdh"), "it has no service: {idle}");
+        let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
+        assert!(refused(spinning).contains("a second"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
         let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
         assert!(refused(both).contains("not both"));
@@ -472,6 +505,14 @@ mod tests {
         let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
         assert!(refused(missing).contains("/nowhere/ca.pem"));
         assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+    }
+
+    #[test]
+    fn a_scheme_that_can_changes_its_key_after_a_period() {
+        let text = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 3600\n";
+        let file: ServeFile = toml::from_str(text).unwrap();
+        let config = file.understand(Path::new("/nowhere")).unwrap();
+        assert_eq!(config.policy.period, Some(3_600 * SECOND));
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub struct Policy {
     pub founders: usize,
     /// How long those who want to join are collected, in ns.
     pub batch: u64,
-    /// After how long the key is changed if nobody comes or goes, in ns.
+    /// After how long the key is changed if nobody comes or goes, in ns. Only a scheme that has
+    /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.
     pub period: Option<u64>,
     /// How long a broker of MQTT 5 keeps messages that change the key for members that are away, in s, 1
     /// or more. Who is away longer catches up with one request.
