@@ -2,6 +2,7 @@
 //! error is not taken for a default.
 
 mod http;
+mod identity_file;
 
 use std::fmt;
 use std::fs;
@@ -16,6 +17,7 @@ use zeroize::Zeroizing;
 
 pub use self::http::HttpConfig;
 use self::http::HttpFile;
+pub use self::identity_file::identity;
 use crate::driver::{Connection, Quality};
 use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
@@ -83,30 +85,6 @@ impl MemberConfig {
         let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
         file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
             .map_err(|what| wrong(path, what))
-    }
-}
-
-/// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600.
-pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
-    match fs::read_to_string(path) {
-        Ok(text) => {
-            Secret::from_hex(&text).ok_or_else(|| wrong(path, "64 hexadecimal digits are needed"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let secret = Secret::random().map_err(|error| wrong(path, error))?;
-            let mut options = fs::OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let file = options.open(path);
-            file.and_then(|mut file| {
-                std::io::Write::write_all(&mut file, secret.to_hex().as_bytes())?;
-                file.sync_all()
-            })
-            .map_err(|error| wrong(path, error))?;
-            Ok(secret)
-        }
-        Err(error) => Err(wrong(path, error)),
     }
 }
 
