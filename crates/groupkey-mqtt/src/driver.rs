@@ -9,12 +9,13 @@
 //! In MQTT 5, a session ends a day after its client has gone, and messages may expire before
 //! ([`Publish::expiry`]); in 3.1.1 neither ends.
 
+mod clock;
 mod link;
 mod window;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
+pub use self::clock::now;
 use self::link::{Event, Link, Refusal};
 use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
@@ -182,12 +184,6 @@ impl<R> Handle<R> {
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }
-}
-
-/// Time in ns since 1970.
-pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Randomness from the operating system, for one call of a runtime.

@@ -153,6 +153,7 @@ impl Service {
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
+            Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
             Entry::Ordered(order, draw) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
@@ -172,7 +173,7 @@ impl Service {
 const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),
-        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
+        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) | Entry::Restamped(..) => None,
     }
 }
 

@@ -87,6 +87,13 @@ impl Roster {
         }
     }
 
+    /// Forgets a stamp that is ahead of this one.
+    pub(super) fn restamp(&mut self, member: u32, stamp: u64) {
+        if let Some(record) = self.at(member) {
+            record.stamp = record.stamp.min(stamp);
+        }
+    }
+
     /// Notes what a command that was carried out means for membership.
     pub(super) fn note(&mut self, order: &Order) {
         match order {

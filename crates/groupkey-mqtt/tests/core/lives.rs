@@ -297,6 +297,40 @@ fn the_period_goes_on_when_the_service_begins_again() {
     assert_eq!(room.epoch(), before.next().next().next());
 }
 
+/// Whatever the device says now is older than what the service has taken from it.
+#[test]
+fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let now = room.now;
+    room.now += 365 * 86_400 * SECOND;
+    room.arrive(3);
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    room.now = now + 60 * SECOND;
+    room.arrive(3);
+    room.settle();
+    assert!(room.members[&name(3)].member.group_key().is_none());
+    // What was said before the operator's word is no good after it.
+    room.service.readmit(&name(2), room.now).unwrap();
+    let (epoch, replayed) = (room.epoch(), room.service.counters().replayed);
+    for publish in room.heard_by_broker() {
+        if publish.topic.ends_with("/join") {
+            room.publish(publish.topic, publish.payload);
+        }
+    }
+    room.settle();
+    assert_eq!(room.epoch(), epoch);
+    assert!(room.service.counters().replayed >= replayed + 8);
+    room.service.readmit(&name(3), room.now).unwrap();
+    room.revive(&Fatal::Crashed);
+    room.now += SECOND;
+    room.arrive(3);
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+}
+
 /// Three members of a scheme that can change its key for its own sake, and does it every minute.
 fn with_a_period() -> Room {
     let mut room = Room::new("igkmp", &[("subgroups", 2)], 3);
