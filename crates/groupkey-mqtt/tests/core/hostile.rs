@@ -1,9 +1,9 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
-use groupkey::MemberId;
+use groupkey::{GroupId, MemberId};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::runtime::{Fatal, Runtime};
 
 use crate::room::{Room, key, name};
 
@@ -208,6 +208,36 @@ fn a_request_to_join_is_good_once() {
     assert_eq!(room.epoch(), epoch);
     assert!(room.service.counters().replayed >= 6);
     room.assert_group(&[0, 1, 2]);
+}
+
+/// One service may have several groups.
+#[test]
+fn an_epoch_of_another_group_of_the_same_service_says_nothing() {
+    let mut rooms = [1, 2].map(|group| {
+        let mut room = Room::new("lkh-group", &[], 3);
+        room.policy.identity = Some(Secret::from_bytes([5; 32]));
+        room.policy.form.group = GroupId(group);
+        let mut room = Room::of(room.policy);
+        (0..3).for_each(|number| room.arrive(number));
+        room.settle();
+        room
+    });
+    let [room, other] = &mut rooms;
+    for number in 3..6 {
+        other.arrive(number);
+        other.settle();
+    }
+    let notice = other.published.iter().rfind(|sent| sent.topic.ends_with("/epoch")).unwrap();
+    // To three members, and to one who is about to join.
+    room.arrive(3);
+    room.publish(notice.topic.clone(), notice.payload.clone());
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    assert!(other.epoch() > room.epoch());
+    for (name, seat) in &room.members {
+        assert_eq!(seat.member.deadline(), None, "{name} has nothing to catch up with");
+    }
+    assert_eq!(room.members[&name(0)].member.counters().forged, 1);
 }
 
 #[test]
