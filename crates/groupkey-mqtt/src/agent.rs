@@ -95,6 +95,11 @@ impl Agent {
         self.epoch
     }
 
+    /// The number of its group.
+    pub(crate) const fn group(&self) -> u64 {
+        self.parties.form().group.0
+    }
+
     pub(crate) const fn me(&self) -> MemberId {
         self.me
     }

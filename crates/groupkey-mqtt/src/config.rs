@@ -2,20 +2,22 @@
 //! error is not taken for a default.
 
 mod http;
+mod identity_file;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use groupkey::catalogue::{self, Class, Profile};
+use groupkey::catalogue::{self, Class, Law, Profile, Scheme};
 use groupkey::messages;
 use groupkey::protection::Guard;
-use groupkey::{GroupId, MemberId, Suite};
+use groupkey::{GroupId, MemberId, Operation, Suite};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 pub use self::http::HttpConfig;
 use self::http::HttpFile;
+pub use self::identity_file::identity;
 use crate::driver::{Connection, Quality};
 use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
@@ -83,30 +85,6 @@ impl MemberConfig {
         let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
         file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
             .map_err(|what| wrong(path, what))
-    }
-}
-
-/// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600.
-pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
-    match fs::read_to_string(path) {
-        Ok(text) => {
-            Secret::from_hex(&text).ok_or_else(|| wrong(path, "64 hexadecimal digits are needed"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let secret = Secret::random().map_err(|error| wrong(path, error))?;
-            let mut options = fs::OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let file = options.open(path);
-            file.and_then(|mut file| {
-                std::io::Write::write_all(&mut file, secret.to_hex().as_bytes())?;
-                file.sync_all()
-            })
-            .map_err(|error| wrong(path, error))?;
-            Ok(secret)
-        }
-        Err(error) => Err(wrong(path, error)),
     }
 }
 
@@ -297,6 +275,27 @@ impl GroupFile {
         form.check(self.allow_published).map_err(|error| error.to_string())?;
         Ok(form)
     }
+
+    /// After how long the key is changed though nobody comes or goes, in ns.
+    fn period(&self, form: &Form) -> Result<Option<u64>, String> {
+        let scheme = form.configuration.scheme();
+        match self.period_s {
+            None => Ok(None),
+            Some(0) => Err("group.period_s is 0: a second is the least".to_owned()),
+            Some(_) if !can_rekey(scheme) => {
+                let able = catalogue::SCHEMES.iter().filter(|other| {
+                    can_rekey(other) && other.has_controller() && other.law == Law::OneKey
+                });
+                let able = able.map(|scheme| scheme.id).collect::<Vec<_>>().join(", ");
+                Err(format!(
+                    "group.period_s: {} changes its key only when somebody comes or goes; leave the \
+                     line out, or take a scheme that can do more: {able}",
+                    scheme.id
+                ))
+            }
+            Some(seconds) => Ok(Some(seconds.saturating_mul(SECOND))),
+        }
+    }
 }
 
 impl ServeFile {
@@ -313,7 +312,7 @@ impl ServeFile {
         policy.prefix.clone_from(&self.group.prefix);
         policy.founders = self.group.founders;
         policy.batch = self.group.batch_ms.saturating_mul(MILLISECOND);
-        policy.period = self.group.period_s.map(|seconds| seconds.saturating_mul(SECOND));
+        policy.period = self.group.period(&policy.form)?;
         policy.rekey_expiry = self.group.rekey_expiry_s;
         if policy.rekey_expiry == 0 {
             return Err("group.rekey_expiry_s is 0: a second is the least".to_owned());
@@ -393,6 +392,10 @@ impl MemberFile {
     }
 }
 
+fn can_rekey(scheme: &Scheme) -> bool {
+    scheme.operations.contains(&Operation::Rekey)
+}
+
 fn read(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|error| wrong(path, error))
 }
@@ -464,6 +467,14 @@ mod tests {
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
         assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second"));
+        let idle = refused("store = 's'\n[group]\nperiod_s = 3600");
+        assert!(
+            idle.contains("lkh-group changes its key only") && idle.contains("igkmp"),
+            "{idle}"
+        );
+        assert!(!idle.contains("tgdh"), "it has no service: {idle}");
+        let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
+        assert!(refused(spinning).contains("a second"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
         let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
         assert!(refused(both).contains("not both"));
@@ -472,6 +483,14 @@ mod tests {
         let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
         assert!(refused(missing).contains("/nowhere/ca.pem"));
         assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+    }
+
+    #[test]
+    fn a_scheme_that_can_changes_its_key_after_a_period() {
+        let text = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 3600\n";
+        let file: ServeFile = toml::from_str(text).unwrap();
+        let config = file.understand(Path::new("/nowhere")).unwrap();
+        assert_eq!(config.policy.period, Some(3_600 * SECOND));
     }
 
     #[test]

@@ -9,11 +9,13 @@
 //! In MQTT 5, a session ends a day after its client has gone, and messages may expire before
 //! ([`Publish::expiry`]); in 3.1.1 neither ends.
 
+mod clock;
 mod link;
+mod window;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -22,7 +24,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
+pub use self::clock::now;
 use self::link::{Event, Link, Refusal};
+use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
 use crate::tls::Tls;
 use crate::version::Version;
@@ -153,7 +157,7 @@ where
         waiting: VecDeque::new(),
         flight: VecDeque::new(),
         link: None,
-        window: usize::MAX,
+        window: Window::default(),
         answered_at: Instant::now(),
         reconnect_at: Instant::now(),
         failures: 0,
@@ -182,12 +186,6 @@ impl<R> Handle<R> {
     }
 }
 
-/// Time in ns since 1970.
-pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// Randomness from the operating system, for one call of a runtime.
 pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
     let mut seed = Zeroizing::new([0; 32]);
@@ -209,7 +207,7 @@ struct Driver<R: Runtime> {
     flight: VecDeque<Flying>,
     link: Option<Link>,
     /// Publishes that may be in flight, if the link has no lower limit.
-    window: usize,
+    window: Window,
     /// When the broker acknowledged something last, or when there was nothing that it could have.
     answered_at: Instant,
     reconnect_at: Instant,
@@ -279,7 +277,7 @@ impl<R: Runtime> Driver<R> {
 
     fn has_room(&self) -> bool {
         let flying = self.flight.len();
-        flying < self.window && self.link.as_ref().is_some_and(|link| link.has_room(flying))
+        self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
     }
 
     /// When a broker that acknowledges nothing is given up.
@@ -291,7 +289,7 @@ impl<R: Runtime> Driver<R> {
     /// Brokers have stopped to answer who had more in flight than they were set up for, which MQTT 3.1.1
     /// cannot tell.
     fn stalled(&mut self) {
-        self.window = (self.flight.len() / 4).max(1);
+        self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
     }
 
@@ -416,6 +414,7 @@ impl<R: Runtime> Driver<R> {
         if let Some(flying) = self.under_way(packet) {
             flying.acknowledged = true;
             let id = flying.publish.id;
+            self.window.acknowledged();
             self.handle(Input::Acknowledged(id))?;
         }
         while self.flight.front().is_some_and(|flying| flying.acknowledged) {

@@ -4,7 +4,7 @@
 //! takes the one that has lost its memory out and the new one in, with a new key. After an absence
 //! without a restart it catches up: the retained notice of the epoch says how far it is behind.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
-use crate::notice::{Farewell, Notice, Unsigned};
+use crate::notice::{Farewell, Foreign, Notice};
 use crate::parties::{Order, party_of};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{BadPrefix, Place, Topics};
@@ -50,8 +50,8 @@ pub struct Member {
     stamp: u64,
     connected: bool,
     standing: Standing,
-    /// The latest epoch that the service announced.
-    announced: u64,
+    /// The latest epochs that the service announced, by the group's number: which is ours, the welcome says.
+    announced: BTreeMap<u64, u64>,
     behind: Option<Behind>,
     desk: Desk,
 }
@@ -113,7 +113,7 @@ impl Member {
             stamp: 0,
             connected: false,
             standing: Standing::outside(),
-            announced: 0,
+            announced: BTreeMap::new(),
             behind: None,
             desk,
         })
@@ -268,22 +268,29 @@ impl Member {
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         // Before the welcome, nobody can tell whether the notice is good.
         let Some(service) = self.service else { return };
-        let reached = match &self.standing {
-            Standing::Inside(agent) => agent.epoch().0,
-            Standing::Outside { .. } | Standing::Out => 0,
+        let (group, reached) = match &self.standing {
+            Standing::Inside(agent) => (Some(agent.group()), agent.epoch().0),
+            Standing::Outside { .. } | Standing::Out => (None, 0),
         };
-        match Notice::read(bytes, reached, &service) {
-            Ok(Some(notice)) => self.announced = self.announced.max(notice.epoch),
+        match Notice::read(bytes, group, reached, &service) {
+            Ok(Some(notice)) => self.announce(notice.group, notice.epoch),
             Ok(None) => {}
-            Err(Unsigned) => self.desk.counters.forged += 1,
+            Err(Foreign) => self.desk.counters.forged += 1,
         }
         self.compare(now, rng);
     }
 
+    fn announce(&mut self, group: u64, epoch: u64) {
+        let announced = self.announced.entry(group).or_default();
+        *announced = epoch.max(*announced);
+    }
+
     /// Begins to catch up where something was missed.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
-        if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result {
-            self.announced = self.announced.max(got.0);
+        if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
+            && let Standing::Inside(agent) = &self.standing
+        {
+            self.announce(agent.group(), got.0);
         }
         self.compare(now, rng);
     }
@@ -291,8 +298,9 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and forgets it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
+        let announced = self.announced.get(&agent.group());
         let patience = match agent.group_key() {
-            _ if agent.epoch().0 < self.announced => PATIENCE,
+            _ if announced.is_some_and(|announced| agent.epoch().0 < *announced) => PATIENCE,
             // What makes the first key may be lost, and the notice with it.
             None => PATIENCE_WITHOUT_KEY,
             Some(_) => {

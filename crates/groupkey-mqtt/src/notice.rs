@@ -42,9 +42,9 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
-/// Not a notice of the service.
+/// Not a notice of the service about the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unsigned;
+pub(crate) struct Foreign;
 
 impl Notice {
     /// Signs a notice.
@@ -54,21 +54,26 @@ impl Notice {
         encoded(&Self { group, epoch, members, signature })
     }
 
-    /// Reads a notice that this service signed. One that tells a member nothing new, because it has the
-    /// key of that epoch, is not worth checking a signature: most notices are of that kind.
+    /// Reads a notice that this service signed; it may have several groups, of which this is one, if it is
+    /// known. One that tells a member nothing new, because it has the key of that epoch, is not worth
+    /// checking a signature: most notices are of that kind.
     pub(crate) fn read(
         bytes: &[u8],
+        group: Option<u64>,
         reached: u64,
         service: &[u8; 32],
-    ) -> Result<Option<Self>, Unsigned> {
-        let notice: Self = decoded(bytes).ok_or(Unsigned)?;
+    ) -> Result<Option<Self>, Foreign> {
+        let notice: Self = decoded(bytes).ok_or(Foreign)?;
+        if group.is_some_and(|group| group != notice.group) {
+            return Err(Foreign);
+        }
         if notice.epoch <= reached {
             return Ok(None);
         }
         let parts = [notice.group, notice.epoch, notice.members].map(u64::to_be_bytes);
         keyring::verifies(service, NOTICE, &[parts.as_flattened()], &notice.signature)
             .then_some(Some(notice))
-            .ok_or(Unsigned)
+            .ok_or(Foreign)
     }
 }
 
@@ -100,10 +105,13 @@ mod tests {
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
         let notice = Notice::write(1, 7, 3, &service);
-        let read = Notice::read(&notice, 6, &service.public()).unwrap();
-        assert_eq!(read.map(|notice| notice.epoch), Some(7));
-        assert_eq!(Notice::read(&notice, 6, &other.public()), Err(Unsigned));
-        assert_eq!(Notice::read(&notice, 7, &other.public()), Ok(None));
+        for group in [Some(1), None] {
+            let read = Notice::read(&notice, group, 6, &service.public()).unwrap();
+            assert_eq!(read.map(|notice| notice.epoch), Some(7));
+            assert_eq!(Notice::read(&notice, group, 6, &other.public()), Err(Foreign));
+            assert_eq!(Notice::read(&notice, group, 7, &other.public()), Ok(None));
+        }
+        assert_eq!(Notice::read(&notice, Some(2), 6, &service.public()), Err(Foreign));
         let farewell = Farewell::write("a", 5, 7, &service);
         assert_eq!(Farewell::read(&farewell, "a", &service.public()).unwrap().member, 5);
         assert_eq!(Farewell::read(&farewell, "b", &service.public()), None);
@@ -111,7 +119,8 @@ mod tests {
             for index in 0..bytes.len() {
                 let mut forged = bytes.clone();
                 forged[index] ^= 1;
-                assert!(!matches!(Notice::read(&forged, 0, &service.public()), Ok(Some(_))));
+                let read = Notice::read(&forged, None, 0, &service.public());
+                assert!(!matches!(read, Ok(Some(_))));
                 assert_eq!(Farewell::read(&forged, "a", &service.public()), None);
             }
         }

@@ -21,7 +21,8 @@ pub struct Policy {
     /// Devices with a key of their own, by name. They prove it at every join.
     pub keys: BTreeMap<String, Secret>,
     /// Tokens, each of which lets one device join that nobody knows yet. From then on the device joins
-    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it.
+    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it. Its name goes to another
+    /// identity only after [`Service::readmit`](crate::Service::readmit).
     pub tokens: Vec<Secret>,
     /// Devices whose identities (Ed25519 public keys) are known beforehand, by name.
     pub identities: BTreeMap<String, [u8; 32]>,
@@ -29,7 +30,8 @@ pub struct Policy {
     pub founders: usize,
     /// How long those who want to join are collected, in ns.
     pub batch: u64,
-    /// After how long the key is changed if nobody comes or goes, in ns.
+    /// After how long the key is changed if nobody comes or goes, in ns. Only a scheme that has
+    /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.
     pub period: Option<u64>,
     /// How long a broker of MQTT 5 keeps messages that change the key for members that are away, in s, 1
     /// or more. Who is away longer catches up with one request.

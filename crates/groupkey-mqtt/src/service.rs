@@ -38,7 +38,7 @@ use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, Output, Publish, REQUEST_EXPIRY};
+use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY};
 use crate::store::{Change, Store, StoreError};
 use crate::topics::Topics;
 
@@ -204,20 +204,26 @@ impl Service {
         self.waiting.retain(|applicant| applicant.name() != name);
         if !is_barred {
             self.change.entries.push(encoded(&Entry::Barred(member, true)));
-            self.roster.at(member).into_iter().for_each(|record| record.is_barred = true);
+            self.roster.bar(member);
         }
         self.commit(now)?;
         Ok(self.epoch())
     }
 
-    /// Lets a device that was evicted join again.
+    /// Lets a device that was evicted join again, by what it joined by before. Until it is back, its name
+    /// may also go to other hardware, by a token or by the identity that the policy lists now. A device
+    /// that joined while its clock was ahead is heard again, too.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.ready()?;
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
+        // Stamps are in ms. A device whose clock was ahead has said one that it cannot exceed again.
+        let stamp = now / MILLISECOND;
         self.change.entries.push(encoded(&Entry::Barred(member, false)));
-        self.roster.at(member).into_iter().for_each(|record| record.is_barred = false);
+        self.change.entries.push(encoded(&Entry::Restamped(member, stamp)));
+        self.roster.readmit(member);
+        self.roster.restamp(member, stamp);
         Ok(self.commit(now)?)
     }
 

@@ -1,7 +1,7 @@
 //! `groupkey serve`: the service of a live group.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{interruption, lines};
 On standard input it takes:
   members         who is in the group, and what was refused so far
   evict NAME      out, and not back until readmit
-  readmit NAME    may join again
+  readmit NAME    may join again, as may other hardware under its name
   rekey           a new key for the same members, where the scheme can
 
 With [http] in the file it answers requests and shows a page in the browser as well: docs/live.md.
@@ -51,6 +51,10 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
+    run_by(path, out).map_err(Failure::of_one_that_should_run_on)
+}
+
+fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;

@@ -1,6 +1,5 @@
 //! The `[http]` part of a service's file.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -44,29 +43,19 @@ impl HttpFile {
         }
         let token = match (self.token, self.token_file) {
             (Some(token), None) => secret("http.token", &token)?,
-            (None, Some(path)) => token_from(&folder.join(path))?,
+            (None, Some(path)) => {
+                identity(&folder.join(path)).map_err(|error| format!("http.token_file: {error}"))?
+            }
             _ => return Err("http needs either a token or a token_file to listen".to_owned()),
         };
         Ok(Some(HttpConfig { listen, token }))
     }
 }
 
-fn token_from(path: &Path) -> Result<Secret, String> {
-    let token = identity(path).map_err(|error| format!("http.token_file: {error}"))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let metadata = fs::metadata(path).map_err(|error| format!("http.token_file: {error}"))?;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            let path = path.display();
-            return Err(format!("http.token_file: others may read {path}: chmod 600 {path}"));
-        }
-    }
-    Ok(token)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn understand(text: &str) -> Result<Option<HttpConfig>, String> {

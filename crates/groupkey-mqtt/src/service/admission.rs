@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 
 use super::log::{Admission, Entry};
 use super::{Applicant, Happened, OperationError, Service, has};
-use crate::join::{Request, Welcome, encoded};
+use crate::join::{Body, Request, Welcome, encoded};
 use crate::keyring::Secret;
 use crate::parties::Order;
 use crate::runtime::Fatal;
@@ -130,11 +130,25 @@ impl Service {
             let mut others = self.waiting.iter().filter(|other| other.name() != body.name);
             let spent = self.used_tokens.contains(&hash) && !returns
                 || others.any(|other| other.token == Some(hash));
-            return (!spent).then(|| (Some(token.clone()), Some(hash)));
+            let may_have_the_name = self.is_its_name(body).unwrap_or_else(|| {
+                let before = self.waiting.iter().find(|other| other.name() == body.name);
+                before.is_none_or(|before| {
+                    before.token == Some(hash) || before.request.body.identity == body.identity
+                })
+            });
+            return (may_have_the_name && !spent).then(|| (Some(token.clone()), Some(hash)));
         }
-        let joined = self.roster.record(&body.name).map(|(_, record)| &record.identity);
-        let known = joined.or_else(|| self.policy.identities.get(&body.name))?;
-        bool::from(known.ct_eq(&*body.identity)).then_some((None, None))
+        (self.is_its_name(body) == Some(true)).then_some((None, None))
+    }
+
+    /// Whether the name belongs to the identity that asks for it; `None` if it belongs to nobody.
+    fn is_its_name(&self, body: &Body) -> Option<bool> {
+        let record = self.roster.record(&body.name).map(|(_, record)| record);
+        let is_free = record.is_none_or(|record| record.is_free);
+        let listed = self.policy.identities.get(&body.name).filter(|_| is_free);
+        let owner = listed.or_else(|| record.map(|record| &record.identity))?;
+        let is_owner = bool::from(owner.ct_eq(&*body.identity));
+        (is_owner || listed.is_some() || !is_free).then_some(is_owner)
     }
 
     /// Takes in those who wait, as far as that is possible now.

@@ -45,6 +45,9 @@ impl Runtime for Service {
                 _ => self.counters.malformed += 1,
             },
             Input::Connected => {
+                // The clock may have been set back since the service ran last.
+                let latest = self.policy.period.map(|period| now.saturating_add(period));
+                self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
                 // The broker may have forgotten what it retained.
                 if self.group_key().is_some() {
                     let notice = self.notice();

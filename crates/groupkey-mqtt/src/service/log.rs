@@ -26,6 +26,9 @@ pub(super) enum Entry {
     /// The operator bars a member from coming back, or no longer does.
     #[n(4)]
     Barred(#[n(0)] u32, #[n(1)] bool),
+    /// The operator lets a member's stamps count from this one on, if they were ahead of it.
+    #[n(5)]
+    Restamped(#[n(0)] u32, #[n(1)] u64),
 }
 
 #[derive(Encode, Decode)]

@@ -66,9 +66,17 @@ impl Service {
         }
         let form = Form::read(&form).map_err(OpenError::Form)?;
         let mut service = Self::founded(policy, topics, store, form, &secrets);
+        let mut rekeyed_at = None;
         for entry in entries {
-            service.redo(minicbor::decode(entry).map_err(|_| damaged())?).map_err(|_| damaged())?;
+            let entry = minicbor::decode(entry).map_err(|_| damaged())?;
+            let (epoch, at) = (service.epoch(), time_of(&entry));
+            service.redo(entry).map_err(|_| damaged())?;
+            if service.epoch() != epoch {
+                rekeyed_at = at;
+            }
         }
+        let period = service.policy.period;
+        service.rekey_due = rekeyed_at.zip(period).map(|(at, period)| at.saturating_add(period));
         service.log_length = saved.entries.len() as u64;
         service.next_publish = saved.next;
         service.announced = service.epoch();
@@ -143,9 +151,9 @@ impl Service {
         match entry {
             Entry::Founded(..) => {}
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
-            Entry::Barred(member, barred) => {
-                self.roster.at(member).into_iter().for_each(|record| record.is_barred = barred);
-            }
+            Entry::Barred(member, true) => self.roster.bar(member),
+            Entry::Barred(member, false) => self.roster.readmit(member),
+            Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
             Entry::Ordered(order, draw) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
@@ -158,6 +166,14 @@ impl Service {
             }
         }
         Ok(())
+    }
+}
+
+/// When a party did what the entry has.
+const fn time_of(entry: &Entry) -> Option<u64> {
+    match entry {
+        Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),
+        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) | Entry::Restamped(..) => None,
     }
 }
 

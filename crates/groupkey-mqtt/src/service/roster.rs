@@ -25,6 +25,8 @@ pub(super) struct Record {
     pub(super) is_current: bool,
     /// Evicted by the operator: it may not come back by its identity alone.
     pub(super) is_barred: bool,
+    /// Readmitted, and not back yet: its name may go to another identity.
+    pub(super) is_free: bool,
     /// Requests since the time.
     pub(super) requests: (u32, u64),
 }
@@ -65,9 +67,31 @@ impl Roster {
             token,
             is_current,
             is_barred: false,
+            is_free: false,
             requests: (0, 0),
         };
         self.records.insert(member, record);
+    }
+
+    /// Bars a device from coming back.
+    pub(super) fn bar(&mut self, member: u32) {
+        if let Some(record) = self.at(member) {
+            (record.is_barred, record.is_free) = (true, false);
+        }
+    }
+
+    /// Lets a device come back. A member's name stays its own.
+    pub(super) fn readmit(&mut self, member: u32) {
+        if let Some(record) = self.at(member) {
+            (record.is_barred, record.is_free) = (false, !record.is_current);
+        }
+    }
+
+    /// Forgets a stamp that is ahead of this one.
+    pub(super) fn restamp(&mut self, member: u32, stamp: u64) {
+        if let Some(record) = self.at(member) {
+            record.stamp = record.stamp.min(stamp);
+        }
     }
 
     /// Notes what a command that was carried out means for membership.

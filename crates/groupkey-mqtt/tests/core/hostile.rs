@@ -1,8 +1,9 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
-use groupkey::MemberId;
+use groupkey::{GroupId, MemberId};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::runtime::{Fatal, Runtime};
 
 use crate::room::{Room, key, name};
 
@@ -78,6 +79,112 @@ fn nobody_joins_under_a_name_that_is_not_its_own() {
     assert!(room.service.counters().refused > 0);
 }
 
+/// A token lets in a device that nobody knows yet. It does not give it somebody else's name.
+#[test]
+fn who_has_a_token_cannot_take_the_name_of_another_device() {
+    let mut room = with_tokens(3);
+    let listed = room.settings(70).identity.public();
+    room.policy.identities.insert(name(70), listed);
+    let mut room = Room::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    // Listed, and not there yet.
+    assert!(!steals(&mut room, 70, token(0)));
+    room.arrive_with(room.settings(70));
+    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(71) });
+    room.settle();
+    for number in [70, 71] {
+        let epoch = room.epoch();
+        assert!(!steals(&mut room, number, token(1)));
+        assert_eq!(room.epoch(), epoch);
+        room.assert_group(&[0, 1, 2, 70, 71]);
+        // Its own it may show, and no longer needs to.
+        for shared in [(number == 71).then(|| token(0)), None] {
+            room.now += 60_000_000_000;
+            room.arrive_with(Settings { shared, ..room.settings(number) });
+            room.settle();
+            room.assert_group(&[0, 1, 2, 70, 71]);
+        }
+    }
+    // The operator's word about a member that is there gives its name to nobody.
+    room.service.readmit(&name(71), room.now).unwrap();
+    room.now += 60_000_000_000;
+    assert!(!steals(&mut room, 71, token(2)));
+    room.assert_group(&[0, 1, 2, 70, 71]);
+}
+
+#[test]
+fn who_has_a_token_does_not_push_away_who_waits() {
+    let mut room = Room::of(with_tokens(3).policy);
+    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(70) });
+    room.settle();
+    let refused = room.service.counters().refused;
+    assert!(!steals(&mut room, 70, token(1)));
+    assert!(room.service.counters().refused > refused);
+    (0..2).for_each(|number| room.arrive(number));
+    room.settle();
+    room.assert_group(&[0, 1, 70]);
+}
+
+#[test]
+fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
+    let mut room = Room::of(with_tokens(3).policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(70) });
+    room.settle();
+    room.evict(70);
+    room.now += 60_000_000_000;
+    assert!(!steals(&mut room, 70, token(1)), "not yet");
+    room.service.readmit(&name(70), room.now).unwrap();
+    // The operator's word is kept.
+    room.revive(&Fatal::Crashed);
+    room.now += 60_000_000_000;
+    let new = Secret::from_bytes([9; 32]);
+    room.arrive_with(Settings {
+        shared: Some(token(1)),
+        identity: new.clone(),
+        ..room.settings(70)
+    });
+    room.settle();
+    room.assert_group(&[0, 1, 2, 70]);
+    // The old hardware, with its token or without, and another token are of no use any more.
+    let seat = room.members.remove(&name(70)).unwrap();
+    for shared in [Some(token(0)), Some(token(2)), None] {
+        room.now += 60_000_000_000;
+        room.arrive_with(Settings { shared, ..room.settings(70) });
+        room.settle();
+        assert_eq!(room.members[&name(70)].member.group_key(), None);
+    }
+    room.members.insert(name(70), seat);
+    room.assert_group(&[0, 1, 2, 70]);
+}
+
+/// A room with three tokens, so far only in its policy.
+fn with_tokens(founders: usize) -> Room {
+    let mut room = Room::new("lkh-group", &[], founders);
+    room.policy.tokens.extend((0..3).map(token));
+    room
+}
+
+fn token(number: u32) -> Secret {
+    Secret::from_bytes([number as u8 + 77; 32])
+}
+
+/// Whether somebody gets in as this device who has a token, and an identity of its own.
+fn steals(room: &mut Room, number: u32, token: Secret) -> bool {
+    let seat = room.members.remove(&name(number));
+    room.now += 1_000_000_000;
+    room.arrive_with(Settings {
+        shared: Some(token),
+        identity: Secret::from_bytes([9; 32]),
+        ..room.settings(number)
+    });
+    room.settle();
+    let thief = room.members.remove(&name(number)).unwrap();
+    room.members.extend(seat.map(|seat| (name(number), seat)));
+    thief.member.number().is_some()
+}
+
 #[test]
 fn a_request_to_join_is_good_once() {
     let mut room = Room::new("lkh-group", &[], 3);
@@ -101,6 +208,36 @@ fn a_request_to_join_is_good_once() {
     assert_eq!(room.epoch(), epoch);
     assert!(room.service.counters().replayed >= 6);
     room.assert_group(&[0, 1, 2]);
+}
+
+/// One service may have several groups.
+#[test]
+fn an_epoch_of_another_group_of_the_same_service_says_nothing() {
+    let mut rooms = [1, 2].map(|group| {
+        let mut room = Room::new("lkh-group", &[], 3);
+        room.policy.identity = Some(Secret::from_bytes([5; 32]));
+        room.policy.form.group = GroupId(group);
+        let mut room = Room::of(room.policy);
+        (0..3).for_each(|number| room.arrive(number));
+        room.settle();
+        room
+    });
+    let [room, other] = &mut rooms;
+    for number in 3..6 {
+        other.arrive(number);
+        other.settle();
+    }
+    let notice = other.published.iter().rfind(|sent| sent.topic.ends_with("/epoch")).unwrap();
+    // To three members, and to one who is about to join.
+    room.arrive(3);
+    room.publish(notice.topic.clone(), notice.payload.clone());
+    room.settle();
+    room.assert_group(&[0, 1, 2, 3]);
+    assert!(other.epoch() > room.epoch());
+    for (name, seat) in &room.members {
+        assert_eq!(seat.member.deadline(), None, "{name} has nothing to catch up with");
+    }
+    assert_eq!(room.members[&name(0)].member.counters().forged, 1);
 }
 
 #[test]

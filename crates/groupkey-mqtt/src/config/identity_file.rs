@@ -1,0 +1,162 @@
+//! The file that keeps an identity, or another secret.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::{ConfigError, wrong};
+use crate::keyring::{Secret, hex};
+
+/// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600. A file
+/// that others may read is refused.
+pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
+    if let Some(secret) = kept(path)? {
+        return Ok(secret);
+    }
+    let secret = Secret::random().map_err(|error| wrong(path, error))?;
+    match keep(path, &secret) {
+        Ok(()) => Ok(secret),
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            kept(path)?.ok_or_else(|| wrong(path, error))
+        }
+        Err(error) => Err(wrong(path, error)),
+    }
+}
+
+fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(path, error)),
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let metadata = file.metadata().map_err(|error| wrong(path, error))?;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            let advice = format!("others may read it: chmod 600 {}", path.display());
+            return Err(wrong(path, advice));
+        }
+    }
+    // So much room that it never moves: what it leaves behind would not be wiped.
+    let mut text = Zeroizing::new(String::with_capacity(2 * LONGEST));
+    file.take(LONGEST as u64).read_to_string(&mut text).map_err(|error| wrong(path, error))?;
+    let secret = Secret::from_hex(&text);
+    secret.ok_or_else(|| wrong(path, "64 hexadecimal digits are needed")).map(Some)
+}
+
+/// Whole or not at all: what a crash leaves is no file, or a good one.
+fn keep(path: &Path, secret: &Secret) -> io::Result<()> {
+    let mut tag = [0; 8];
+    getrandom::fill(&mut tag).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}", hex(&tag)));
+    let draft = PathBuf::from(draft);
+    let result = write(&draft, secret).and_then(|()| {
+        fs::hard_link(&draft, path).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            _ if path.exists() => Err(io::ErrorKind::AlreadyExists.into()),
+            // Not every file system has links.
+            _ => fs::rename(&draft, path),
+        })
+    });
+    // It is gone already if it was renamed.
+    let _ = fs::remove_file(&draft);
+    result?;
+    #[cfg(unix)]
+    {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, secret: &Secret) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(secret.to_hex().as_bytes())?;
+    file.sync_all()
+}
+
+/// Bytes of a file that are looked at.
+const LONGEST: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn many_who_begin_at_once_have_the_same_identity() {
+        let folder = folder("at-once");
+        let path = folder.join("a.key");
+        for _ in 0..20 {
+            let start = Barrier::new(8);
+            let begin = || {
+                start.wait();
+                identity(&path).unwrap().public()
+            };
+            let all = thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(begin)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert!(all.iter().all(|public| *public == all[0]));
+            // It is the only file there.
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+            assert_eq!(identity(&path).unwrap().public(), all[0]);
+            fs::remove_file(&path).unwrap();
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_secret_is_refused_and_left_alone() {
+        let folder = folder("no-secret");
+        let path = folder.join("a.key");
+        for text in
+            ["", "ab", &"a".repeat(65), &format!("{}{}", "ab".repeat(32), "x".repeat(2_000))]
+        {
+            write(&path, &Secret::from_bytes([1; 32])).unwrap();
+            fs::write(&path, text).unwrap();
+            assert!(identity(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+            assert_eq!(fs::read_to_string(&path).unwrap(), *text);
+            fs::remove_file(&path).unwrap();
+        }
+        let nowhere = folder.join("nowhere").join("a.key");
+        assert!(identity(&nowhere).unwrap_err().to_string().contains("nowhere"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = folder("others");
+        let path = folder.join("a.key");
+        let drawn = identity(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        for (mode, is_refused) in [(0o644, true), (0o640, true), (0o604, true), (0o400, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            match identity(&path) {
+                Ok(read) => assert!(!is_refused && read == drawn),
+                Err(error) => assert!(is_refused && error.to_string().contains("chmod 600")),
+            }
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = format!("groupkey-identity-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+}
