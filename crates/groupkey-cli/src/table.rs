@@ -116,13 +116,15 @@ impl fmt::Display for Table {
 /// What stands between two columns.
 const GAP: &str = "  ";
 
-/// A number for people: three significant digits at least, and no more decimals than that takes.
+/// A number for people: three decimals at most, and no more than three significant digits take; what
+/// would show as nothing in three decimals, with an exponent.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 | 1000.0.. => 0,
         100.0.. => 1,
         1.0.. => 2,
-        _ => 3,
+        0.001.. => 3,
+        _ => return format!("{value:.2e}"),
     };
     format!("{value:.decimals$}")
 }
@@ -130,6 +132,13 @@ pub(crate) fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_show_what_there_is() {
+        let shown = [0.0, 22_804.18, 123.45, 1.234, 0.0583, 0.001, 0.000_4, 2.3e-9].map(figure);
+        let expected = ["0", "22804", "123.5", "1.23", "0.058", "0.001", "4.00e-4", "2.30e-9"];
+        assert_eq!(shown, expected);
+    }
 
     #[test]
     fn text_sticks_to_the_left_and_numbers_to_the_right() {

@@ -191,6 +191,10 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     }
     tables::print_warnings(&shown);
     match outcome {
+        BenchOutcome::Finished if shown.is_empty() && !rows.is_empty() => {
+            Err(Failure::input("nothing that was measured is of this role and phase")
+                .with_help("leave out --role and --phase to see all"))
+        }
         BenchOutcome::Finished => Ok(()),
         BenchOutcome::Interrupted { done: measured, total } => {
             let (measured, total) = (done + measured, done + total);

@@ -180,10 +180,13 @@ pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
     samples.iter().map(|sample| (sample - median).abs()).collect()
 }
 
-/// `12.3 ± 0.4`, the mean and its 95 % confidence interval.
+/// `12.3 ± 0.4`, the mean and its 95 % confidence interval, if there is more than one sample.
 pub(crate) fn mean_words(samples: &[f64]) -> String {
     let Summary { mean, ci95, .. } = Summary::of(samples);
     let digits = if mean < 100.0 { 1 } else { 0 };
+    if samples.len() < 2 {
+        return format!("{mean:.digits$}");
+    }
     format!("{mean:.digits$} ± {ci95:.digits$}")
 }
 

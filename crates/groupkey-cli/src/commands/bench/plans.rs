@@ -50,15 +50,16 @@ pub(crate) struct PlanArguments {
     )]
     members: Vec<u32>,
 
-    /// Smallest group of a range of sizes.
+    /// Smallest group of a range of sizes [default: the workload's; without one, smart-city's, or
+    /// platoon's for schemes without a controller].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
     k_min: Option<u32>,
 
-    /// Largest group of a range of sizes.
+    /// Largest group of a range of sizes [default: likewise, which is 55,000 or 30 without a workload].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
     k_max: Option<u32>,
 
-    /// From one size to the next.
+    /// From one size to the next [default: likewise, which is 100 or 1 without a workload].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
 

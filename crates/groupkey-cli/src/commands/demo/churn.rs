@@ -37,10 +37,11 @@ struct Summary {
     repeated: u64,
     /// Messages that came to a member before one that it had missed.
     skipped: u64,
-    add_mean_ms: f64,
-    add_max_ms: f64,
-    remove_mean_ms: f64,
-    remove_max_ms: f64,
+    /// None without an addition or a removal.
+    add_mean_ms: Option<f64>,
+    add_max_ms: Option<f64>,
+    remove_mean_ms: Option<f64>,
+    remove_max_ms: Option<f64>,
 }
 
 /// Founds the group, then adds and removes in turn.
@@ -126,8 +127,8 @@ impl Summary {
         let times = |operation: Operation| {
             let of = rows.iter().filter(|row| row.operation == operation.name());
             let times: Vec<f64> = of.map(|row| row.everywhere_ms).collect();
-            let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
-            (mean, times.into_iter().fold(0.0, f64::max))
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            (Some(mean).filter(|mean| !mean.is_nan()), times.into_iter().reduce(f64::max))
         };
         let ((add_mean_ms, add_max_ms), (remove_mean_ms, remove_max_ms)) =
             (times(Operation::Add), times(Operation::Remove));
@@ -163,16 +164,17 @@ fn print(rows: &[OperationRow], summary: &Summary, out: &mut dyn Write) -> Resul
         ]);
     }
     let Summary { out_of_order, repeated, skipped, .. } = summary;
+    let told = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), figure);
     writeln!(
         out,
         "{table}\nmade: until the service has the new key, everywhere: until the last member has it.\n\
          add {} ms on average, {} at most; remove {} and {}.\n\
          Keys out of order: {out_of_order}. Messages that came twice: {repeated}; after a gap: \
          {skipped}.",
-        figure(summary.add_mean_ms),
-        figure(summary.add_max_ms),
-        figure(summary.remove_mean_ms),
-        figure(summary.remove_max_ms),
+        told(summary.add_mean_ms),
+        told(summary.add_max_ms),
+        told(summary.remove_mean_ms),
+        told(summary.remove_max_ms),
     )?;
     Ok(())
 }

@@ -62,7 +62,10 @@ impl Network {
         #[cfg(not(target_os = "linux"))]
         let _ = seed;
         let (host, port) = match &arguments.broker {
-            Some(HostAndPort { host, port }) => (host.clone(), *port),
+            Some(broker) => {
+                broker.reach()?;
+                (broker.host.clone(), broker.port)
+            }
             None => {
                 let address = broker::start(mqtt).map_err(|error| {
                     Failure::running(format!("the broker does not start: {error}"))

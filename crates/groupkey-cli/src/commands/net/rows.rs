@@ -141,8 +141,9 @@ fn terminal_width() -> usize {
     terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
-/// A row's cells, without those of further columns.
+/// A row's cells, without those of further columns. One run tells nothing of how far others are.
 pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
+    let spread = |value| if row.runs > 1 { figure(value) } else { "-".to_owned() };
     [
         row.scheme.clone(),
         row.operation.clone(),
@@ -151,8 +152,8 @@ pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
         row.delay_ms.to_string(),
         row.qos.to_string(),
         figure(row.mean_ms),
-        figure(row.ci95_ms),
-        figure(row.sd_ms),
+        spread(row.ci95_ms),
+        spread(row.sd_ms),
         figure(row.p50_ms),
         figure(row.p90_ms),
         figure(row.p99_ms),
