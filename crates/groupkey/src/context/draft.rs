@@ -70,6 +70,11 @@ impl Draft<'_, '_> {
         self.cx.derive(secret, label, context)
     }
 
+    /// The same, as [`Context::hash_with`] makes it.
+    pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
+        self.cx.hash_with(key, label, context)
+    }
+
     /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
     /// different sets of keys may be wrapped under `kek` with the same epoch and label.
     pub fn wrapped<'k>(

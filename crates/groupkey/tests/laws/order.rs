@@ -260,6 +260,26 @@ fn an_old_announcement_takes_nobody_in() {
     }
 }
 
+/// Somebody who is no member announces the last epoch there is to one who waits.
+#[test]
+fn a_false_announcement_locks_nobody_out() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3, 4]);
+        stage.settle();
+        stage.check();
+        // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
+        let mut forged = vec![0x87, 1, 3, 0x1b];
+        forged.extend([0xff; 8]);
+        forged.extend([stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80]);
+        stage.restart(4);
+        stage.inject(4, &forged).unwrap();
+        stage.settle();
+        stage.check();
+        assert!(stage.party(4).members().any(|member| member == MemberId(4)));
+    }
+}
+
 /// Whatever bytes come, without any protection: no panic, and what is refused changes nothing.
 #[test]
 fn hostile_bytes_are_refused() {

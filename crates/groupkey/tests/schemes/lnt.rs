@@ -27,7 +27,7 @@ fn operations_cost_what_the_formulas_say() {
                 let m = members_of(subgroup, subgroups, n);
                 let id = SubgroupId(subgroup);
                 assert_eq!(wraps(&created, id), (m, 3 * m - 2));
-                assert_eq!(hashes(&created, id), 2 * (m - 1));
+                assert_eq!(hashes(&created, id), 3 * m - 2);
                 assert_eq!(permanent(&rig, id), 16 * (m + 2));
             }
             for member in 0..n {
@@ -37,6 +37,7 @@ fn operations_cost_what_the_formulas_say() {
                 assert_eq!(calls(&created, MemberId(member), Primitive::Wrap), 0);
             }
             every_member_unwraps_once(&created, 0..n);
+            (0..n).for_each(|member| assert_eq!(hashes(&created, MemberId(member)), 1));
             assert_eq!(permanent(&rig, Controller), 16 * (active + 1));
 
             // The newcomer goes to the subgroup with the fewest, to its last position.

@@ -5,7 +5,7 @@
 //! the nodes below a node follow it, and one number for each is enough: how many they are. A node's
 //! leader is the leftmost leaf. A newcomer goes to the right of the shallowest leaf, of several the
 //! rightmost; when a leaf goes, its sibling takes the place of their parent. So the tree of n members
-//! that only grew is ⌈log_2 n⌉ high.
+//! that only grew is ⌈log_2 n⌉ high. None is higher than 20, whoever says so and whatever merges.
 
 mod alteration;
 mod catching_up;
@@ -19,6 +19,7 @@ pub(crate) use self::alteration::Altered;
 pub(crate) use self::outcome::{Confirming, Outcome, Session, TreeKeys};
 
 use crate::context::{Context, Draft};
+use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::party::{KeyFingerprint, KeyNode};
@@ -34,6 +35,10 @@ pub(crate) struct MemberTree {
     /// The members at the leaves, from left to right.
     roster: Roster,
 }
+
+/// Nodes above a leaf, at most. Keys for all of them and for the halves beside them are wrapped in
+/// one call. The tree of so many members as there can be is half as high if it only grew.
+pub(crate) const HIGHEST: usize = MAX_KEYS / 2;
 
 /// One step on the way from a leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +235,7 @@ impl MemberTree {
         Self::of(&roster, form).ok_or_else(|| Misbehaviour::InvalidRoster.into())
     }
 
-    /// The tree with these leaves at these depths, if there is one.
+    /// The tree with these leaves at these depths, if there is one and it is not too high.
     fn of(roster: &Roster, form: &[u8]) -> Option<Self> {
         let most = 2 * roster.len() - 1;
         let mut sizes: Vec<u32> = Vec::new();
@@ -241,6 +246,9 @@ impl MemberTree {
         }
         for depth in form.iter().copied().map(usize::from) {
             if depth < open.len() || (open.is_empty() && !sizes.is_empty()) {
+                return None;
+            }
+            if depth > HIGHEST {
                 return None;
             }
             while open.len() < depth {
@@ -354,6 +362,7 @@ fn size_of(nodes: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Writer;
 
     fn tree(members: u32) -> MemberTree {
         MemberTree::balanced(&Roster::of(&(0..members).map(MemberId).collect::<Vec<_>>()))
@@ -393,6 +402,25 @@ mod tests {
                 assert_eq!(tree.leader(level.sibling), MemberId(99));
                 assert!(tree.is_within(level.child, level.node));
             }
+        }
+    }
+
+    /// The members from 0 on, each with all that follow it beside it.
+    fn steep(leaves: u8) -> Result<MemberTree, Error> {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        writer.array(leaves.into());
+        (0..leaves).for_each(|member| writer.number(member.into()));
+        let depths = (1..leaves).chain([leaves - 1]);
+        writer.bytes(&depths.collect::<Vec<_>>());
+        MemberTree::read(&mut Reader::new(&bytes))
+    }
+
+    #[test]
+    fn a_tree_that_is_too_high_is_refused() {
+        assert_eq!(height(&steep(21).unwrap()), HIGHEST);
+        for leaves in [22, 41, 42, 255] {
+            assert_eq!(steep(leaves), Err(Misbehaviour::InvalidRoster.into()));
         }
     }
 

@@ -16,7 +16,9 @@
 //!    operation, the members that it leads to. Those who go come first, then those who come, the
 //!    smaller id first.
 //! 3. Of several announcements for one epoch the first in the group's order counts; the others are
-//!    stale. Nobody acts on an announcement, not even its sender, before it comes from the group.
+//!    stale. Nobody acts on an announcement, not even its sender, before it comes from the group. One
+//!    who waits cannot tell whether an announcement without its ticket is true, so it remembers that
+//!    its epoch is taken, and nothing else.
 //! 4. Then all give their party the command, and the scheme does what it does.
 //! 5. If somebody dies while an event is under way, the chair, be it the next in line, announces that
 //!    those who are left begin *anew*, in the next epoch: nobody can know how far the others came.
@@ -40,6 +42,7 @@ mod early;
 mod requests;
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -64,6 +67,8 @@ pub struct Ordered {
     epoch: Epoch,
     /// The members that it leads to; none if the own one is not among them.
     roster: Roster,
+    /// The epochs of the announcements heard last, whomever they concerned.
+    passed: VecDeque<Epoch>,
     /// The scheme's party; none for one that cannot follow.
     party: Option<Box<dyn Party>>,
     /// The last key that the party had.
@@ -76,6 +81,10 @@ pub struct Ordered {
     early: Early,
 }
 
+/// Epochs that are remembered: whoever hears the topic so late that it announces an older one is
+/// held for dead long before.
+const PASSED: usize = 16;
+
 impl Ordered {
     /// A member that is in no group yet. The scheme must be a distributed one.
     pub fn new(configuration: Configuration, me: MemberId) -> Result<Self, Error> {
@@ -87,6 +96,7 @@ impl Ordered {
             me,
             epoch: Epoch::default(),
             roster: Roster::default(),
+            passed: VecDeque::new(),
             party: None,
             held: None,
             requests: Requests::default(),
@@ -174,7 +184,7 @@ impl Ordered {
         if message.header().kind == JOIN {
             let ticket = body.number()?;
             body.finish()?;
-            self.requests.join(sender, ticket);
+            self.requests.join(sender, ticket, &self.roster);
         } else {
             let subject = match message.header().kind {
                 EVICT => MemberId(body.number32()?),
@@ -201,18 +211,21 @@ impl Ordered {
     ) -> Result<(), Error> {
         let (got, current) = (message.header().epoch, self.epoch);
         let announcement = Announcement::read(message)?;
-        if got <= current {
+        let admitted = self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket));
+        // Of several for one epoch the first counts.
+        let is_over = got == Epoch::default() || self.passed.contains(&got);
+        if is_over || (!admitted && self.is_member() && got <= current) {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
-        let admitted = self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket));
         match (admitted, self.is_member()) {
-            // One who comes knows nothing that this must follow.
+            // One who comes knows nothing that this must follow, not even an epoch: the ticket is
+            // younger than anything old.
             (true, _) => {}
             (false, true) if got == current.next() => announcement.must_follow(&self.roster)?,
             (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
             (false, false) => {
-                // Other people's business, but another one for the same epoch comes too late.
-                self.epoch = got;
+                // Other people's business, or a lie: whoever waits cannot tell.
+                self.pass(got);
                 return Ok(());
             }
         }
@@ -258,6 +271,7 @@ impl Ordered {
         }
         self.requests.served(&self.roster, &announcement, epoch);
         self.epoch = epoch;
+        self.pass(epoch);
         self.announced = false;
         self.ticket.take_if(|ticket| announcement.admits(self.me, *ticket));
         if self.party.is_none() {
@@ -277,6 +291,7 @@ impl Ordered {
     /// Somebody announced that the group goes on without us.
     fn leave(&mut self, epoch: Epoch) {
         self.epoch = epoch;
+        self.pass(epoch);
         self.roster = Roster::default();
         self.party = None;
         self.held = None;
@@ -284,6 +299,14 @@ impl Ordered {
         self.ticket = None;
         self.announced = false;
         self.early.clear();
+    }
+
+    /// Another announcement for this epoch comes too late.
+    fn pass(&mut self, epoch: Epoch) {
+        if self.passed.len() == PASSED {
+            self.passed.pop_front();
+        }
+        self.passed.push_back(epoch);
     }
 
     /// Takes a message of the scheme.

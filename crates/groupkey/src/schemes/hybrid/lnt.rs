@@ -13,20 +13,20 @@
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
-//! | create | S + n unicasts | S wraps | m wraps of 3m - 2 keys, 2(m - 1) hashes | the same | 1 unwrap |
+//! | create | S + n unicasts | S wraps | m wraps of 3m - 2 keys | the same | 1 unwrap |
 //! | add | S + n unicasts | S wraps | 2 wraps, a third where the newcomer's giver is not the root | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | remove | S + n - 1 unicasts | S wraps | at most 6 wraps | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | rekey | S + n unicasts | S wraps | 1 wrap | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | catch up | 1 request, 1 unicast, at most 2 to hand on | | 1 wrap | | 1 unwrap, at most 2 wraps |
-//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys, 2(m - 1) hashes | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one wrapped key more. Its wraps in a change are of at most 4 keys,
-//! and of each key but the group's is a hash. A change takes 1 + log2 m hops from it, rounded
-//! down. Who catches up hands on to those it held up, and they to others: one unicast for each.
-//! Whoever also missed that somebody came or went in its own subgroup asks for itself: 2 unicasts
-//! more.
+//! with a hash for each key; a member computes one if it is sent a place. A change takes
+//! 1 + log2 m hops from it, rounded down. Who catches up hands on to those it held up, and they to
+//! others: one unicast for each. Whoever also missed that somebody came or went in its own subgroup
+//! asks for itself: 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!
@@ -46,7 +46,8 @@
 //! evicted.
 //!
 //! Deviations: edges come with the creation, where the source has them before, and are made of the
-//! individual keys of both; new edges travel with the key that needs them, and not ahead of it.
+//! individual keys of both; new edges travel with the key that needs them, and not ahead of it, under
+//! a key for this place in this epoch: a place that an evicted member kept is good for no other.
 
 use alloc::boxed::Box;
 
@@ -246,9 +247,9 @@ impl Party for SubgroupController {
     }
 
     fn footprint(&self) -> Footprint {
-        // The edges of all places in a letter.
-        let edges = if self.profile == Profile::Sound { 3 * ENVELOPES } else { 0 };
-        Footprint { permanent: self.subgroup.key_bytes(), temporary: (1 + edges) * Key::BYTES }
+        // The edges of all places in a letter, and the key of an envelope.
+        let places = if self.profile == Profile::Sound { 3 * ENVELOPES + 1 } else { 0 };
+        Footprint { permanent: self.subgroup.key_bytes(), temporary: (1 + places) * Key::BYTES }
     }
 }
 
@@ -313,7 +314,7 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.link.key_bytes(), temporary: 4 * Key::BYTES }
+        Footprint { permanent: self.link.key_bytes(), temporary: 5 * Key::BYTES }
     }
 }
 

@@ -7,9 +7,11 @@
 //! and comes back has new ones.
 //!
 //! A letter brings the group key down the line, from hand to hand, each time under an edge key.
-//! For those whose place is another than before it carries envelopes, each under an individual
-//! key, with the group key and all edges of the new place: nobody needs edges that are still on
-//! their way.
+//! For those whose place is another than before it carries envelopes, each under a key made of an
+//! individual one, with the group key and all edges of the new place: nobody needs edges that are
+//! still on their way. Into the envelope's key goes all that stands beside it in the clear: epoch,
+//! operation, place, and since when the others' places are what they are. Members hand envelopes
+//! on, and who kept one from before its eviction can make no other of it.
 //!
 //! Who slept does not know whether its takers still are members, and must not hand on to one who
 //! was evicted. So a letter tells since when all places that are not in its envelopes are what
@@ -99,6 +101,13 @@ pub(crate) const ENVELOPES: usize = 6;
 /// Keys that an envelope brings, at most: the group key, and those shared with three neighbours.
 const KEYS: usize = 4;
 
+/// Of the hash that makes an envelope's key.
+const PLACE: &str = "place";
+
+/// Bytes that go into it: two epochs, the operation, four numbers. With its label it is as long as
+/// a hash in one block takes.
+const CONTEXT: usize = 33;
+
 impl Line {
     /// A line without members, in which each has so many takers.
     pub(crate) const fn new(width: u32) -> Self {
@@ -142,12 +151,10 @@ impl Line {
         for place in places.iter().flatten() {
             let slot = slot(place.position);
             let (keys, count) = place.keys(group_key);
-            place.envelope(roster.member(slot)).write(&mut draft).wrapped(
-                roster.key(slot),
-                epoch,
-                0,
-                keys[..count].iter().copied(),
-            );
+            let envelope = place.envelope(roster.member(slot));
+            let context = envelope.context(epoch, operation, since);
+            let key = draft.hash_with(roster.key(slot), PLACE, &context);
+            envelope.write(&mut draft).wrapped(&key, epoch, 0, keys[..count].iter().copied());
         }
         draft.send();
     }
@@ -223,9 +230,12 @@ impl Link {
         }
         let own = letter.envelopes().find(|envelope| cx.me() == envelope.member.into());
         match (own, letter.token) {
-            (Some(envelope), _) => {
+            (Some(envelope), token) => {
                 self.membership.must_lead_on(message)?;
-                self.open(cx, header.epoch, envelope)?;
+                if token.is_some() {
+                    envelope.may_be_handed_on(message)?;
+                }
+                self.open(cx, message, letter.since, envelope)?;
             }
             (None, None) => return Err(Misbehaviour::NothingForUs.into()),
             (None, Some(token)) => return self.take_token(cx, message, letter.since, token),
@@ -269,13 +279,16 @@ impl Link {
     fn open(
         &mut self,
         cx: &mut Context<'_>,
-        epoch: Epoch,
+        message: &Message<'_>,
+        since: Epoch,
         envelope: &Envelope<'_>,
     ) -> Result<(), Error> {
+        let (epoch, operation) = (message.header().epoch, message.header().operation);
         let neighbours = envelope.giver.iter().chain(envelope.takers.iter().flatten()).count();
         let mut keys: [Key; KEYS] = core::array::from_fn(|_| Key::default());
-        let individual = &self.membership.enrolment()?.key;
-        cx.unwrap_keys(individual, epoch, 0, envelope.wrapped, &mut keys[..=neighbours])?;
+        let context = envelope.context(epoch, operation, since);
+        let key = cx.hash_with(&self.membership.enrolment()?.key, PLACE, &context);
+        cx.unwrap_keys(&key, epoch, 0, envelope.wrapped, &mut keys[..=neighbours])?;
         let mut keys = keys.into_iter();
         let mut key = || keys.next().unwrap_or_default();
         let group_key = key();
@@ -362,6 +375,33 @@ impl<'m> Envelope<'m> {
             *taker = Some(MemberId(body.number32()?));
         }
         Ok(Self { member, position, giver, takers, wrapped: body.bytes()? })
+    }
+
+    /// Refuses an envelope from a member unless that is who now gives keys to its receiver, and
+    /// unless it goes down the line: what answers a request comes from who was asked.
+    fn may_be_handed_on(&self, message: &Message<'_>) -> Result<(), Error> {
+        if matches!(message.header().operation, Operation::CatchUp | Operation::Create) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let giver = self.giver.ok_or(Misbehaviour::UnexpectedSender)?;
+        message.must_come_from(giver.into())
+    }
+
+    /// What it is bound to. In the place of a neighbour that it does not have stands the member
+    /// itself: how many there are, the length of what is wrapped tells.
+    fn context(&self, epoch: Epoch, operation: Operation, since: Epoch) -> [u8; CONTEXT] {
+        let mut context = [0; CONTEXT];
+        let (epochs, others) = context.split_at_mut(17);
+        epochs[..8].copy_from_slice(&epoch.0.to_be_bytes());
+        epochs[8..16].copy_from_slice(&since.0.to_be_bytes());
+        epochs[16] = operation as u8;
+        let neighbours = [self.giver, self.takers[0], self.takers[1]];
+        let ids = neighbours.map(|neighbour| neighbour.unwrap_or(self.member).0);
+        let numbers = [self.position].into_iter().chain(ids);
+        for (place, number) in others.chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        context
     }
 
     /// Writes all but the wrapped keys.

@@ -13,20 +13,20 @@
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
-//! | create | S + n unicasts | S wraps | m wraps of 3m - 2 keys, 2(m - 1) hashes | the same | 1 unwrap |
+//! | create | S + n unicasts | S wraps | m wraps of 3m - 2 keys | the same | 1 unwrap |
 //! | add | 2S + n unicasts | S wraps | 2 wraps of 5 keys, m + 1 derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | remove | 2S + n - 1 unicasts | S wraps | at most 3 wraps of 8 keys, m derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | rekey | 2S + n unicasts | S wraps | | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | catch up | 1 request, 1 unicast, 1 to hand on | | 1 wrap | | 1 unwrap, 1 wrap, 2 derivations |
-//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys, 2(m - 1) hashes | | 1 unwrap |
+//! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! S is the number of subgroups that have members after the change. A subgroup controller opens
-//! one wrapped key more. Of each key wrapped but the group's there is a hash; an add of the first
-//! member takes 1 wrap of 1 key. The last member of a ring wraps nothing. Who catches up hands on
-//! to those it held up, one unicast for each; whoever also missed that somebody came or went in
-//! its own subgroup asks for itself, 2 unicasts more.
+//! one wrapped key more. For each key that it wraps there is a hash, and a member computes one if it
+//! is sent a place; an add of the first member takes 1 wrap of 1 key. The last member of a ring
+//! wraps nothing. Who catches up hands on to those it held up, one unicast for each; whoever also
+//! missed that somebody came or went in its own subgroup asks for itself, 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
 //! S002 counts 2 bytes for each member at the controller, a list of node addresses that makes the
@@ -49,7 +49,8 @@
 //! give that one a key of their own, and the confirmation is as it should be. The tests show it.
 //!
 //! Deviations: edges come with the creation, where the source has them before, in which no key
-//! goes round; new edges travel with the key that needs them. Who is silent is not searched for:
+//! goes round; new edges travel with the key that needs them, under a key for this place in this
+//! epoch: one that an evicted member kept is good for no other. Who is silent is not searched for:
 //! that takes a timer. A member that missed rekeys asks its subgroup controller.
 
 use alloc::boxed::Box;
@@ -279,8 +280,8 @@ impl Party for SubgroupController {
     }
 
     fn footprint(&self) -> Footprint {
-        // The group key and the edges of three places.
-        Footprint { permanent: self.subgroup.key_bytes(), temporary: 7 * Key::BYTES }
+        // The group key, the edges of three places, and the key of an envelope.
+        Footprint { permanent: self.subgroup.key_bytes(), temporary: 8 * Key::BYTES }
     }
 }
 
@@ -360,7 +361,7 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.link.key_bytes(), temporary: 4 * Key::BYTES }
+        Footprint { permanent: self.link.key_bytes(), temporary: 5 * Key::BYTES }
     }
 }
 

@@ -2,6 +2,7 @@
 //! as published. After the repair they do not, whoever they are.
 
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use rand_chacha::ChaCha20Rng;
@@ -170,6 +171,40 @@ fn nothing_of_what_an_evicted_member_knew_lasts_in_the_sound_form() {
                 assert!(!lasts, "{id} of {n} uses what {leaver} knew");
             }
         }
+    }
+}
+
+/// A stranger that is in the directory hands a newcomer a tree in which the two are so deep that no
+/// answer to a request takes all keys beside the path.
+#[test]
+fn a_welcome_to_too_high_a_tree_is_refused() {
+    for (profile, leaves) in Profile::ALL.into_iter().flat_map(|p| [(p, 22), (p, 41)]) {
+        let (mut table, mut wire) = (Table::new(profile, 2, 1), VecDeque::new());
+        let (newcomer, stranger) = (MemberId(leaves - 1), MemberId(leaves - 2));
+        table.sit(newcomer);
+        let seat = table.members.len() - 1;
+        table.step(seat, &mut wire, |cx, member| cx.command(member, Command::Add(newcomer)));
+        table.sit(stranger);
+        table.step(seat + 1, &mut wire, |cx, member| {
+            let pair = member.pairs.with(cx, newcomer)?;
+            let key = pair.message_key(cx, Epoch(7));
+            let to = Recipient::Member(newcomer);
+            let mut draft = cx.draft(to, Epoch(7), Operation::Add, WELCOME);
+            draft.array(leaves as usize);
+            (0..leaves).for_each(|id| _ = draft.number(id.into()));
+            let depths: Vec<_> = (1..leaves as u8).chain([leaves as u8 - 1]).collect();
+            draft.bytes(&depths);
+            pairs::write(&mut draft, &key, Epoch(7), &vec![Key::default(); depths.len() - 1]);
+            draft.send();
+            Ok(())
+        });
+        let (_, _, welcome) = wire.pop_back().unwrap();
+        table.step(seat, &mut wire, |cx, member| {
+            let refused = cx.deliver(member, Channel::Open, &welcome);
+            assert_eq!(refused, Err(Misbehaviour::InvalidRoster.into()));
+            Ok(())
+        });
+        assert!(table.members[seat].1.share.is_none());
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::{MemberTree, size_of};
+use super::{HIGHEST, MemberTree, size_of};
 use crate::identity::MemberId;
 use crate::schemes::distributed::gdh::Roster;
 
@@ -82,9 +82,13 @@ impl MemberTree {
 
     /// Takes another tree in: beside the shallowest node, of several the rightmost, where this
     /// tree does not become higher, or beside its root. With `roots_anew`, a former root is none
-    /// of the halves that stay, but its own halves are.
+    /// of the halves that stay, but its own halves are. If that is too high, nothing stays: all
+    /// members make a flat tree, as in a creation.
     pub(crate) fn merged(&self, other: &Self, roots_anew: bool) -> Altered {
         let beside = self.place_for(other.height());
+        if beside == 0 && self.height().max(other.height()) == HIGHEST {
+            return Altered::of_leaves(Self::balanced(&self.roster.followed_by(&other.roster)));
+        }
         let Self { mut sizes, mut roster } = self.clone();
         for above in self.above(beside) {
             sizes[above] += size_of(1 + other.nodes());
@@ -211,6 +215,20 @@ mod tests {
                     assert_eq!(altered.tree.leader(0), one.leader(0));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn parts_that_would_make_too_high_a_tree_make_a_flat_one() {
+        let steep = |members: core::ops::Range<u32>| {
+            let depths: Vec<_> = (1..21).chain([20]).collect();
+            MemberTree::of(&roster(members), &depths).unwrap()
+        };
+        for roots_anew in [false, true] {
+            let altered = steep(0..21).merged(&steep(21..42), roots_anew);
+            assert_eq!(altered, Altered::of_leaves(tree(0..42)));
+            let altered = steep(0..21).merged(&tree(21..23), roots_anew);
+            assert_eq!(altered.tree.height(), HIGHEST);
         }
     }
 

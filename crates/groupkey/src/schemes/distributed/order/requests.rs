@@ -9,14 +9,16 @@ use super::announcement::Announcement;
 use crate::identity::{Epoch, MemberId};
 use crate::party::Operation;
 use crate::schemes::catalogue::Scheme;
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::gdh::{MEMBERS, Roster};
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     /// Who wants to be taken in, or, being a member, to begin anew.
     joins: BTreeSet<MemberId>,
-    /// The last ticket of everybody who ever asked. It tells a request from its repetition.
-    tickets: BTreeMap<MemberId, u64>,
+    /// The last tickets of those who asked. They tell a request from its repetition.
+    tickets: BTreeMap<MemberId, Ticket>,
+    /// How many tickets came so far.
+    shown: u64,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
     /// Those whom the own application holds for dead.
@@ -26,12 +28,25 @@ pub(super) struct Requests {
     arrivals: BTreeMap<MemberId, Epoch>,
 }
 
+/// What somebody asked with.
+#[derive(Debug)]
+struct Ticket {
+    number: u64,
+    /// When it was shown last, in the order of all.
+    shown: u64,
+}
+
+/// Tickets that are remembered: those of the largest group, and of as many as it could be replaced
+/// by. Without signatures anybody can ask under any number of names.
+const TICKETS: usize = 2 * MEMBERS.1 as usize;
+
 impl Requests {
     /// Who asks with a new ticket is alive, and the same ticket again is a repetition.
-    pub(super) fn join(&mut self, member: MemberId, ticket: u64) {
-        if self.tickets.insert(member, ticket) != Some(ticket) {
+    pub(super) fn join(&mut self, member: MemberId, ticket: u64, present: &Roster) {
+        if self.show(member, ticket) != Some(ticket) {
             self.joins.insert(member);
             self.dead.remove(&member);
+            self.make_room(present);
         }
     }
 
@@ -62,10 +77,11 @@ impl Requests {
             self.arrivals.remove(&member);
         }
         for (member, ticket) in announcement.admitted() {
-            self.tickets.insert(member, ticket);
+            self.show(member, ticket);
             self.joins.remove(&member);
             self.arrivals.insert(member, epoch);
         }
+        self.make_room(&announcement.roster);
         self.refresh = false;
     }
 
@@ -93,7 +109,7 @@ impl Requests {
         let newcomers = self.newcomers(&rest, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
             let roster = rest.followed_by(newcomers);
-            let tickets = newcomers.iter().map(|member| self.tickets[&member]).collect();
+            let tickets = newcomers.iter().map(|member| self.tickets[&member].number).collect();
             (roster.len() >= least).then_some(Announcement { operation, roster, tickets })
         };
         let nobody = Roster::default();
@@ -136,6 +152,27 @@ impl Requests {
         announce(operation, &rest, &nobody)
     }
 
+    /// Remembers a ticket; returns the member's last one.
+    fn show(&mut self, member: MemberId, number: u64) -> Option<u64> {
+        self.shown += 1;
+        let ticket = Ticket { number, shown: self.shown };
+        self.tickets.insert(member, ticket).map(|last| last.number)
+    }
+
+    /// Forgets those who are no members and have not asked for the longest time. Who still waits asks
+    /// again.
+    fn make_room(&mut self, present: &Roster) {
+        while self.tickets.len() > TICKETS {
+            let strangers =
+                self.tickets.iter().filter(|&(&member, _)| present.place(member).is_none());
+            let oldest =
+                strangers.min_by_key(|(_, ticket)| ticket.shown).map(|(&member, _)| member);
+            let Some(oldest) = oldest else { return };
+            self.tickets.remove(&oldest);
+            self.joins.remove(&oldest);
+        }
+    }
+
     fn goes(&self, member: MemberId) -> bool {
         self.leaving.contains(&member) || self.dead.contains(&member)
     }
@@ -144,5 +181,26 @@ impl Requests {
         let waiting =
             self.joins.iter().filter(|&&member| rest.place(member).is_none() && !self.goes(member));
         Roster::of(&waiting.take(room).copied().collect::<alloc::vec::Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_ask_members_and_the_last_ones_are_remembered() {
+        let (present, mut requests) = (Roster::of(&[1, 2].map(MemberId)), Requests::default());
+        requests.join(MemberId(1), 5, &present);
+        for id in 10..10 + 2 * TICKETS as u32 {
+            requests.join(MemberId(id), 5, &present);
+            // One who waits repeats it.
+            requests.join(MemberId(10), 5, &present);
+        }
+        assert_eq!((requests.tickets.len(), requests.joins.len()), (TICKETS, TICKETS));
+        for (id, known) in [(1, true), (10, true), (11, false), (9 + 2 * TICKETS as u32, true)] {
+            assert_eq!(requests.joins.contains(&MemberId(id)), known, "{id}");
+            assert_eq!(requests.tickets.contains_key(&MemberId(id)), known, "{id}");
+        }
     }
 }

@@ -141,6 +141,42 @@ fn a_captured_inner_member_gives_those_below_it_a_key_of_its_own() {
     assert_eq!(group.members[victim.0 as usize].group_key(), Some((forged, &own)));
 }
 
+#[test]
+fn an_envelope_from_before_an_eviction_is_good_for_no_later_epoch() {
+    let mut group = group(4);
+    let kept = group.recorded.iter().find(|letter| letter.to == member(3)).unwrap().clone();
+    group.command(Command::Remove(MemberId(1)));
+    let held = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
+    for epoch in [Epoch(3), Epoch(u64::MAX)] {
+        // 1 gave keys to 3, and now 0 does.
+        for (from, refused) in [(1, Misbehaviour::WrongKey), (0, Misbehaviour::UnexpectedSender)] {
+            assert_eq!(group.hand_on_again(from, &kept, epoch, &[]), Err(refused.into()));
+            let now = group.members[3].group_key().map(|(epoch, key)| (epoch, key.clone()));
+            assert!(now == held);
+        }
+    }
+}
+
+#[test]
+fn a_place_in_an_envelope_is_as_the_controller_wrote_it() {
+    let mut group = group(4);
+    group.begin(Command::Rekey);
+    let mut letter = group.next().unwrap();
+    while letter.to != member(0) {
+        group.deliver(&letter).unwrap();
+        letter = group.next().unwrap();
+    }
+    // Since when; nobody is new; one envelope: member, position, no giver, two takers.
+    let body = letter.body;
+    assert_eq!(letter.bytes[body..body + 10], [1, 0, 0x81, 0x85, 0, 0, 0, 0x82, 1, 2]);
+    for (place, other) in [(0, 0), (5, 1), (8, 3), (9, 3)] {
+        let mut changed = letter.clone();
+        changed.bytes[body + place] = other;
+        assert_eq!(group.deliver(&changed), Err(Misbehaviour::WrongKey.into()), "{place}");
+    }
+    assert_eq!(group.deliver(&letter), Ok(()));
+}
+
 fn member(id: u32) -> Recipient {
     Recipient::Member(MemberId(id))
 }

@@ -9,10 +9,11 @@ use rand_core::SeedableRng;
 
 use crate::context::{Context, Setting};
 use crate::error::Error;
-use crate::identity::{MemberId, PartyId, SubgroupId};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Channel, Outbox, Recipient};
-use crate::party::{Command, Party};
+use crate::party::{Command, Operation, Party};
 use crate::protection::Protection;
+use crate::schemes::hybrid::relay::TOKEN;
 
 /// A controller, a subgroup's controller and members, of which number i is at position i.
 pub(crate) struct Stage<S, M> {
@@ -83,6 +84,25 @@ impl<S: Party, M: Party> Stage<S, M> {
             _ => PartyId::Controller,
         };
         self.step(to, |cx, party| cx.deliver(party, message.channel, &message.bytes))
+    }
+
+    /// Who kept a member's letter hands it on, in its own name, as a token of another epoch: with a
+    /// key that opens nothing, and `rest`, what else the scheme's tokens have.
+    pub(crate) fn hand_on_again(
+        &mut self,
+        from: u32,
+        kept: &Posted,
+        epoch: Epoch,
+        rest: &[u8],
+    ) -> Result<(), Error> {
+        let (to, body) = (kept.to, &kept.bytes[kept.body..]);
+        self.step(MemberId(from).into(), |cx, _| {
+            let mut draft = cx.draft(to, epoch, Operation::Rekey, TOKEN);
+            draft.packed_bytes(body).bytes(&[7; 24]).packed_bytes(rest).send();
+            Ok(())
+        })?;
+        let token = self.queue.pop_back().expect("it was sent just now");
+        self.deliver(&token)
     }
 
     /// Does something as a party; what it sends is on its way.

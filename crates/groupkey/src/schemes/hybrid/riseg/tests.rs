@@ -153,6 +153,30 @@ fn evicted_neighbours_are_not_handed_to_even_if_sleepers_never_notice_that_they_
 }
 
 #[test]
+fn an_envelope_from_before_an_eviction_is_good_for_no_later_epoch() {
+    for profile in Profile::ALL {
+        let mut group = group(profile, 4);
+        let to = Recipient::Member(MemberId(3));
+        let kept = group.recorded.iter().find(|letter| letter.to == to).unwrap().clone();
+        group.command(Command::Remove(MemberId(1)));
+        let held = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
+        // Who began with the tags, and their sum.
+        let sum = [0, 0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let rest = if profile == Profile::Sound { &sum[..] } else { &[] };
+        for epoch in [Epoch(3), Epoch(u64::MAX)] {
+            // 2 gives keys to 3.
+            for (from, refused) in
+                [(1, Misbehaviour::UnexpectedSender), (2, Misbehaviour::WrongKey)]
+            {
+                assert_eq!(group.hand_on_again(from, &kept, epoch, rest), Err(refused.into()));
+                let now = group.members[3].group_key().map(|(epoch, key)| (epoch, key.clone()));
+                assert!(now == held);
+            }
+        }
+    }
+}
+
+#[test]
 fn only_the_last_member_confirms_and_only_the_present_key() {
     let mut group = group(Profile::Published, 4);
     let epoch = group.subgroup.group_key().unwrap().0;
