@@ -54,6 +54,15 @@ impl Failure {
         self
     }
 
+    /// Of a command that runs until it is told to end: nobody reads its output, and whoever started it
+    /// should know, and may start it again.
+    pub(crate) fn of_one_that_should_run_on(self) -> Self {
+        match self {
+            Self::OutputClosed => Self::running("nobody reads standard output any more"),
+            other => other,
+        }
+    }
+
     /// What the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
@@ -130,5 +139,15 @@ mod tests {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!(failure.to_string(), "");
         assert_eq!(failure.exit_code(), ExitCode::SUCCESS);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_a_failure_where_there_is_more_to_come() {
+        let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        let failure = failure.of_one_that_should_run_on();
+        assert!(failure.to_string().contains("nobody reads"), "{failure}");
+        assert_eq!(failure.exit_code(), ExitCode::from(1));
+        let input = Failure::input("no such file").of_one_that_should_run_on();
+        assert_eq!(input.exit_code(), ExitCode::from(2));
     }
 }

@@ -84,7 +84,7 @@ fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(runtime, connection);
-    tokio.block_on(talk(running, say, out))
+    tokio.block_on(talk(running, say, out)).map_err(Failure::of_one_that_should_run_on)
 }
 
 async fn talk<R: Runtime<Notice = Told> + Send + 'static>(

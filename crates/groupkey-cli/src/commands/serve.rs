@@ -1,7 +1,7 @@
 //! `groupkey serve`: the service of a live group.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -51,6 +51,10 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
+    run_by(path, out).map_err(Failure::of_one_that_should_run_on)
+}
+
+fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;

@@ -49,3 +49,27 @@ fn it_serves_and_answers() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// A supervisor starts again what has failed.
+#[test]
+fn it_fails_when_nobody_reads_what_it_says() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("serve.toml"), "store = 'group.redb'\n[broker]\nport = 1\n")
+        .unwrap();
+    let mut child = Command::new(GROUPKEY)
+        .args(["serve", "--config", "serve.toml"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("service "), "{first}");
+    // It may have ended: it tells that there is no broker.
+    let _ = child.stdin.take().unwrap().write_all(b"members\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nobody reads standard output"));
+}
