@@ -7,7 +7,9 @@
 //!
 //! Every message to a subgroup controller begins with a list of member ids: in a creation those who
 //! are enrolled there but do not take part, in other changes those of its subgroup who come or go, and
-//! all of its members for a subgroup controller that catches up (`resumption.rs`).
+//! all of its members for a subgroup controller that catches up (`resumption.rs`). Where somebody joins
+//! a subgroup that had no members, the kind says so: a controller that hears anything else first has
+//! missed something.
 
 use alloc::vec::Vec;
 
@@ -20,7 +22,7 @@ use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::ENROLMENT;
 use crate::schemes::hybrid::resumption;
-use crate::schemes::hybrid::subgroup::MEMBERS;
+use crate::schemes::hybrid::subgroup::{MEMBERS, OPENING};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -347,6 +349,8 @@ impl Domain {
         kind: u8,
     ) -> Draft<'d, 'a> {
         let to = Recipient::SubgroupController(station.id);
+        let opens = change.operation == Operation::Add && change.opens(station.id);
+        let kind = if opens { OPENING } else { kind };
         let mut draft = cx.draft(to, epoch, change.operation, kind);
         draft.array(change.named_in(station.id).count());
         for member in change.named_in(station.id) {

@@ -253,12 +253,12 @@ impl Member {
             Profile::Published => {
                 let [group_key, nonce] =
                     unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
-                (Key::default(), group_key, nonce)
+                (None, group_key, nonce)
             }
             Profile::Sound => {
                 let [area_key, group_key, nonce] =
                     unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
-                (area_key, group_key, nonce)
+                (Some(area_key), group_key, nonce)
             }
         };
         if nonce != successor(expected) {
