@@ -5,8 +5,8 @@
 //! theirs from the controller of their subgroup. It counts epochs and refuses commands that make no
 //! sense. A scheme adds what keys there are, and what is sent under which.
 //!
-//! Every message to a subgroup controller begins with a list of member ids: in a creation those who
-//! are enrolled there but do not take part, in other changes those of its subgroup who come or go, and
+//! Every message to a subgroup controller begins with a list of member ids: in a creation how many were
+//! ever enrolled there, and those of them who do not take part, in other changes those of its subgroup who come or go, and
 //! all of its members for a subgroup controller that catches up (`resumption.rs`). Where somebody joins
 //! a subgroup that had no members, the kind says so: a controller that hears anything else first has
 //! missed something.
@@ -352,6 +352,9 @@ impl Domain {
         let opens = change.operation == Operation::Add && change.opens(station.id);
         let kind = if opens { OPENING } else { kind };
         let mut draft = cx.draft(to, epoch, change.operation, kind);
+        if change.operation == Operation::Create {
+            draft.number(u64::from(station.enrolments));
+        }
         draft.array(change.named_in(station.id).count());
         for member in change.named_in(station.id) {
             draft.number(u64::from(member.0));

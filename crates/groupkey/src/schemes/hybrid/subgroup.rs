@@ -165,6 +165,9 @@ fn follow<S: SubgroupServer>(
     }
     subgroup.admit(message)?;
     let mut body = message.body();
+    if message.header().operation == Operation::Create {
+        subgroup.must_have_enrolled(message, body.number32()?)?;
+    }
     let named = member_list(&mut body)?;
     let change = subgroup.local_change(message.header().operation, &named)?;
     let news = server.open(cx, message, body)?;
@@ -283,6 +286,16 @@ impl Subgroup {
         Ok(())
     }
 
+    /// Refuses a creation unless just those are enrolled here who were when it was sent, for all of them
+    /// join who are not named. Enrolments go another way, and may come before it or after it.
+    fn must_have_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
+        if enrolments == self.enrolments {
+            return Ok(());
+        }
+        let (got, current) = (message.header().epoch, self.membership.epoch());
+        Err(Misbehaviour::SkippedEpoch { got, current }.into())
+    }
+
     /// What a change means here, if it is one that can be.
     fn local_change(&self, operation: Operation, named: &[MemberId]) -> Result<LocalChange, Error> {
         let invalid = || Error::from(Misbehaviour::InvalidRoster);
@@ -352,3 +365,6 @@ pub(crate) fn unwrap_own<const KEYS: usize>(
     cx.unwrap_keys(individual, message.header().epoch, label, wrapped, &mut keys)?;
     Ok(keys)
 }
+
+#[cfg(test)]
+mod tests;
