@@ -5,8 +5,9 @@ use aes_kw::cipher::KeyInit;
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{self, Profile};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Rig, Settings};
-use groupkey::{MemberId, SubgroupId};
+use groupkey::error::Misbehaviour;
+use groupkey::rig::{Fate, Report, Rig, Settings};
+use groupkey::{Channel, Epoch, MemberId, Operation, PartyId, SubgroupId};
 
 use crate::counts::{calls, every_member_unwraps_once, permanent, wraps};
 use crate::subgroups::{assert_one_answer_brings_back, members_of, rig, sent};
@@ -86,17 +87,63 @@ fn nothing_is_ever_wrapped_under_no_key() {
             let settings = Settings { parameters, profile, ..Settings::default() };
             let mut rig = Rig::new(catalogue::scheme(id).unwrap(), settings);
             let reports = [rig.create(3), rig.add(3), rig.add(4), rig.remove(1), rig.add(5)];
-            let none = KwAes128::new(&[0; 16].into());
-            for message in reports.iter().flat_map(|report| &report.as_ref().unwrap().messages) {
-                for keys in 1..=3 {
-                    for wrapped in message.bytes.windows(16 * keys + 8) {
-                        let mut opened = vec![0; 16 * keys];
-                        assert!(
-                            none.unwrap_key(wrapped, &mut opened).is_err(),
-                            "{id}: {message:?}"
-                        );
-                    }
+            reports.iter().for_each(|report| nothing_opens_under_no_key(report.as_ref().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_subgroup_that_missed_the_creation_asks_before_it_tells_anything() {
+    let schemes = ["igkmp", "segcom", "tkh", "iolus", "dep", "lnt", "riseg"].map(|id| (id, None));
+    // With a new master key in every period, and with none.
+    let kronos = [("kronos", Some(1)), ("kronos", Some(0))];
+    for (id, reseed) in schemes.into_iter().chain(kronos) {
+        for profile in Profile::ALL {
+            let mut parameters = vec![("subgroups", 2)];
+            parameters.extend(reseed.map(|periods| ("reseed", periods)));
+            let settings = Settings { parameters, profile, ..Settings::default() };
+            let mut rig = Rig::new(catalogue::scheme(id).unwrap(), settings);
+            let missed_it = PartyId::from(SubgroupId(1));
+            rig.intercept(move |transit| match transit.header.operation {
+                Operation::Create if transit.to == missed_it => Fate::Lost,
+                _ => Fate::Arrives,
+            });
+            rig.create(4).unwrap();
+            // One more in the other subgroup, of which Iolus does not tell, and one in its own.
+            let changes = [rig.add(4).unwrap(), rig.add(5).unwrap()];
+            let own_epoch = if id == "iolus" { 1 } else { 2 };
+            for (report, epoch) in changes.iter().zip([own_epoch, own_epoch + 1]) {
+                nothing_opens_under_no_key(report);
+                let (got, current) = (Epoch(epoch), Epoch(0));
+                let skipped = Misbehaviour::SkippedEpoch { got, current }.into();
+                let is_told = id != "iolus" || epoch == 2;
+                let refusals = if is_told { vec![(missed_it, skipped)] } else { Vec::new() };
+                assert_eq!(report.refusals, refusals, "{id}, {profile:?}");
+                assert!(
+                    report.messages.iter().all(|message| message.from != missed_it
+                        || message.channel == Channel::Confidential)
+                );
+            }
+            nothing_opens_under_no_key(&rig.wake(missed_it).unwrap());
+            for change in [None, Some(6), Some(7)] {
+                change.map(|newcomer| rig.add(newcomer).unwrap());
+                if id == "iolus" {
+                    rig.send(1).unwrap();
                 }
+                rig.agreed_key().unwrap_or_else(|error| panic!("{id}, {profile:?}: {error}"));
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn nothing_opens_under_no_key(report: &Report) {
+    let none = KwAes128::new(&[0; 16].into());
+    for message in &report.messages {
+        for keys in 1..=3 {
+            for wrapped in message.bytes.windows(16 * keys + 8) {
+                let mut opened = vec![0; 16 * keys];
+                assert!(none.unwrap_key(wrapped, &mut opened).is_err(), "{message:?}");
             }
         }
     }

@@ -152,6 +152,19 @@ fn sound(profile: Profile) -> u32 {
     u32::from(profile == Profile::Sound)
 }
 
+#[test]
+fn a_subgroup_may_open_with_a_new_master_key() {
+    let mut rig = rig(Profile::Sound, 3, 1);
+    rig.create(2).unwrap();
+    let opened = rig.add(2).unwrap();
+    assert_eq!(sent(&opened), (4, 2));
+    assert_eq!(wraps(&opened, Controller), (3, 6));
+    for _ in 0..3 {
+        rig.agreed_key().unwrap();
+        rig.rekey().unwrap();
+    }
+}
+
 fn rig(profile: Profile, subgroups: u32, reseed: u32) -> Rig {
     let parameters = vec![("subgroups", subgroups), ("reseed", reseed)];
     Rig::new(scheme("kronos").unwrap(), Settings { profile, parameters, ..Settings::default() })

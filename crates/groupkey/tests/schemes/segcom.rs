@@ -1,10 +1,12 @@
 //! SeGCom changes keys at IGKMP's cost, and lets a node in again along the tree, with a nonce.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
+use groupkey::context::Rule;
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::party::Command;
@@ -12,6 +14,7 @@ use groupkey::rig::{Fate, Guard, Report, Rig, Sent, Settings};
 use groupkey::wire::Header;
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
 
+use crate::counts::derivations;
 use crate::subgroups::rig;
 
 #[test]
@@ -52,6 +55,8 @@ fn a_request_climbs_to_the_controller_and_its_answer_comes_down() {
         assert_eq!(report.meter(head).tally(Primitive::Unwrap).calls, 1);
         assert_eq!(report.meter(head).tally(Primitive::Wrap).amount, keys);
         assert_eq!(report.meter(MemberId(4).into()).tally(Primitive::Unwrap).calls, 1);
+        let deriving = [(Controller, 1), (head, 2), (MemberId(4).into(), 1)];
+        assert!(deriving.iter().all(|&(party, times)| derivations(&report, party) == times));
         rig.agreed_key().unwrap();
     }
 }
@@ -83,7 +88,27 @@ fn an_answer_to_an_earlier_request_is_refused() {
     let (header, body) = forger.read(&kept).map(|(header, body)| (header, body.to_vec())).unwrap();
     let asked = Header { nonce: requests.take(), ..header };
     let forged = forger.forge(header.sender, &asked, &body);
-    assert_eq!(rig.inject(MemberId(2).into(), &forged), Err(Misbehaviour::Replayed.into()));
+    assert_eq!(rig.inject(MemberId(2).into(), &forged), Err(Misbehaviour::WrongKey.into()));
+}
+
+#[test]
+fn no_key_wraps_two_answers() {
+    for profile in Profile::ALL {
+        let mut rig = rig("segcom", profile, 2).traced();
+        rig.create(6).unwrap();
+        [0, 2].into_iter().for_each(|member| rig.sleep(member));
+        rig.rekey().unwrap();
+        rig.trace().unwrap().set_event(1);
+        for member in [0, 2] {
+            rig.catch_up(member).unwrap();
+        }
+        let trace = rig.trace().unwrap();
+        let answers = trace.acts().iter().filter(|act| act.event == 1 && act.rule == Rule::Wrap);
+        let keys: Vec<_> = answers.map(|act| trace.inputs(act)[0]).collect();
+        // From the controller and from the cluster's head, to each of the two.
+        assert_eq!(keys.len(), 4);
+        assert_eq!(BTreeSet::from_iter(&keys).len(), 4, "{keys:?}");
+    }
 }
 
 /// Messages, bytes of their bodies, and wrapped keys of all parties.

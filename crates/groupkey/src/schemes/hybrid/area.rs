@@ -24,7 +24,7 @@ pub(crate) struct Area {
     pub(super) profile: Profile,
     pub(super) subgroup: Subgroup,
     /// Shared by the area; wraps what nobody outside needs.
-    pub(super) area_key: Key,
+    pub(super) area_key: Option<Key>,
 }
 
 /// A member of an area.
@@ -32,7 +32,7 @@ pub(crate) struct Area {
 pub struct Member {
     pub(super) profile: Profile,
     pub(super) membership: Membership,
-    pub(super) area_key: Key,
+    pub(super) area_key: Option<Key>,
 }
 
 /// Carries what a member needs under its individual key.
@@ -47,7 +47,7 @@ pub(super) const REQUEST: u8 = 3;
 impl Area {
     /// An area without members.
     pub(crate) fn new(profile: Profile, id: SubgroupId) -> Self {
-        Self { profile, subgroup: Subgroup::new(id), area_key: Key::default() }
+        Self { profile, subgroup: Subgroup::new(id), area_key: None }
     }
 
     /// Enters an epoch, and lets the members know its key.
@@ -64,26 +64,24 @@ impl Area {
             return self.send_keys_to_all(cx, operation);
         }
         let everybody = self.subgroup.everybody();
-        match change {
-            LocalChange::Created | LocalChange::Left(_) | LocalChange::Resumed => {
-                self.area_key = cx.random_key();
-                self.send_keys_to_all(cx, operation);
-            }
-            LocalChange::Joined(slot) => {
-                let old = core::mem::replace(&mut self.area_key, cx.random_key());
-                self.send_keys(cx, slot, operation);
-                // Where nobody was before, the old area key is nobody's, and may never have been.
-                if self.subgroup.roster.len() > 1 {
-                    cx.draft(everybody, epoch, operation, REFRESH)
-                        .number(u64::from(slot))
-                        .wrapped(&old, epoch, 0, [&self.area_key, group_key])
-                        .send();
-                }
-            }
-            LocalChange::Nobody => cx
+        if let (LocalChange::Nobody, Some(area_key)) = (change, &self.area_key) {
+            return cx
                 .draft(everybody, epoch, operation, REKEY)
-                .wrapped(&self.area_key, epoch, 1, [group_key])
-                .send(),
+                .wrapped(area_key, epoch, 1, [group_key])
+                .send();
+        }
+        let area_key = cx.random_key();
+        let old = self.area_key.replace(area_key.clone());
+        match (change, old) {
+            // Where nobody was before, the old area key is nobody's, if there ever was one.
+            (LocalChange::Joined(slot), Some(old)) if self.subgroup.roster.len() > 1 => {
+                self.send_keys(cx, slot, operation);
+                cx.draft(everybody, epoch, operation, REFRESH)
+                    .number(u64::from(slot))
+                    .wrapped(&old, epoch, 0, [&area_key, group_key])
+                    .send();
+            }
+            _ => self.send_keys_to_all(cx, operation),
         }
     }
 
@@ -92,11 +90,9 @@ impl Area {
         let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
         let roster = &self.subgroup.roster;
         let mut draft = cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS);
-        match self.profile {
-            Profile::Published => draft.wrapped(roster.key(slot), epoch, 0, [group_key]),
-            Profile::Sound => {
-                draft.wrapped(roster.key(slot), epoch, 0, [&self.area_key, group_key])
-            }
+        match &self.area_key {
+            None => draft.wrapped(roster.key(slot), epoch, 0, [group_key]),
+            Some(area_key) => draft.wrapped(roster.key(slot), epoch, 0, [area_key, group_key]),
         };
         draft.send();
     }
@@ -108,15 +104,14 @@ impl Area {
 
     /// Bytes of all keys.
     pub(crate) fn key_bytes(&self) -> usize {
-        let joined = self.subgroup.membership.has_joined();
-        self.subgroup.key_bytes() + area_key_bytes(self.profile, joined)
+        self.subgroup.key_bytes() + bytes_of(self.area_key.as_ref())
     }
 }
 
 impl Member {
     /// A member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
-        Self { profile, membership: Membership::of_a_subgroup(), area_key: Key::default() }
+        Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -146,12 +141,12 @@ impl Member {
                 }
                 self.membership.must_continue(message)?;
                 let mut keys = [Key::default(), Key::default()];
-                cx.unwrap_keys(&self.area_key, header.epoch, 0, wrapped, &mut keys)?;
+                cx.unwrap_keys(self.area_key()?, header.epoch, 0, wrapped, &mut keys)?;
                 self.enter(cx, header.epoch, keys);
             }
             (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
                 self.membership.must_continue(message)?;
-                let group_key = cx.unwrap_key(&self.area_key, header.epoch, 1, wrapped)?;
+                let group_key = cx.unwrap_key(self.area_key()?, header.epoch, 1, wrapped)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -159,8 +154,12 @@ impl Member {
         Ok(())
     }
 
+    fn area_key(&self) -> Result<&Key, Error> {
+        self.area_key.as_ref().ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+    }
+
     fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, [area_key, group_key]: [Key; 2]) {
-        self.area_key = area_key;
+        self.area_key = Some(area_key);
         self.membership.enter(cx, epoch, group_key);
     }
 }
@@ -178,12 +177,12 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        let area_key = area_key_bytes(self.profile, self.group_key().is_some());
+        let area_key = bytes_of(self.area_key.as_ref());
         Footprint { permanent: self.membership.key_bytes() + area_key, temporary: 2 * Key::BYTES }
     }
 }
 
 /// Bytes of the area key, where there is one.
-fn area_key_bytes(profile: Profile, joined: bool) -> usize {
-    if joined && profile == Profile::Sound { Key::BYTES } else { 0 }
+const fn bytes_of(area_key: Option<&Key>) -> usize {
+    if area_key.is_some() { Key::BYTES } else { 0 }
 }

@@ -62,7 +62,7 @@ use crate::schemes::centralized::key_server::{Admission, Membership};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, take_enrolment, unwrap_own,
+    self, LocalChange, Subgroup, SubgroupServer, is_opening, take_enrolment, unwrap_own,
 };
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
@@ -118,7 +118,7 @@ pub struct SubgroupController {
     /// Has KEK_3, and no group key.
     subgroup: Subgroup,
     /// KEK_1.
-    outer_key: Key,
+    outer_key: Option<Key>,
     layer: Layer,
 }
 
@@ -128,7 +128,7 @@ pub struct Member {
     membership: Membership,
     end_to_end: Option<Key>,
     /// KEK_1.
-    outer_key: Key,
+    outer_key: Option<Key>,
     /// KEK_2.
     inner_key: Option<Key>,
 }
@@ -322,12 +322,7 @@ impl Party for Controller {
 impl SubgroupController {
     /// A controller of a subgroup without members.
     pub fn new(profile: Profile, id: SubgroupId) -> Self {
-        Self {
-            profile,
-            subgroup: Subgroup::new(id),
-            outer_key: Key::default(),
-            layer: Layer::default(),
-        }
+        Self { profile, subgroup: Subgroup::new(id), outer_key: None, layer: Layer::default() }
     }
 
     /// To a member, under its individual key, all that it needs; `piece` is what it alone can open.
@@ -339,21 +334,23 @@ impl SubgroupController {
         layers: &[u8],
         piece: &[u8],
     ) {
+        let Some(outer_key) = &self.outer_key else { return };
         let roster = &self.subgroup.roster;
         let epoch = self.subgroup.membership.epoch();
         cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
-            .wrapped(roster.key(slot), epoch, 0, [&self.outer_key])
+            .wrapped(roster.key(slot), epoch, 0, [outer_key])
             .bytes(layers)
             .bytes(piece)
             .send();
     }
 
-    /// The group key in both layers, which is the same for all members.
-    fn layers(&self, cx: &mut Context<'_>) -> Vec<u8> {
+    /// The group key in both layers, which is the same for all members; none before there is a KEK_1.
+    fn layers(&self, cx: &mut Context<'_>) -> Option<Vec<u8>> {
+        let outer_key = self.outer_key.as_ref()?;
         let mut layers = Vec::with_capacity(cx.wrapped_length(2));
         let epoch = self.subgroup.membership.epoch();
-        cx.wrap_keys(&self.outer_key, epoch, 0, &self.layer.0, &mut layers);
-        layers
+        cx.wrap_keys(outer_key, epoch, 0, &self.layer.0, &mut layers);
+        Some(layers)
     }
 
     /// Takes the piece of one member, which it had asked for, and passes it on.
@@ -372,7 +369,7 @@ impl SubgroupController {
         let member = MemberId(leading_number(piece));
         let slot = self.subgroup.roster.current(member);
         let slot = slot.map_err(|_| Misbehaviour::InvalidRoster)?;
-        let layers = self.layers(cx);
+        let layers = self.layers(cx).ok_or(Misbehaviour::UnexpectedMessage)?;
         self.send_keys(cx, slot, Operation::CatchUp, &layers, &piece[4..]);
         Ok(())
     }
@@ -407,7 +404,7 @@ impl SubgroupServer for SubgroupController {
         let wrapped = body.bytes()?;
         let pieces = body.bytes()?;
         body.finish()?;
-        if message.header().kind != LAYERS {
+        if message.header().kind != LAYERS && !is_opening(message) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let ids = || pieces.chunks(piece_length(cx)).map(leading_number);
@@ -429,9 +426,9 @@ impl SubgroupServer for SubgroupController {
         self.subgroup.membership.enter_without_key(cx, epoch);
         self.layer = layer;
         if change != LocalChange::Nobody {
-            self.outer_key = cx.random_key();
+            self.outer_key = Some(cx.random_key());
         }
-        let layers = self.layers(cx);
+        let Some(layers) = self.layers(cx) else { return };
         if change == LocalChange::Nobody && self.profile == Profile::Sound {
             let everybody = self.subgroup.everybody();
             cx.draft(everybody, epoch, operation, REKEY).bytes(&layers).send();
@@ -451,7 +448,7 @@ impl SubgroupServer for SubgroupController {
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         match self.profile {
             Profile::Published => {
-                let layers = self.layers(cx);
+                let Some(layers) = self.layers(cx) else { return };
                 self.send_keys(cx, slot, Operation::CatchUp, &layers, &[]);
             }
             Profile::Sound => {
@@ -485,7 +482,7 @@ impl Party for SubgroupController {
     }
 
     fn footprint(&self) -> Footprint {
-        let outer_key = if self.subgroup.membership.has_joined() { Key::BYTES } else { 0 };
+        let outer_key = if self.outer_key.is_some() { Key::BYTES } else { 0 };
         Footprint { permanent: self.subgroup.key_bytes() + outer_key, temporary: 0 }
     }
 }
@@ -496,7 +493,7 @@ impl Member {
         Self {
             membership: Membership::of_a_subgroup(),
             end_to_end: None,
-            outer_key: Key::default(),
+            outer_key: None,
             inner_key: None,
         }
     }
@@ -545,14 +542,14 @@ impl Member {
                     }
                 };
                 let group_key = open_layers(cx, &outer_key, &inner_key, header.epoch, layers)?;
-                self.outer_key = outer_key;
+                self.outer_key = Some(outer_key);
                 self.inner_key = Some(inner_key);
                 self.membership.enter(cx, header.epoch, group_key);
             }
             (REKEY, Admission::Continues) => {
                 let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
-                let (outer_key, epoch) = (&self.outer_key, header.epoch);
-                let group_key = open_layers(cx, outer_key, inner_key, epoch, layers)?;
+                let outer_key = self.outer_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
+                let group_key = open_layers(cx, outer_key, inner_key, header.epoch, layers)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -580,7 +577,7 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        let outer_key = usize::from(self.membership.has_joined());
+        let outer_key = usize::from(self.outer_key.is_some());
         let shared = usize::from(self.end_to_end.is_some()) + usize::from(self.inner_key.is_some());
         let permanent = self.membership.key_bytes() + (outer_key + shared) * Key::BYTES;
         Footprint { permanent, temporary: 2 * Key::BYTES }

@@ -5,9 +5,11 @@
 //! theirs from the controller of their subgroup. It counts epochs and refuses commands that make no
 //! sense. A scheme adds what keys there are, and what is sent under which.
 //!
-//! Every message to a subgroup controller begins with a list of member ids: in a creation those who
-//! are enrolled there but do not take part, in other changes those of its subgroup who come or go, and
-//! all of its members for a subgroup controller that catches up (`resumption.rs`).
+//! Every message to a subgroup controller begins with a list of member ids: in a creation how many were
+//! ever enrolled there, and those of them who do not take part, in other changes those of its subgroup who come or go, and
+//! all of its members for a subgroup controller that catches up (`resumption.rs`). Where somebody joins
+//! a subgroup that had no members, the kind says so: a controller that hears anything else first has
+//! missed something.
 
 use alloc::vec::Vec;
 
@@ -20,7 +22,7 @@ use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
 use crate::schemes::centralized::enrolment::ENROLMENT;
 use crate::schemes::hybrid::resumption;
-use crate::schemes::hybrid::subgroup::MEMBERS;
+use crate::schemes::hybrid::subgroup::{MEMBERS, OPENING};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -347,7 +349,12 @@ impl Domain {
         kind: u8,
     ) -> Draft<'d, 'a> {
         let to = Recipient::SubgroupController(station.id);
+        let opens = change.operation == Operation::Add && change.opens(station.id);
+        let kind = if opens { OPENING } else { kind };
         let mut draft = cx.draft(to, epoch, change.operation, kind);
+        if change.operation == Operation::Create {
+            draft.number(u64::from(station.enrolments));
+        }
         draft.array(change.named_in(station.id).count());
         for member in change.named_in(station.id) {
             draft.number(u64::from(member.0));

@@ -57,7 +57,9 @@ use crate::schemes::catalogue::{
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::subgroup::{self, LocalChange, Subgroup, SubgroupServer, unwrap_own};
+use crate::schemes::hybrid::subgroup::{
+    self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
+};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -157,7 +159,7 @@ const SEED: u8 = 0;
 /// Ends a period early.
 const TICK: u8 = 1;
 /// Carries the present master key to a subgroup's controller that did not follow the group, or lost it.
-const WELCOME: u8 = 2;
+const WELCOME: u8 = OPENING;
 
 impl Controller {
     /// A controller without members, for so many subgroups; a master key serves `reseed` periods.
@@ -201,12 +203,12 @@ impl DomainServer for Controller {
         let epoch = self.domain.epoch();
         for station in self.domain.stations() {
             match &seed {
+                _ if change.opens(station.id) => self.tell(cx, station, change),
                 Some(Chain { master, value, .. }) => self
                     .domain
                     .draft(cx, station, change, SEED)
                     .wrapped(&station.key, epoch, 0, [master, value])
                     .send(),
-                None if change.opens(station.id) => self.tell(cx, station, change),
                 None => self.domain.draft(cx, station, change, TICK).send(),
             }
         }
@@ -295,9 +297,7 @@ impl SubgroupServer for SubgroupController {
                 let [master, value] = unwrap_own(membership, cx, message, 0, wrapped)?;
                 Ok(Chain { master, value, since: header.epoch }.next(cx))
             }
-            (Operation::Add | Operation::CatchUp, WELCOME)
-                if header.operation == Operation::CatchUp || !membership.has_joined() =>
-            {
+            (Operation::Add | Operation::CatchUp, WELCOME) => {
                 let since = Epoch(body.number()?);
                 let wrapped = body.bytes()?;
                 body.finish()?;
@@ -307,7 +307,7 @@ impl SubgroupServer for SubgroupController {
                 let [master, value] = unwrap_own(membership, cx, message, 1, wrapped)?;
                 Ok(Chain { master, value, since })
             }
-            (Operation::Add, TICK) if membership.has_joined() => {
+            (Operation::Add, TICK) => {
                 body.finish()?;
                 Ok(self.chain.next(cx))
             }

@@ -434,6 +434,11 @@ impl SubgroupServer for SubgroupController {
         let session = match (self.subgroup.membership.has_joined(), wrapped) {
             (true, []) => None,
             (true, _) => return Err(Misbehaviour::UnexpectedMessage.into()),
+            // The controller believes that it has the seeds: it missed them.
+            (false, []) => {
+                let (got, current) = (header.epoch, self.subgroup.membership.epoch());
+                return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+            }
             (false, _) => Some(self.open_session(cx, message, wrapped)?),
         };
         let period = self.session.period(header.epoch)?;

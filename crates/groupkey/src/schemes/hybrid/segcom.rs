@@ -10,7 +10,7 @@
 //! | operation | messages | primitives |
 //! |---|---|---|
 //! | create, add, remove, rekey | as `igkmp` | as `igkmp` |
-//! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap |
+//! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap; for each of these wraps and unwraps 1 derivation |
 //! | resume | as `igkmp` | as `igkmp` |
 //!
 //! A cluster without members of the group hears nothing. Profiles: those of `igkmp`; S002 did not
@@ -19,8 +19,10 @@
 //! Keys held: as in `igkmp`, and a member one more while its request is under way.
 //!
 //! Bodies: those of `igkmp`; the request `nonce`; the same on to the controller, `member id, nonce`; the
-//! answer `member id, {GK, nonce + 1}shared`; and down `{CK, GK, nonce + 1}_individual` (`published`
-//! without CK).
+//! answer `member id, {GK, nonce + 1}`; and down `{CK, GK, nonce + 1}` (`published` without CK). What is
+//! wrapped there is another thing for each request of an epoch, and so is the key that it is wrapped
+//! under: that of the way up is derived from the shared key, the member and the nonce of the header,
+//! that of the way down from the individual key and the request's own nonce.
 //!
 //! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
 //! command at the controller, as in all schemes here; the nonces serve those who come back. They prove
@@ -28,6 +30,7 @@
 
 use alloc::boxed::Box;
 
+use crate::catching_up::Nonce;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
@@ -35,7 +38,6 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Parties, Profile, SUBGROUPS, Scheme};
 use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::subgroup::unwrap_own;
 use crate::schemes::hybrid::{igkmp, resumption};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -90,9 +92,6 @@ const REQUEST: u8 = 4;
 /// The answer, on its way down.
 const ANSWER: u8 = 5;
 
-/// Tells what is wrapped in an answer from what IGKMP wraps under the same key.
-const ANSWER_LABEL: u64 = 2;
-
 impl Controller {
     /// A controller without members, for so many clusters.
     pub fn new(subgroups: u32) -> Self {
@@ -116,14 +115,10 @@ impl Controller {
         let (Some((epoch, group_key)), true) = (domain.group_key(), here) else {
             return Err(Misbehaviour::InvalidRoster.into());
         };
+        let kek = key_above(cx, &domain.station(cluster).key, member);
         cx.draft(message.header().sender.into(), epoch, Operation::CatchUp, ANSWER)
             .number(u64::from(member.0))
-            .wrapped(
-                &domain.station(cluster).key,
-                epoch,
-                ANSWER_LABEL,
-                [group_key, &successor(&nonce)],
-            )
+            .wrapped(&kek, epoch, 0, [group_key, &successor(&nonce)])
             .send();
         Ok(())
     }
@@ -183,20 +178,13 @@ impl SubgroupController {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
         let slot = subgroup.roster.current(member).map_err(|_| Misbehaviour::InvalidRoster)?;
-        let [group_key, nonce] =
-            unwrap_own(&subgroup.membership, cx, message, ANSWER_LABEL, wrapped)?;
-        let individual = subgroup.roster.key(slot);
+        let kek = key_above(cx, &subgroup.membership.enrolment()?.key, member);
+        let [group_key, nonce] = unwrap(cx, &kek, current, wrapped)?;
+        let kek = key_below(cx, subgroup.roster.key(slot), &nonce);
         let mut draft = cx.draft(Recipient::Member(member), current, Operation::CatchUp, ANSWER);
-        match self.igkmp.area.profile {
-            Profile::Published => {
-                draft.wrapped(individual, current, ANSWER_LABEL, [&group_key, &nonce])
-            }
-            Profile::Sound => draft.wrapped(
-                individual,
-                current,
-                ANSWER_LABEL,
-                [&self.igkmp.area.area_key, &group_key, &nonce],
-            ),
+        match &self.igkmp.area.area_key {
+            None => draft.wrapped(&kek, current, 0, [&group_key, &nonce]),
+            Some(area_key) => draft.wrapped(&kek, current, 0, [area_key, &group_key, &nonce]),
         };
         draft.send();
         Ok(())
@@ -246,26 +234,27 @@ impl Member {
         message.must_come_from(igkmp.membership.server())?;
         igkmp.membership.admit(message)?;
         let expected = self.nonce.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let expected = successor(expected);
         let mut body = message.body();
         let wrapped = body.bytes()?;
         body.finish()?;
+        let epoch = message.header().epoch;
+        let kek = key_below(cx, &igkmp.membership.enrolment()?.key, &expected);
         let (area_key, group_key, nonce) = match igkmp.profile {
             Profile::Published => {
-                let [group_key, nonce] =
-                    unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
-                (Key::default(), group_key, nonce)
+                let [group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
+                (None, group_key, nonce)
             }
             Profile::Sound => {
-                let [area_key, group_key, nonce] =
-                    unwrap_own(&igkmp.membership, cx, message, ANSWER_LABEL, wrapped)?;
-                (area_key, group_key, nonce)
+                let [area_key, group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
+                (Some(area_key), group_key, nonce)
             }
         };
-        if nonce != successor(expected) {
+        if nonce != expected {
             return Err(Misbehaviour::Replayed.into());
         }
         igkmp.area_key = area_key;
-        igkmp.membership.enter(cx, message.header().epoch, group_key);
+        igkmp.membership.enter(cx, epoch, group_key);
         self.nonce = None;
         Ok(())
     }
@@ -296,6 +285,31 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         self.igkmp.footprint()
     }
+}
+
+/// What an answer is wrapped under between controller and cluster head: no two answers to a member have
+/// the same nonce in their headers.
+fn key_above(cx: &mut Context<'_>, shared: &Key, member: MemberId) -> Key {
+    let mut context = [0; 4 + Nonce::BYTES];
+    context[..4].copy_from_slice(&member.0.to_be_bytes());
+    context[4..].copy_from_slice(&cx.nonce().unwrap_or_default().0);
+    cx.derive(shared, "groupkey segcom answer", &context)
+}
+
+/// What an answer with this nonce is wrapped under between cluster head and member.
+fn key_below(cx: &mut Context<'_>, individual: &Key, nonce: &Key) -> Key {
+    cx.derive(individual, "groupkey segcom answer", nonce.as_bytes())
+}
+
+fn unwrap<const KEYS: usize>(
+    cx: &mut Context<'_>,
+    kek: &Key,
+    epoch: Epoch,
+    wrapped: &[u8],
+) -> Result<[Key; KEYS], Error> {
+    let mut keys = core::array::from_fn(|_| Key::default());
+    cx.unwrap_keys(kek, epoch, 0, wrapped, &mut keys)?;
+    Ok(keys)
 }
 
 /// The nonce of an answer.

@@ -115,6 +115,14 @@ impl LocalChange {
 
 /// Names members to enrol; the controller's message over the confidential channel.
 pub(crate) const MEMBERS: u8 = 1;
+/// Instead of the scheme's own kind where somebody joins: the subgroup gets its first member in a group
+/// that goes on already. No scheme has this kind for another message of a controller of the group.
+pub(crate) const OPENING: u8 = 2;
+
+/// Whether this is the first that the subgroup's controller hears of a group that goes on already.
+pub(crate) fn is_opening(message: &Message<'_>) -> bool {
+    (message.header().operation, message.header().kind) == (Operation::Add, OPENING)
+}
 
 /// The step of a subgroup controller.
 pub(crate) fn step<S: SubgroupServer>(
@@ -155,8 +163,11 @@ fn follow<S: SubgroupServer>(
     if message.header().operation == Operation::Grant {
         return server.grant(cx, message);
     }
-    subgroup.membership.admit(message)?;
+    subgroup.admit(message)?;
     let mut body = message.body();
+    if message.header().operation == Operation::Create {
+        subgroup.must_have_enrolled(message, body.number32()?)?;
+    }
     let named = member_list(&mut body)?;
     let change = subgroup.local_change(message.header().operation, &named)?;
     let news = server.open(cx, message, body)?;
@@ -256,6 +267,35 @@ impl Subgroup {
         Ok(members)
     }
 
+    /// Refuses a message of a change that does not follow on what was heard here. Who is not in the group
+    /// yet has no keys that go on: it takes a creation, an opening, and the answer to its request.
+    fn admit(&self, message: &Message<'_>) -> Result<(), Error> {
+        let (got, current) = (message.header().epoch, self.membership.epoch());
+        let is_of_the_middle = !is_opening(message)
+            && matches!(
+                message.header().operation,
+                Operation::Add | Operation::Remove | Operation::Rekey
+            );
+        if is_of_the_middle && !self.membership.has_joined() && got > current {
+            return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+        }
+        self.membership.admit(message)?;
+        if is_opening(message) && self.membership.has_joined() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        Ok(())
+    }
+
+    /// Refuses a creation unless just those are enrolled here who were when it was sent, for all of them
+    /// join who are not named. Enrolments go another way, and may come before it or after it.
+    fn must_have_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
+        if enrolments == self.enrolments {
+            return Ok(());
+        }
+        let (got, current) = (message.header().epoch, self.membership.epoch());
+        Err(Misbehaviour::SkippedEpoch { got, current }.into())
+    }
+
     /// What a change means here, if it is one that can be.
     fn local_change(&self, operation: Operation, named: &[MemberId]) -> Result<LocalChange, Error> {
         let invalid = || Error::from(Misbehaviour::InvalidRoster);
@@ -270,6 +310,8 @@ impl Subgroup {
                 members.iter().try_for_each(|&member| slot(member).map(drop))?;
                 Ok(LocalChange::Resumed)
             }
+            // Without keys of the subgroup's own there is nothing to go on with.
+            (_, []) if !self.membership.has_joined() => Err(invalid()),
             (_, []) => Ok(LocalChange::Nobody),
             (Operation::Add, &[member]) if self.roster.current(member).is_err() => {
                 Ok(LocalChange::Joined(slot(member)?))
@@ -303,7 +345,7 @@ pub(crate) fn open_key(
 ) -> Result<Key, Error> {
     let wrapped = body.bytes()?;
     body.finish()?;
-    if message.header().kind != kind {
+    if message.header().kind != kind && !is_opening(message) {
         return Err(Misbehaviour::UnexpectedMessage.into());
     }
     let [key] = unwrap_own(&subgroup.membership, cx, message, 0, wrapped)?;
@@ -323,3 +365,6 @@ pub(crate) fn unwrap_own<const KEYS: usize>(
     cx.unwrap_keys(individual, message.header().epoch, label, wrapped, &mut keys)?;
     Ok(keys)
 }
+
+#[cfg(test)]
+mod tests;

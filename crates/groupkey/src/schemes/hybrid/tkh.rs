@@ -91,7 +91,7 @@ pub struct SubgroupController {
     subgroup: Subgroup,
     siblings: u32,
     /// TK.
-    subtree_key: Key,
+    subtree_key: Option<Key>,
     /// SK of each sibling set that has or had members.
     sibling_keys: List<Key>,
 }
@@ -102,9 +102,9 @@ pub struct Member {
     membership: Membership,
     siblings: u32,
     /// SK.
-    sibling_key: Key,
+    sibling_key: Option<Key>,
     /// TK.
-    subtree_key: Key,
+    subtree_key: Option<Key>,
 }
 
 /// Carries all that a member needs under its individual key.
@@ -126,21 +126,20 @@ const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
 impl SubgroupController {
     /// A controller of a subgroup without members, with so many to a sibling set.
     pub fn new(id: SubgroupId, siblings: u32) -> Self {
-        Self {
-            subgroup: Subgroup::new(id),
-            siblings,
-            subtree_key: Key::default(),
-            sibling_keys: List::new(),
-        }
+        Self { subgroup: Subgroup::new(id), siblings, subtree_key: None, sibling_keys: List::new() }
     }
 
     /// To a member, under its individual key, all that it needs.
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
-        let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
+        let (Some((epoch, group_key)), Some(subtree_key)) =
+            (self.subgroup.membership.group_key(), &self.subtree_key)
+        else {
+            return;
+        };
         let roster = &self.subgroup.roster;
         let sibling_key = &self.sibling_keys[(slot / self.siblings) as usize];
         cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
-            .wrapped(roster.key(slot), epoch, 0, [sibling_key, &self.subtree_key, group_key])
+            .wrapped(roster.key(slot), epoch, 0, [sibling_key, subtree_key, group_key])
             .send();
     }
 
@@ -157,7 +156,7 @@ impl SubgroupController {
     }
 
     fn create(&mut self, cx: &mut Context<'_>, operation: Operation) {
-        self.subtree_key = cx.random_key();
+        self.subtree_key = Some(cx.random_key());
         let sets = (self.subgroup.roster.slots() as u32).div_ceil(self.siblings);
         for set in 0..sets {
             if self.occupied(set).next().is_some() {
@@ -171,18 +170,21 @@ impl SubgroupController {
     fn add(&mut self, cx: &mut Context<'_>, slot: u32, epoch: Epoch, group_key: &Key) {
         let set = slot / self.siblings;
         let old_sibling_key = self.draw_sibling_key(cx, set);
-        let old_subtree_key = core::mem::replace(&mut self.subtree_key, cx.random_key());
+        let subtree_key = cx.random_key();
+        let old_subtree_key = self.subtree_key.replace(subtree_key.clone());
         self.send_keys(cx, slot, Operation::Add);
-        if self.subgroup.roster.len() == 1 {
+        // Where nobody was before, the old key is nobody's, if there ever was one.
+        let Some(old_subtree_key) = old_subtree_key.filter(|_| self.subgroup.roster.len() > 1)
+        else {
             return;
-        }
+        };
         let has_siblings = self.occupied(set).count() > 1;
         let mut draft = cx.draft(self.subgroup.everybody(), epoch, Operation::Add, REFRESH);
         draft.number(u64::from(slot)).wrapped(
             &old_subtree_key,
             epoch,
             0,
-            [&self.subtree_key, group_key],
+            [&subtree_key, group_key],
         );
         if has_siblings {
             let sibling_key = &self.sibling_keys[set as usize];
@@ -195,7 +197,8 @@ impl SubgroupController {
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32, epoch: Epoch, group_key: &Key) {
         let bereaved = slot / self.siblings;
-        self.subtree_key = cx.random_key();
+        let subtree_key = cx.random_key();
+        self.subtree_key = Some(subtree_key.clone());
         self.draw_sibling_key(cx, bereaved);
         for slot in self.occupied(bereaved) {
             self.send_keys(cx, slot, Operation::Remove);
@@ -206,7 +209,7 @@ impl SubgroupController {
             }
             let to = Recipient::Subset(siblings_topic(self.subgroup.id, set));
             cx.draft(to, epoch, Operation::Remove, REPLACE)
-                .wrapped(sibling_key, epoch, 0, [&self.subtree_key, group_key])
+                .wrapped(sibling_key, epoch, 0, [&subtree_key, group_key])
                 .send();
         }
     }
@@ -247,10 +250,12 @@ impl SubgroupServer for SubgroupController {
             LocalChange::Created | LocalChange::Resumed => self.create(cx, operation),
             LocalChange::Joined(slot) => self.add(cx, slot, epoch, &group_key),
             LocalChange::Left(slot) => self.remove(cx, slot, epoch, &group_key),
-            LocalChange::Nobody => cx
-                .draft(self.subgroup.everybody(), epoch, operation, REKEY)
-                .wrapped(&self.subtree_key, epoch, 1, [&group_key])
-                .send(),
+            LocalChange::Nobody => {
+                let Some(subtree_key) = &self.subtree_key else { return };
+                cx.draft(self.subgroup.everybody(), epoch, operation, REKEY)
+                    .wrapped(subtree_key, epoch, 1, [&group_key])
+                    .send();
+            }
         }
     }
 
@@ -283,8 +288,8 @@ impl Member {
         Self {
             membership: Membership::of_a_subgroup(),
             siblings,
-            sibling_key: Key::default(),
-            subtree_key: Key::default(),
+            sibling_key: None,
+            subtree_key: None,
         }
     }
 
@@ -314,25 +319,28 @@ impl Member {
             return Ok(());
         }
         self.membership.must_continue(message)?;
-        let mut sibling_key = self.sibling_key.clone();
-        let mut new = [self.subtree_key.clone(), Key::default()];
+        let (Some(sibling_key), Some(subtree_key)) = (&self.sibling_key, &self.subtree_key) else {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        };
+        let mut new_sibling_key = sibling_key.clone();
+        let mut new = [subtree_key.clone(), Key::default()];
         match (header.operation, header.kind, newcomer) {
             (Operation::Add, REFRESH, Some(newcomer)) => {
-                cx.unwrap_keys(&self.subtree_key, epoch, 0, wrapped, &mut new)?;
+                cx.unwrap_keys(subtree_key, epoch, 0, wrapped, &mut new)?;
                 if newcomer / self.siblings == slot / self.siblings {
-                    sibling_key = cx.unwrap_key(&self.sibling_key, epoch, 0, for_siblings)?;
+                    new_sibling_key = cx.unwrap_key(sibling_key, epoch, 0, for_siblings)?;
                 }
             }
             (Operation::Remove, REPLACE, _) => {
-                cx.unwrap_keys(&self.sibling_key, epoch, 0, wrapped, &mut new)?;
+                cx.unwrap_keys(sibling_key, epoch, 0, wrapped, &mut new)?;
             }
             (Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
-                new[1] = cx.unwrap_key(&self.subtree_key, epoch, 1, wrapped)?;
+                new[1] = cx.unwrap_key(subtree_key, epoch, 1, wrapped)?;
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
         let [subtree_key, group_key] = new;
-        self.enter(cx, epoch, sibling_key, subtree_key, group_key);
+        self.enter(cx, epoch, new_sibling_key, subtree_key, group_key);
         Ok(())
     }
 
@@ -354,8 +362,8 @@ impl Member {
         subtree_key: Key,
         group_key: Key,
     ) {
-        self.sibling_key = sibling_key;
-        self.subtree_key = subtree_key;
+        self.sibling_key = Some(sibling_key);
+        self.subtree_key = Some(subtree_key);
         self.membership.enter(cx, epoch, group_key);
     }
 }

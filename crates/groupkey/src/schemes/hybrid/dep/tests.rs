@@ -179,7 +179,7 @@ fn a_subgroups_controller_alone_gets_nothing() {
         group.evict(1);
         group.command(Command::Rekey);
         let SubgroupController { subgroup, outer_key, layer, .. } = &group.subgroups[0];
-        let mut held = Vec::from([outer_key.clone()]);
+        let mut held = Vec::from([outer_key.clone().unwrap()]);
         held.extend(layer.0.clone());
         held.push(subgroup.membership.enrolment().unwrap().key.clone());
         held.extend(subgroup.roster.current_members().map(|(_, key)| key.clone()));

@@ -42,7 +42,15 @@ impl<S: Party, M: Party> Stage<S, M> {
     /// A group of all these members.
     pub(crate) fn new(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
         let everybody: Vec<_> = (0..members.len() as u32).map(MemberId).collect();
-        let mut stage = Self {
+        let mut stage = Self::of_strangers(controller, subgroup, members);
+        stage.command(Command::Enroll(&everybody));
+        stage.command(Command::Create(&everybody));
+        stage
+    }
+
+    /// The same before anybody is enrolled.
+    pub(crate) fn of_strangers(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
+        Self {
             controller,
             subgroup,
             members,
@@ -50,15 +58,17 @@ impl<S: Party, M: Party> Stage<S, M> {
             recorded: Vec::new(),
             queue: VecDeque::new(),
             rng: ChaCha20Rng::seed_from_u64(1),
-        };
-        stage.command(Command::Enroll(&everybody));
-        stage.command(Command::Create(&everybody));
-        stage
+        }
     }
 
     /// Gives the controller a command, and delivers everything.
     pub(crate) fn command(&mut self, command: Command<'_>) {
         self.begin(command);
+        self.settle();
+    }
+
+    /// Delivers everything that is on its way.
+    pub(crate) fn settle(&mut self) {
         while let Some(message) = self.next() {
             // Who was evicted, or missed too much, may refuse.
             let _ = self.deliver(&message);

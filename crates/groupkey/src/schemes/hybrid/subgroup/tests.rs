@@ -1,0 +1,68 @@
+//! A creation and the enrolments around it, which go another way and may come in another order.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::identity::Epoch;
+use crate::party::Party;
+use crate::schemes::catalogue::Profile;
+use crate::schemes::hybrid::igkmp::{Controller, Member, SubgroupController};
+use crate::schemes::hybrid::relay::stage::{Posted, Stage};
+
+type Group = Stage<SubgroupController, Member>;
+
+const MISSED: Error =
+    Error::Misbehaved(Misbehaviour::SkippedEpoch { got: Epoch(1), current: Epoch(0) });
+
+fn group() -> Group {
+    let subgroup = SubgroupController::new(Profile::Sound, SubgroupId(0));
+    let members = (0..3).map(|_| Member::new(Profile::Sound)).collect();
+    Stage::of_strangers(Box::new(Controller::new(1)), subgroup, members)
+}
+
+/// Gives a command, and holds back all that comes of it.
+fn hold_back(group: &mut Group, command: Command<'_>) -> Vec<Posted> {
+    group.begin(command);
+    core::iter::from_fn(|| group.next()).collect()
+}
+
+fn catch_up(group: &mut Group) {
+    let ask = |cx: &mut Context<'_>, party: &mut dyn Party| cx.command(party, Command::CatchUp);
+    group.step(SubgroupId(0).into(), ask).unwrap();
+    group.settle();
+}
+
+fn who_has_a_key(group: &Group) -> [bool; 3] {
+    core::array::from_fn(|member| group.members[member].group_key().is_some())
+}
+
+#[test]
+fn who_is_enrolled_before_a_late_creation_comes_does_not_join_with_it() {
+    let mut group = group();
+    group.command(Command::Enroll(&[MemberId(0), MemberId(1)]));
+    let created = hold_back(&mut group, Command::Create(&[MemberId(0), MemberId(1)]));
+    group.command(Command::Enroll(&[MemberId(2)]));
+    let [creation] = &created[..] else { panic!("one message: {created:?}") };
+    assert_eq!(group.deliver(creation), Err(MISSED));
+    group.settle();
+    assert_eq!(who_has_a_key(&group), [false; 3]);
+    catch_up(&mut group);
+    assert_eq!(who_has_a_key(&group), [true, true, false]);
+}
+
+#[test]
+fn a_founder_whose_enrolment_comes_late_is_served() {
+    let mut group = group();
+    group.command(Command::Enroll(&[MemberId(0), MemberId(1)]));
+    let enrolled = hold_back(&mut group, Command::Enroll(&[MemberId(2)]));
+    let founders = [0, 1, 2].map(MemberId);
+    let created = hold_back(&mut group, Command::Create(&founders));
+    let ([enrolment], [creation]) = (&enrolled[..], &created[..]) else {
+        panic!("one message each: {enrolled:?}, {created:?}")
+    };
+    assert_eq!(group.deliver(creation), Err(MISSED));
+    catch_up(&mut group);
+    assert_eq!(who_has_a_key(&group), [true; 3]);
+    assert!(group.deliver(enrolment).is_err());
+}
