@@ -5,11 +5,11 @@
 //! theirs from the controller of their subgroup. It counts epochs and refuses commands that make no
 //! sense. A scheme adds what keys there are, and what is sent under which.
 //!
-//! Every message to a subgroup controller begins with a list of member ids: in a creation how many were
-//! ever enrolled there, and those of them who do not take part, in other changes those of its subgroup who come or go, and
-//! all of its members for a subgroup controller that catches up (`resumption.rs`). Where somebody joins
-//! a subgroup that had no members, the kind says so: a controller that hears anything else first has
-//! missed something.
+//! Every message to a subgroup controller begins with a list of member ids: in a creation how many
+//! were ever enrolled there, and those of them who do not take part; in other changes those of its
+//! subgroup who come or go; and all of its members for a subgroup controller that catches up
+//! (`resumption.rs`). Where somebody joins a subgroup that had no members, the kind says so: a
+//! controller that hears anything else first has missed something.
 
 use alloc::vec::Vec;
 
