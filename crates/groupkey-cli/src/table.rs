@@ -116,17 +116,20 @@ impl fmt::Display for Table {
 /// What stands between two columns.
 const GAP: &str = "  ";
 
-/// A number for people: three decimals at most, and no more than three significant digits take; what
-/// would show as nothing in three decimals, with an exponent.
+/// A number for people: three significant digits, and three decimals at most.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 | 1000.0.. => 0,
         100.0.. => 1,
         1.0.. => 2,
-        0.001.. => 3,
-        _ => return format!("{value:.2e}"),
+        _ => 3,
     };
     format!("{value:.decimals$}")
+}
+
+/// The same where little is no nothing: what three decimals do not show has an exponent.
+pub(crate) fn figure_however_small(value: f64) -> String {
+    if value == 0.0 || value.abs() >= 0.01 { figure(value) } else { format!("{value:.2e}") }
 }
 
 #[cfg(test)]
@@ -135,9 +138,10 @@ mod tests {
 
     #[test]
     fn figures_show_what_there_is() {
-        let shown = [0.0, 22_804.18, 123.45, 1.234, 0.0583, 0.001, 0.000_4, 2.3e-9].map(figure);
-        let expected = ["0", "22804", "123.5", "1.23", "0.058", "0.001", "4.00e-4", "2.30e-9"];
-        assert_eq!(shown, expected);
+        let shown = [0.0, 22_804.18, 123.45, 1.234, 0.0583, 0.000_4].map(figure);
+        assert_eq!(shown, ["0", "22804", "123.5", "1.23", "0.058", "0.000"]);
+        let shown = [0.0, 1.234, 0.0583, 0.001_46, 2.3e-9].map(figure_however_small);
+        assert_eq!(shown, ["0", "1.23", "0.058", "1.46e-3", "2.30e-9"]);
     }
 
     #[test]

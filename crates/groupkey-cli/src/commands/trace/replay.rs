@@ -15,7 +15,7 @@ use groupkey_lab::device::Device;
 
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure_however_small};
 use crate::{choice, interruption};
 
 /// What to run, and how.
@@ -131,7 +131,7 @@ fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Re
         ]);
     }
     let mut table = Table::new(columns);
-    let or_none = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+    let or_none = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure_however_small);
     for row in rows {
         let mut cells = vec![
             row.scheme.to_owned(),
@@ -145,9 +145,9 @@ fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Re
             row.wire_bytes.to_string(),
         ];
         if device.is_some() {
-            let joule = row
-                .busiest_joule
-                .map(|Deviation { value, error }| format!("{} ± {}", figure(value), figure(error)));
+            let joule = row.busiest_joule.map(|Deviation { value, error }| {
+                format!("{} ± {}", figure_however_small(value), figure_however_small(error))
+            });
             cells.extend([
                 or_none(row.device_seconds),
                 or_none(row.busiest_seconds),
