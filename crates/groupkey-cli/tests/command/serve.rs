@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
@@ -18,14 +18,7 @@ fn it_serves_and_answers() {
     // Any free port; and no broker, whose port is nobody's.
     let file = "store = 'group.redb'\n[broker]\nport = 1\n\
         [http]\nlisten = '127.0.0.1:0'\ntoken_file = 'http.token'\n";
-    fs::write(folder.path().join("serve.toml"), file).unwrap();
-    let mut child = Command::new(GROUPKEY)
-        .args(["serve", "--config", "serve.toml"])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = serve(&folder, file);
     // Kept to the end: who prints into a closed pipe ends.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let address = lines
@@ -56,14 +49,7 @@ fn it_serves_and_answers() {
 #[test]
 fn a_line_that_is_no_text_ends_nothing() {
     let folder = Folder::new();
-    folder.file("serve.toml", "store = 'group.redb'\n[broker]\nport = 1\n");
-    let mut child = Command::new(GROUPKEY)
-        .args(["serve", "--config", "serve.toml"])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = serve(&folder, NO_BROKER);
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"\xff\n").unwrap();
     input.write_all(&vec![b'x'; 200_000]).unwrap();
@@ -88,15 +74,7 @@ fn a_line_that_is_no_text_ends_nothing() {
 #[test]
 fn it_fails_when_nobody_reads_what_it_says() {
     let folder = Folder::new();
-    folder.file("serve.toml", "store = 'group.redb'\n[broker]\nport = 1\n");
-    let mut child = Command::new(GROUPKEY)
-        .args(["serve", "--config", "serve.toml"])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = serve(&folder, NO_BROKER);
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("service "), "{first}");
@@ -105,4 +83,20 @@ fn it_fails_when_nobody_reads_what_it_says() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nobody reads standard output"));
+}
+
+/// A service without a broker, whose port is nobody's.
+const NO_BROKER: &str = "store = 'group.redb'\n[broker]\nport = 1\n";
+
+/// Starts a service with this file.
+fn serve(folder: &Folder, file: &str) -> Child {
+    folder.file("serve.toml", file);
+    Command::new(GROUPKEY)
+        .args(["serve", "--config", "serve.toml"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
