@@ -40,6 +40,15 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether [`write`] could write a file now; leaves nothing behind.
+pub(crate) fn try_write(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => Ok(()),
+        _ => Unfinished::write(path, b"").map(drop),
+    }
+}
+
 /// Whether [`write_new`] could write a file now; leaves nothing behind.
 pub(crate) fn try_new(path: &Path) -> io::Result<()> {
     refuse_existing(path)?;

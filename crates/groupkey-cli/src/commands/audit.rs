@@ -1,6 +1,6 @@
 //! `groupkey audit`: what schemes claim, beside what attacking them finds.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -92,6 +92,9 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     let known = known.map_err(|error| {
         Failure::input(error.to_string()).with_help("give a file that groupkey audit --out wrote")
     })?;
+    if let Some(path) = &arguments.out {
+        whole_file::try_write(path).map_err(|error| unwritable(path, &error))?;
+    }
     let depth = depth(arguments);
     let bar = ProgressBar::new();
     let options = Options {
@@ -129,9 +132,12 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
 fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let written = findings.iter().try_for_each(|finding| results::write_line(&mut lines, finding));
-    written
-        .and_then(|()| whole_file::write(path, &lines))
-        .map_err(|error| Failure::running(format!("{} cannot be written: {error}", path.display())))
+    written.and_then(|()| whole_file::write(path, &lines)).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::running(format!("{} cannot be written: {error}", path.display()))
+        .with_help("--out takes a file's name in a folder that is there")
 }
 
 /// Fails where the findings are others than those of before.

@@ -79,6 +79,14 @@ fn a_difference_from_an_earlier_audit_is_a_failure() {
 }
 
 #[test]
+fn what_cannot_be_written_is_noticed_before_the_work() {
+    // So many events take hours.
+    let refused = groupkey("audit --scheme lkh-group --depth 6 --out nowhere/found.jsonl");
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("nowhere/found.jsonl cannot be written"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_class_without_the_scheme_is_refused() {
     let refused = groupkey("audit --scheme skdc --class hybrid");
     assert_eq!(refused.code, 2);
