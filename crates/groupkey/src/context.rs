@@ -47,9 +47,9 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What a signature covers besides the message, in front of it.
-    pub(crate) const fn signed_before(&self) -> [&[u8]; 3] {
-        [b"groupkey/1 ", self.scheme.as_bytes(), b"\0"]
+    /// What a message's signature covers, one part after the other.
+    const fn signed<'m>(&self, content: &'m [u8]) -> [&'m [u8]; 4] {
+        [b"groupkey/1 ", self.scheme.as_bytes(), b"\0", content]
     }
 }
 
@@ -337,8 +337,7 @@ impl<'a> Context<'a> {
             Protection::Signature { directory, .. } => {
                 match (directory.public_identity(sender), tag.try_into()) {
                     (Some(identity), Ok(signature)) => {
-                        let [domain, scheme, end] = self.setting.signed_before();
-                        identity.verifies(&[domain, scheme, end, content], signature)
+                        identity.verifies(&self.setting.signed(content), signature)
                     }
                     _ => false,
                 }

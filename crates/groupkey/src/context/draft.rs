@@ -156,8 +156,7 @@ impl Draft<'_, '_> {
             }
             Protection::Signature { identity, .. } => {
                 probe.record(Primitive::Sign, content.len());
-                let [domain, scheme, end] = setting.signed_before();
-                let tag = identity.sign(&[domain, scheme, end, content]);
+                let tag = identity.sign(&setting.signed(content));
                 Writer::new(buffer).bytes(&tag);
             }
         }
