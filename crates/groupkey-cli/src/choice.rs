@@ -155,10 +155,13 @@ pub(crate) fn loss_direction() -> impl TypedValueParser<Value = LossDirection> {
 
 /// The packet of QoS 2 at which a message counts as delivered.
 pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
-    named([
-        ("publish", HandOver::Publish, "the first packet: the message is there"),
-        ("pubrel", HandOver::PubRel, "the third packet: it is there exactly once"),
-    ])
+    named(HandOver::ALL.map(|packet| {
+        let meaning = match packet {
+            HandOver::Publish => "the first packet: the message is there",
+            HandOver::PubRel => "the third packet: it is there exactly once",
+        };
+        (packet.name(), packet, meaning)
+    }))
 }
 
 /// A processor that can be emulated.

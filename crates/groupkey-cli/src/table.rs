@@ -132,6 +132,11 @@ pub(crate) fn figure_however_small(value: f64) -> String {
     if value == 0.0 || value.abs() >= 0.01 { figure(value) } else { format!("{value:.2e}") }
 }
 
+/// The same, where there may be no number.
+pub(crate) fn figure_if_any(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), figure)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

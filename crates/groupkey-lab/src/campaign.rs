@@ -138,9 +138,9 @@ pub fn run_on<C: Carrier>(
 
 /// The rows of a plan, one for each reported step, from the samples of its runs.
 pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
-    let row = |(place, action): (usize, Action)| {
+    let row = |(place, (step, _)): (usize, (usize, Action))| {
         let samples = runs.iter().map(|run| run[place]).collect();
-        NetworkRow::from_samples(plan.setting(action.operation()), samples)
+        NetworkRow::from_samples(plan.setting(step), samples)
     };
     plan.reported().enumerate().map(row).collect()
 }
@@ -152,7 +152,7 @@ pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
         let rows = &rows[complete_rows..];
         let expected = plan.reported().count();
         let finished = rows.len() >= expected
-            && plan.reported().zip(rows).all(|(action, row)| is_row_of(plan, action, row));
+            && plan.reported().zip(rows).all(|((step, _), row)| is_row_of(plan, step, row));
         if !finished {
             return Remainder { complete_rows, plans: &plans[index..] };
         }
@@ -250,9 +250,9 @@ impl Gathering {
     }
 }
 
-fn is_row_of(plan: &Plan, action: Action, row: &NetworkRow) -> bool {
+fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     // A row follows from its setting and its samples, so this compares everything.
-    let setting = plan.setting(action.operation());
+    let setting = plan.setting(step);
     row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 

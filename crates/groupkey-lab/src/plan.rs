@@ -1,5 +1,6 @@
 //! A plan: one group in one network, to be run so many times.
 
+mod setting;
 mod step;
 mod validation;
 
@@ -7,15 +8,14 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupSettings, Station};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
-use crate::results::Setting;
 
 pub use step::{Action, Step};
 pub use validation::PlanError;
@@ -119,27 +119,10 @@ impl Plan {
         self.link = Timeline::constant(conditions);
     }
 
-    /// What a row of this plan measures.
-    pub fn setting(&self, operation: Operation) -> Setting {
-        Setting {
-            scheme: self.scheme.id.to_owned(),
-            profile: self.profile.name().to_owned(),
-            suite: self.suite.name().to_owned(),
-            protection: self.protection.name().to_owned(),
-            provenance: self.scheme.provenance.name().to_owned(),
-            operation: operation.name().to_owned(),
-            members: self.members,
-            loss_percent: self.link.initial.loss_percent,
-            delay_ms: self.link.initial.delay_ms,
-            qos: self.qos,
-            device: self.device.name.clone(),
-            seed: self.seed,
-        }
-    }
-
-    /// The steps that become rows.
-    pub fn reported(&self) -> impl Iterator<Item = Action> {
-        self.steps.iter().filter(|step| step.reported).map(|step| step.action)
+    /// The steps that become rows, each with its place among all.
+    pub fn reported(&self) -> impl Iterator<Item = (usize, Action)> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
     }
 
     /// A stable text of everything that the outcome of a run depends on, but the seed and the steps.

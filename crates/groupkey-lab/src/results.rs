@@ -49,31 +49,79 @@ impl FileHeader for Header {
     const VERSION: u32 = 1;
 }
 
-/// What a row measures: one operation of one scheme in one network.
-#[derive(Clone, Debug, PartialEq)]
+/// What a row measures: one operation of one scheme in one network. Beside the program, a run's outcome
+/// depends on nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
+    /// Parameters that differ from the profile's: `degree=2`, with a space between two. Empty where
+    /// none does.
+    #[serde(default)]
+    pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows of before it was kept.
+    #[serde(default)]
     pub protection: String,
     /// `specified`, `reconstructed` or `stand-in`.
     pub provenance: String,
-    /// `create`, `add` or `remove`.
+    /// `create`, `add`, `remove`, `rekey` or `send`.
     pub operation: String,
-    /// Members of the group.
+    /// What happened to the group, this operation last: `create, add`. Empty in rows of before it was
+    /// kept.
+    #[serde(default)]
+    pub history: String,
+    /// Members of the group at its creation.
     pub members: u32,
-    /// Packet loss on each client's link, each way (%).
+    /// Packet loss on each client's link (%).
     pub loss_percent: f64,
+    /// Which way packets are lost, as seen from the client: `both`, `down` or `up`. Empty in rows of
+    /// before it was kept.
+    #[serde(default)]
+    pub loss_direction: String,
+    /// Mean length of the bursts in which packets are lost (ms); absent where each is lost by itself.
+    #[serde(default)]
+    pub burst_ms: Option<f64>,
     /// One-way delay of each client's link (ms).
     pub delay_ms: f64,
+    /// By how much a packet's delay varies, both ways (ms).
+    #[serde(default)]
+    pub jitter_ms: f64,
+    /// Bandwidth of each client's link (kbit/s); absent where it has no limit.
+    #[serde(default)]
+    pub bandwidth_kbit_s: Option<f64>,
+    /// How links change, and which members differ from the others. Empty where nothing does.
+    #[serde(default)]
+    pub variations: String,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
+    /// The packet of QoS 2 at which a subscriber takes a message: `publish` or `pubrel`. Empty in rows
+    /// of before it was kept.
+    #[serde(default)]
+    pub hand_over: String,
+    /// MQTT exchanges that one end of a connection may have under way; absent in rows of before it was
+    /// kept.
+    #[serde(default)]
+    pub max_in_flight: Option<u16>,
+    /// Bytes of the request with which a member asks to join or leave; absent where the controller acts
+    /// of its own accord.
+    #[serde(default)]
+    pub request_bytes: Option<u32>,
+    /// How long the network rests between two operations (ms); absent in rows of before it was kept.
+    #[serde(default)]
+    pub rest_ms: Option<u64>,
     /// Device profile of the members.
     pub device: String,
+    /// Device profile of the controller and the broker. Empty in rows of before it was kept.
+    #[serde(default)]
+    pub controller_device: String,
+    /// Device profile of the controllers of subgroups. Empty in schemes that have none.
+    #[serde(default)]
+    pub subgroup_device: String,
     /// Seed of this row's runs.
     pub seed: u64,
 }
@@ -82,39 +130,17 @@ pub struct Setting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NetworkRow {
-    /// Scheme, by its id in the catalogue.
-    pub scheme: String,
-    /// Profile: `published` or `sound`.
-    pub profile: String,
-    /// Suite of algorithms.
-    pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows of before it was kept.
-    #[serde(default)]
-    pub protection: String,
-    /// `specified`, `reconstructed` or `stand-in`.
-    pub provenance: String,
-    /// `create`, `add` or `remove`.
-    pub operation: String,
-    /// Members of the group.
-    pub members: u32,
-    /// Packet loss on each client's link, each way (%).
-    pub loss_percent: f64,
-    /// One-way delay of each client's link (ms).
-    pub delay_ms: f64,
-    /// MQTT quality of service: 0, 1 or 2.
-    pub qos: u8,
-    /// Device profile of the members.
-    pub device: String,
+    /// What was run.
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Number of runs.
     pub runs: u32,
-    /// Seed of this row's runs.
-    pub seed: u64,
     /// Mean time until the last party has the key (ms).
     pub mean_ms: f64,
-    /// Standard deviation of that time (ms).
-    pub sd_ms: f64,
-    /// Half width of the mean's 95 % confidence interval (ms).
-    pub ci95_ms: f64,
+    /// Standard deviation of that time (ms); absent where a single run tells nothing of it.
+    pub sd_ms: Option<f64>,
+    /// Half width of the mean's 95 % confidence interval (ms); absent likewise.
+    pub ci95_ms: Option<f64>,
     /// Median of that time (ms).
     pub p50_ms: f64,
     /// Its 90th percentile (ms).
@@ -162,6 +188,27 @@ pub struct RunSample {
     pub retransmissions: u64,
 }
 
+impl Setting {
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = Vec::new();
+        columns.extend(fields![text: scheme, profile, parameters, suite, protection]);
+        columns.extend(fields![text: provenance, operation, history]);
+        columns.extend(fields![integer: members]);
+        columns.extend(fields![number: loss_percent]);
+        columns.extend(fields![text: loss_direction]);
+        columns.extend(fields![optional number: burst_ms]);
+        columns.extend(fields![number: delay_ms, jitter_ms]);
+        columns.extend(fields![optional number: bandwidth_kbit_s]);
+        columns.extend(fields![text: variations]);
+        columns.extend(fields![integer: qos]);
+        columns.extend(fields![text: hand_over]);
+        columns.extend(fields![optional integer: max_in_flight, request_bytes, rest_ms]);
+        columns.extend(fields![text: device, controller_device, subgroup_device]);
+        columns.extend(fields![integer: seed]);
+        columns
+    }
+}
+
 impl NetworkRow {
     /// Summarises the runs of one setting.
     ///
@@ -171,28 +218,18 @@ impl NetworkRow {
         let samples: Vec<RunSample> = samples.into_iter().map(RunSample::rounded).collect();
         let totals: Vec<f64> = samples.iter().map(|s| s.total_ms).collect();
         let total = Summary::of(&totals);
+        let spread = |value| (samples.len() > 1).then(|| to_nanosecond(value));
         let mean = |quantity: fn(&RunSample) -> f64| {
             let sum: f64 = samples.iter().map(quantity).sum();
             to_nanosecond(sum / samples.len().max(1) as f64)
         };
 
         Self {
-            scheme: setting.scheme,
-            profile: setting.profile,
-            suite: setting.suite,
-            protection: setting.protection,
-            provenance: setting.provenance,
-            operation: setting.operation,
-            members: setting.members,
-            loss_percent: setting.loss_percent,
-            delay_ms: setting.delay_ms,
-            qos: setting.qos,
-            device: setting.device,
+            setting,
             runs: samples.len() as u32,
-            seed: setting.seed,
             mean_ms: to_nanosecond(total.mean),
-            sd_ms: to_nanosecond(total.sd),
-            ci95_ms: to_nanosecond(total.ci95),
+            sd_ms: spread(total.sd),
+            ci95_ms: spread(total.ci95),
             p50_ms: to_nanosecond(total.p50),
             p90_ms: to_nanosecond(total.p90),
             p99_ms: to_nanosecond(total.p99),
@@ -226,14 +263,14 @@ impl FileRow for NetworkRow {
     }
 
     fn columns() -> Vec<Column<Self>> {
-        let mut columns = Vec::new();
-        columns.extend(fields![text: scheme, profile, suite, protection, provenance, operation]);
-        columns.extend(fields![integer: members]);
-        columns.extend(fields![number: loss_percent, delay_ms]);
-        columns.extend(fields![integer: qos]);
-        columns.extend(fields![text: device]);
-        columns.extend(fields![integer: runs, seed]);
-        columns.extend(fields![number: mean_ms, sd_ms, ci95_ms, p50_ms, p90_ms, p99_ms]);
+        let mut columns: Vec<_> = Setting::columns()
+            .into_iter()
+            .map(|column| column.of_part(|row: &Self| &row.setting))
+            .collect();
+        columns.extend(fields![integer: runs]);
+        columns.extend(fields![number: mean_ms]);
+        columns.extend(fields![optional number: sd_ms, ci95_ms]);
+        columns.extend(fields![number: p50_ms, p90_ms, p99_ms]);
         columns.extend(fields![number: transmission_ms, computation_ms, member_mean_ms]);
         columns.extend(fields![number: messages, payload_bytes, wire_bytes, retransmissions]);
         columns
@@ -290,6 +327,7 @@ pub(crate) mod example {
             qos: 2,
             device: "esp32".to_owned(),
             seed: 42,
+            ..Setting::default()
         }
     }
 

@@ -38,7 +38,7 @@ impl Scenario {
 
     /// What happens, one for each row of [`Scenario::run`].
     pub fn steps(&self) -> impl Iterator<Item = Action> {
-        self.plan.reported()
+        self.plan.reported().map(|(_, action)| action)
     }
 
     /// Runs it: a row for each step, all or (when stopped) none.

@@ -36,6 +36,19 @@ pub enum HandOver {
     Publish,
 }
 
+impl HandOver {
+    /// Both of them, in the order in which they come.
+    pub const ALL: [Self; 2] = [Self::Publish, Self::PubRel];
+
+    /// The name used on the command line and in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PubRel => "pubrel",
+            Self::Publish => "publish",
+        }
+    }
+}
+
 /// A message on its way: everything but its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Publication {

@@ -93,19 +93,22 @@ struct OutputArguments {
 #[derive(Debug)]
 pub(crate) struct Work {
     plans: Vec<BenchPlan>,
+    /// Schemes that have nothing of what is asked for.
+    idle: Vec<&'static str>,
 }
 
 /// What the arguments ask for.
 pub(crate) fn work(arguments: &BenchArguments) -> Result<Work, Failure> {
-    Ok(Work { plans: arguments.plans.plans()? })
+    let (plans, idle) = arguments.plans.plans()?;
+    Ok(Work { plans, idle })
 }
 
 /// Measures what the arguments ask for, and prints it.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let BenchArguments { plans, output } = arguments;
-    let Work { plans: all } = work(arguments)?;
+    let Work { plans: all, idle } = work(arguments)?;
     let units = bench::units(&all);
-    for note in plans::left_out(&all) {
+    for note in plans::left_out(&all, &idle) {
         remark(&format!("note: {note}"));
     }
 
@@ -178,6 +181,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     if let Some(folder) = &folder {
         // What first occurred at a large size has its price by now.
         header.prices = prices.by_name();
+        header.rows = (outcome == BenchOutcome::Finished).then_some(rows.len());
         let mut page = Benchmark::default();
         page.add(&header, rows.iter().cloned());
         folder.finish(&header, &rows, &page)?;

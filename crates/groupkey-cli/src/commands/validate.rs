@@ -13,7 +13,6 @@ use groupkey_sim::HandOver;
 
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::table::figure;
 use crate::{choice, number};
 
 /// Arguments of `groupkey validate`.
@@ -213,11 +212,6 @@ fn difference_percent(simulated: f64, live: f64) -> f64 {
 /// A difference in a cell.
 fn signed(difference: Option<f64>) -> String {
     difference.map_or_else(|| "-".to_owned(), |difference| format!("{difference:+.1}"))
-}
-
-/// A time in a cell.
-fn time(ms: Option<f64>) -> String {
-    ms.map_or_else(|| "-".to_owned(), figure)
 }
 
 fn share(text: &str) -> Result<f64, String> {

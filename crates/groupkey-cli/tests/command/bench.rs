@@ -244,6 +244,10 @@ fn results_are_kept_and_gone_on_with() {
     let summary = fs::read_to_string(folder.path().join("kept/summary.csv")).expect("a summary");
     assert_eq!(summary.lines().count(), 1 + rows);
 
+    // Nothing is left to measure.
+    run("--resume").success();
+    assert_eq!(fs::read_to_string(&results).expect("results are there"), whole);
+
     // As if it had been interrupted in the second scheme.
     let part: Vec<&str> = whole.lines().take(rows - 2).collect();
     fs::write(&results, part.join("\n") + "\n").expect("writable");

@@ -35,6 +35,40 @@ fn a_row_has_every_field_and_adds_up() {
 }
 
 #[test]
+fn whatever_is_asked_for_is_in_the_row() {
+    let arguments = "net --scheme iolus --operation add --members 6 --loss 4 --burst 30 \
+                     --loss-direction down --delay 10 --jitter 3 --bandwidth 500 --request 40 \
+                     --max-in-flight 9 --set subgroups=2 --subgroup-device i5-6500-python \
+                     --suite published --runs 1";
+    let rows = groupkey(&format!("{arguments} --json")).objects();
+    let row = &rows[0];
+    for (field, value) in [("burst_ms", 30.0), ("jitter_ms", 3.0), ("bandwidth_kbit_s", 500.0)] {
+        assert_eq!(number(row, field), value);
+    }
+    for (field, value) in [("request_bytes", 40), ("max_in_flight", 9), ("rest_ms", 60_000)] {
+        assert_eq!(row[field], value);
+    }
+    for (field, value) in [
+        ("loss_direction", "down"),
+        ("parameters", "subgroups=2"),
+        ("hand_over", "pubrel"),
+        ("controller_device", "host"),
+        ("subgroup_device", "i5-6500-python"),
+        ("history", "create, add"),
+    ] {
+        assert_eq!(row[field], value);
+    }
+    // A single run tells nothing of how far others are.
+    assert_eq!((&row["sd_ms"], &row["ci95_ms"]), (&Value::Null, &Value::Null));
+
+    let table = groupkey(arguments).success().replace('\n', " ");
+    let told = "All rows: subgroups=2, packets lost only down, lost in bursts of 30 ms, delay ± 3 ms, \
+                500 kbit/s, controllers of subgroups on i5-6500-python, requests of 40 bytes, 9 \
+                exchanges in flight.";
+    assert!(table.contains(told), "{table}");
+}
+
+#[test]
 fn samples_come_when_asked_for() {
     let rows = groupkey("net --scheme skdc --members 5 --runs 4 --json --samples").objects();
     let samples = rows[0]["samples"].as_array().expect("an array");

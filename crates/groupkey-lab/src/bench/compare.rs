@@ -264,13 +264,27 @@ impl Comparable for NetworkRow {
     const KEY: &'static [&'static str] = &[
         "scheme",
         "profile",
+        "parameters",
         "suite",
+        "protection",
         "operation",
+        "history",
         "members",
         "loss_percent",
+        "loss_direction",
+        "burst_ms",
         "delay_ms",
+        "jitter_ms",
+        "bandwidth_kbit_s",
+        "variations",
         "qos",
+        "hand_over",
+        "max_in_flight",
+        "request_bytes",
+        "rest_ms",
         "device",
+        "controller_device",
+        "subgroup_device",
     ];
     const VARYING: &'static [&'static str] = &[
         "runs",
@@ -290,7 +304,7 @@ impl Comparable for NetworkRow {
     const TIME: &'static str = "mean_ms";
 
     fn is_drawn_as(&self, other: &Self) -> bool {
-        (self.seed, self.runs) == (other.seed, other.runs)
+        (self.setting.seed, self.runs) == (other.setting.seed, other.runs)
     }
 
     fn drawn(&self, column: &str) -> Vec<f64> {
@@ -309,11 +323,13 @@ impl Comparable for NetworkRow {
     }
 
     fn repetitions(&self) -> Moments {
-        Moments { n: self.runs.into(), mean: self.mean_ms, variance: self.sd_ms.powi(2) }
+        let sd = self.sd_ms.unwrap_or(0.0);
+        Moments { n: self.runs.into(), mean: self.mean_ms, variance: sd.powi(2) }
     }
 
     fn interval(&self) -> f64 {
-        self.ci95_ms
+        // A single run may lie anywhere.
+        self.ci95_ms.unwrap_or(f64::INFINITY)
     }
 }
 

@@ -33,6 +33,9 @@ pub struct BenchHeader {
     /// Empty in files of before it was kept.
     #[serde(default)]
     pub plans: String,
+    /// How many rows follow, told when all is measured; absent before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<usize>,
     /// What primitives cost by themselves on this machine in this run: by suite, then by the meter's
     /// name of the primitive. Counted costs are told in these.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
@@ -51,6 +54,7 @@ impl BenchHeader {
             machine,
             workload,
             plans: String::new(),
+            rows: None,
             prices: BTreeMap::new(),
             assumptions: Vec::new(),
         }

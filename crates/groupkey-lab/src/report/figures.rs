@@ -72,8 +72,8 @@ impl Plan {
             .rows
             .iter()
             .enumerate()
-            .filter(|(_, row)| row.operation == self.operation)
-            .filter(|(_, row)| schemes.iter().any(|s| s.id == row.scheme))
+            .filter(|(_, row)| row.setting.operation == self.operation)
+            .filter(|(_, row)| schemes.iter().any(|s| s.id == row.setting.scheme))
             .collect();
         if rows.is_empty() {
             return None;
@@ -85,7 +85,7 @@ impl Plan {
             .filter(|p| p.quantity == self.quantity && p.operation == self.operation)
             .filter(|p| schemes.iter().any(|s| s.id == p.scheme))
             .collect();
-        let delays = distinct(rows.iter().map(|(_, row)| row.delay_ms));
+        let delays = distinct(rows.iter().map(|(_, row)| row.setting.delay_ms));
         let axes = self.axes(&delays, &rows, &published);
         let apart = axes.windows(2).any(|pair| pair[0] != pair[1]);
         let id = self.id();
@@ -166,7 +166,7 @@ impl Plan {
         let extents = delays.iter().map(|&delay| {
             let measured = rows
                 .iter()
-                .filter(|(_, row)| row.delay_ms == delay)
+                .filter(|(_, row)| row.setting.delay_ms == delay)
                 .map(|(_, row)| Spread::of(row, self.quantity));
             let printed = published
                 .iter()
@@ -186,18 +186,18 @@ impl Plan {
         axis: &'a Axis,
         schemes: &'a [Scheme],
     ) -> Panel<'a> {
-        let losses = distinct(rows.iter().map(|(_, row)| row.loss_percent));
-        let mut sizes: Vec<u32> = rows.iter().map(|(_, row)| row.members).collect();
+        let losses = distinct(rows.iter().map(|(_, row)| row.setting.loss_percent));
+        let mut sizes: Vec<u32> = rows.iter().map(|(_, row)| row.setting.members).collect();
         sizes.sort_unstable();
         sizes.dedup();
 
         let point = |scheme: &Scheme, members: u32, loss: f64| {
             let &(index, row) = rows.iter().find(|(_, row)| {
-                (row.scheme.as_str(), row.members) == (scheme.id.as_str(), members)
-                    && (row.loss_percent, row.delay_ms) == (loss, delay)
+                (row.setting.scheme.as_str(), row.setting.members) == (scheme.id.as_str(), members)
+                    && (row.setting.loss_percent, row.setting.delay_ms) == (loss, delay)
             })?;
             let published = published.iter().find(|p| {
-                (p.scheme.as_str(), p.members) == (row.scheme.as_str(), members)
+                (p.scheme.as_str(), p.members) == (row.setting.scheme.as_str(), members)
                     && (p.loss_percent, p.delay_ms) == (loss, delay)
             });
             Some(self.point(index, row, scheme, published.copied()))
@@ -248,10 +248,10 @@ impl Plan {
         let setting = format!(
             "{}, {} with {} members, {} % loss, {} ms delay",
             scheme.label,
-            operation(&values.operation),
-            values.members,
-            short(values.loss_percent),
-            short(values.delay_ms),
+            operation(&values.setting.operation),
+            values.setting.members,
+            short(values.setting.loss_percent),
+            short(values.setting.delay_ms),
         );
         Point {
             row,

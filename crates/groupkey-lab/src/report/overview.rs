@@ -10,8 +10,8 @@ use crate::results::NetworkRow;
 /// A table of factors: a line for each operation and scheme at its largest size, a column for each
 /// network, by delay and then loss. Nothing if there is but one network.
 pub(super) fn factors(rows: &[NetworkRow], schemes: &[Scheme]) -> Option<Value> {
-    let losses = distinct(rows.iter().map(|row| row.loss_percent));
-    let delays = distinct(rows.iter().map(|row| row.delay_ms));
+    let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
+    let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
     let networks: Vec<(f64, f64)> =
         delays.iter().flat_map(|&delay| losses.iter().map(move |&loss| (loss, delay))).collect();
     let (&best, others) = networks.split_first()?;
@@ -60,11 +60,17 @@ impl<'a> Line<'a> {
         best: (f64, f64),
         others: &[(f64, f64)],
     ) -> Option<Self> {
-        let mine = || rows.iter().filter(|r| r.scheme == scheme.id && r.operation == operation);
-        let members = mine().map(|row| row.members).max()?;
+        let mine = || {
+            rows.iter()
+                .filter(|r| r.setting.scheme == scheme.id && r.setting.operation == operation)
+        };
+        let members = mine().map(|row| row.setting.members).max()?;
         let mean = |network: (f64, f64)| {
             mine()
-                .find(|r| r.members == members && (r.loss_percent, r.delay_ms) == network)
+                .find(|r| {
+                    r.setting.members == members
+                        && (r.setting.loss_percent, r.setting.delay_ms) == network
+                })
                 .map(|row| row.mean_ms)
         };
         let base_ms = mean(best).filter(|&ms| ms > 0.0)?;

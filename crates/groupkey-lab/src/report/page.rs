@@ -56,9 +56,11 @@ fn header(report: &Report) -> Value {
 fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
     let mut runs = BTreeMap::new();
     for row in rows {
-        let names = (&row.scheme, &row.profile, &row.suite, &row.device);
-        let network = (row.loss_percent.to_bits(), row.delay_ms.to_bits(), row.qos);
-        let most = runs.entry((names, row.members, network)).or_insert(0);
+        let names =
+            (&row.setting.scheme, &row.setting.profile, &row.setting.suite, &row.setting.device);
+        let network =
+            (row.setting.loss_percent.to_bits(), row.setting.delay_ms.to_bits(), row.setting.qos);
+        let most = runs.entry((names, row.setting.members, network)).or_insert(0);
         *most = row.runs.max(*most);
     }
     (runs.len(), runs.values().copied().map(u64::from).sum())

@@ -46,9 +46,10 @@ pub(super) fn shares(rows: &[&NetworkRow], operation_id: &str) -> Vec<Sentence> 
 fn share(rows: &[&NetworkRow], operation_id: &str) -> Option<String> {
     let Corners { members: (_, most), losses, delays } = Corners::of(rows)?;
     let share = |loss: f64, delay: f64| {
-        let row = rows
-            .iter()
-            .find(|row| row.members == most && (row.loss_percent, row.delay_ms) == (loss, delay))?;
+        let row = rows.iter().find(|row| {
+            row.setting.members == most
+                && (row.setting.loss_percent, row.setting.delay_ms) == (loss, delay)
+        })?;
         let percent = fixed(100.0 * row.transmission_ms / row.mean_ms, 1);
         Some((percent, time(row.mean_ms)))
     };
@@ -75,7 +76,10 @@ fn computation(rows: &[&NetworkRow]) -> Option<String> {
     let of = |members: u32| {
         let best = (losses.0, delays.0);
         rows.iter()
-            .find(|row| row.members == members && (row.loss_percent, row.delay_ms) == best)
+            .find(|row| {
+                row.setting.members == members
+                    && (row.setting.loss_percent, row.setting.delay_ms) == best
+            })
             .map(|row| row.computation_ms)
     };
     let (few, many) = (of(fewest).filter(|&ms| ms > 0.0)?, of(most)?);
@@ -238,8 +242,8 @@ impl View<'_> {
 
     fn row(&self, scheme: &Scheme, members: u32, loss: f64, delay: f64) -> Option<&NetworkRow> {
         self.rows.iter().copied().find(|row| {
-            (row.scheme.as_str(), row.members) == (scheme.id.as_str(), members)
-                && (row.loss_percent, row.delay_ms) == (loss, delay)
+            (row.setting.scheme.as_str(), row.setting.members) == (scheme.id.as_str(), members)
+                && (row.setting.loss_percent, row.setting.delay_ms) == (loss, delay)
         })
     }
 
@@ -272,12 +276,12 @@ struct Corners {
 
 impl Corners {
     fn of(rows: &[&NetworkRow]) -> Option<Self> {
-        let losses = distinct(rows.iter().map(|row| row.loss_percent));
-        let delays = distinct(rows.iter().map(|row| row.delay_ms));
+        let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
+        let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
         Some(Self {
             members: (
-                rows.iter().map(|row| row.members).min()?,
-                rows.iter().map(|row| row.members).max()?,
+                rows.iter().map(|row| row.setting.members).min()?,
+                rows.iter().map(|row| row.setting.members).max()?,
             ),
             losses: (*losses.first()?, *losses.last()?),
             delays: (*delays.first()?, *delays.last()?),

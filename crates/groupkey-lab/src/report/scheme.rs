@@ -54,8 +54,8 @@ impl Mark {
 pub(super) fn of_rows(rows: &[NetworkRow]) -> Vec<Scheme> {
     let mut ids: Vec<&str> = Vec::new();
     for row in rows {
-        if !ids.contains(&row.scheme.as_str()) {
-            ids.push(&row.scheme);
+        if !ids.contains(&row.setting.scheme.as_str()) {
+            ids.push(&row.setting.scheme);
         }
     }
 

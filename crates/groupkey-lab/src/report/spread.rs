@@ -26,7 +26,8 @@ impl Spread {
                 Self { mean: row.transmission_ms, sd, p50, p99 }
             }
             Quantity::Total | Quantity::TransmissionShare => {
-                Self { mean: row.mean_ms, sd: row.sd_ms, p50: row.p50_ms, p99: row.p99_ms }
+                let sd = row.sd_ms.unwrap_or(0.0);
+                Self { mean: row.mean_ms, sd, p50: row.p50_ms, p99: row.p99_ms }
             }
         }
     }

@@ -37,23 +37,24 @@ pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Va
 pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
     let columns: Vec<&Column> = COLUMNS.iter().filter(|c| c.varies(&report.rows)).collect();
     let shared = COLUMNS.iter().filter(|c| !c.varies(&report.rows)).filter_map(|column| {
-        let first = report.rows.first()?;
-        Some(context! { name => column.name, value => (column.value)(first) })
+        let value = (column.value)(report.rows.first()?);
+        (!value.is_empty()).then(|| context! { name => column.name, value })
     });
     let lines = report.rows.iter().map(|row| {
-        let scheme = schemes.iter().find(|s| s.id == row.scheme);
+        let scheme = schemes.iter().find(|s| s.id == row.setting.scheme);
         let cells = columns.iter().map(|c| (c.value)(row)).collect::<Vec<String>>();
         let numbers = NUMBERS.iter().map(|n| {
             let value = (n.value)(row);
-            context! { text => fixed(value, n.decimals), value => short(value) }
+            let text = value.map_or_else(|| "–".to_owned(), |value| fixed(value, n.decimals));
+            context! { text, value => value.map(short).unwrap_or_default() }
         });
         context! {
-            scheme => scheme.map_or(row.scheme.as_str(), |s| s.label.as_str()),
+            scheme => scheme.map_or(row.setting.scheme.as_str(), |s| s.label.as_str()),
             glyph => scheme.map(glyph),
-            operation => operation(&row.operation),
-            members => row.members,
-            loss => short(row.loss_percent),
-            delay => short(row.delay_ms),
+            operation => operation(&row.setting.operation),
+            members => row.setting.members,
+            loss => short(row.setting.loss_percent),
+            delay => short(row.setting.delay_ms),
             cells,
             numbers => numbers.collect::<Vec<Value>>(),
             replay => replay(&report.replay, row),
@@ -71,14 +72,14 @@ pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
 /// The command that runs one row again.
 fn replay(pattern: &str, row: &NetworkRow) -> String {
     let own = [
-        ("{scheme}", row.scheme.clone()),
-        ("{operation}", row.operation.clone()),
-        ("{members}", row.members.to_string()),
-        ("{loss}", short(row.loss_percent)),
-        ("{delay}", short(row.delay_ms)),
-        ("{qos}", row.qos.to_string()),
+        ("{scheme}", row.setting.scheme.clone()),
+        ("{operation}", row.setting.operation.clone()),
+        ("{members}", row.setting.members.to_string()),
+        ("{loss}", short(row.setting.loss_percent)),
+        ("{delay}", short(row.setting.delay_ms)),
+        ("{qos}", row.setting.qos.to_string()),
         ("{runs}", row.runs.to_string()),
-        ("{seed}", row.seed.to_string()),
+        ("{seed}", row.setting.seed.to_string()),
     ];
     own.iter().fold(pattern.to_owned(), |command, (name, value)| command.replace(name, value))
 }
@@ -109,37 +110,45 @@ impl Column {
     }
 }
 
-const COLUMNS: [Column; 6] = [
-    Column { name: "Profile", value: |row| row.profile.clone() },
-    Column { name: "Suite", value: |row| row.suite.clone() },
-    Column { name: "Provenance", value: |row| row.provenance.clone() },
-    Column { name: "QoS", value: |row| row.qos.to_string() },
-    Column { name: "Device", value: |row| row.device.clone() },
+const COLUMNS: [Column; 9] = [
+    Column { name: "Profile", value: |row| row.setting.profile.clone() },
+    Column { name: "Suite", value: |row| row.setting.suite.clone() },
+    Column { name: "Provenance", value: |row| row.setting.provenance.clone() },
+    Column { name: "QoS", value: |row| row.setting.qos.to_string() },
+    Column { name: "Protection", value: |row| row.setting.protection.clone() },
+    Column { name: "Parameters", value: |row| row.setting.parameters.clone() },
+    Column { name: "Controller", value: |row| row.setting.controller_device.clone() },
+    Column { name: "Device", value: |row| row.setting.device.clone() },
     Column { name: "Runs", value: |row| row.runs.to_string() },
 ];
 
-/// A measured value.
+/// A measured value; absent where a row tells nothing of it.
 struct Number {
     name: &'static str,
     unit: &'static str,
     decimals: usize,
-    value: fn(&NetworkRow) -> f64,
+    value: fn(&NetworkRow) -> Option<f64>,
 }
 
 const NUMBERS: [Number; 13] = [
-    Number { name: "Mean", unit: "ms", decimals: 1, value: |row| row.mean_ms },
+    Number { name: "Mean", unit: "ms", decimals: 1, value: |row| Some(row.mean_ms) },
     Number { name: "SD", unit: "ms", decimals: 1, value: |row| row.sd_ms },
     Number { name: "CI 95 % ±", unit: "ms", decimals: 1, value: |row| row.ci95_ms },
-    Number { name: "p50", unit: "ms", decimals: 1, value: |row| row.p50_ms },
-    Number { name: "p90", unit: "ms", decimals: 1, value: |row| row.p90_ms },
-    Number { name: "p99", unit: "ms", decimals: 1, value: |row| row.p99_ms },
-    Number { name: "Transmission", unit: "ms", decimals: 1, value: |row| row.transmission_ms },
-    Number { name: "Computation", unit: "ms", decimals: 1, value: |row| row.computation_ms },
-    Number { name: "Mean member", unit: "ms", decimals: 1, value: |row| row.member_mean_ms },
-    Number { name: "Messages", unit: "", decimals: 0, value: |row| row.messages },
-    Number { name: "Payload", unit: "B", decimals: 0, value: |row| row.payload_bytes },
-    Number { name: "On the wire", unit: "B", decimals: 0, value: |row| row.wire_bytes },
-    Number { name: "Sent again", unit: "", decimals: 1, value: |row| row.retransmissions },
+    Number { name: "p50", unit: "ms", decimals: 1, value: |row| Some(row.p50_ms) },
+    Number { name: "p90", unit: "ms", decimals: 1, value: |row| Some(row.p90_ms) },
+    Number { name: "p99", unit: "ms", decimals: 1, value: |row| Some(row.p99_ms) },
+    Number {
+        name: "Transmission",
+        unit: "ms",
+        decimals: 1,
+        value: |row| Some(row.transmission_ms),
+    },
+    Number { name: "Computation", unit: "ms", decimals: 1, value: |row| Some(row.computation_ms) },
+    Number { name: "Mean member", unit: "ms", decimals: 1, value: |row| Some(row.member_mean_ms) },
+    Number { name: "Messages", unit: "", decimals: 0, value: |row| Some(row.messages) },
+    Number { name: "Payload", unit: "B", decimals: 0, value: |row| Some(row.payload_bytes) },
+    Number { name: "On the wire", unit: "B", decimals: 0, value: |row| Some(row.wire_bytes) },
+    Number { name: "Sent again", unit: "", decimals: 1, value: |row| Some(row.retransmissions) },
 ];
 
 #[cfg(test)]

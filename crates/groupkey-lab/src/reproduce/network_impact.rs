@@ -169,9 +169,10 @@ fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
     let scheme = if value.scheme == "gdh" { GDH } else { &value.scheme };
     let row_at = |loss_percent: f64| {
         rows.iter().find(|row| {
-            (row.scheme.as_str(), row.operation.as_str()) == (scheme, value.operation.as_str())
-                && (row.members, row.delay_ms) == (value.members, value.delay_ms)
-                && row.loss_percent == loss_percent
+            (row.setting.scheme.as_str(), row.setting.operation.as_str())
+                == (scheme, value.operation.as_str())
+                && (row.setting.members, row.setting.delay_ms) == (value.members, value.delay_ms)
+                && row.setting.loss_percent == loss_percent
         })
     };
     let ours = |row: &NetworkRow| match value.quantity {

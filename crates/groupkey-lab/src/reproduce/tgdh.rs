@@ -106,7 +106,9 @@ fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
 }
 
 fn total_s(totals: &[NetworkRow], operation: &str, members: u32) -> Option<f64> {
-    let row = totals.iter().find(|row| row.operation == operation && row.members == members)?;
+    let row = totals
+        .iter()
+        .find(|row| row.setting.operation == operation && row.setting.members == members)?;
     Some(row.mean_ms / 1e3)
 }
 

@@ -39,6 +39,20 @@ impl<R> Column<R> {
         Self { name: name.into(), values: Values::Number(Box::new(find)) }
     }
 
+    /// The same column, of rows of which `R` is a part.
+    pub(super) fn of_part<W>(self, part: fn(&W) -> &R) -> Column<W>
+    where
+        R: 'static,
+        W: 'static,
+    {
+        let values = match self.values {
+            Values::Text(find) => Values::Text(Box::new(move |row| find(part(row)))),
+            Values::Integer(find) => Values::Integer(Box::new(move |row| find(part(row)))),
+            Values::Number(find) => Values::Number(Box::new(move |row| find(part(row)))),
+        };
+        Column { name: self.name, values }
+    }
+
     /// What is wrong with a row's value: nothing that is told in results can be negative, or more than
     /// there is time for.
     pub(super) fn check(&self, row: &R) -> Result<(), String> {
@@ -77,6 +91,9 @@ impl<R> std::fmt::Debug for Column<R> {
 macro_rules! fields {
     (text: $($field:ident),+ $(,)?) => {
         [$(Column::text(stringify!($field), |row: &Self| Some(row.$field.clone()))),+]
+    };
+    (optional $type:ident: $($field:ident),+ $(,)?) => {
+        [$(Column::$type(stringify!($field), |row: &Self| row.$field.map(Into::into))),+]
     };
     ($type:ident: $($field:ident),+ $(,)?) => {
         [$(Column::$type(stringify!($field), |row: &Self| Some(row.$field.into()))),+]

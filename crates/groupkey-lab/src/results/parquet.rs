@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn every_column_reads_back() {
         let mut row = NetworkRow::from_samples(setting(), samples());
-        row.seed = u64::MAX;
+        row.setting.seed = u64::MAX;
         let mut bytes = Vec::new();
         write_parquet(&mut bytes, &[row.clone(), row]).expect("writing to memory");
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("just written");

@@ -68,7 +68,7 @@ impl Name for Guard {
 
 impl Name for HandOver {
     fn from_name(name: &str) -> Result<Self, String> {
-        one_of("hand-over", name, [("publish", Self::Publish), ("pubrel", Self::PubRel)])
+        one_of("hand-over", name, Self::ALL.map(|packet| (packet.name(), packet)))
     }
 }
 

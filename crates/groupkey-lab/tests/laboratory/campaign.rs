@@ -18,8 +18,10 @@ fn results_are_the_same_bytes_with_one_thread_and_with_two() {
 
 #[test]
 fn rows_come_in_the_order_of_plans_and_operations() {
-    let order: Vec<_> =
-        finished(&plans(), 2).into_iter().map(|row| (row.scheme, row.operation)).collect();
+    let order: Vec<_> = finished(&plans(), 2)
+        .into_iter()
+        .map(|row| (row.setting.scheme, row.setting.operation))
+        .collect();
     // Of the three, only the one without a controller has more operations than these.
     let usual = ["create", "add", "remove"];
     let row = |scheme: &&str, operation: &str| (scheme.to_string(), operation.to_owned());

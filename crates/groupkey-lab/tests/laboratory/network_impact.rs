@@ -39,7 +39,9 @@ fn calibrated_and_predicted_values_come_out_without_loss() {
     let total = published("gdh_create_total_n20_loss10_delay0").expect("a published value");
     let transmission = published("gdh_create_transmission_n20_loss10_delay0");
     let computation = total - transmission.expect("a published value");
-    let gdh = rows.iter().find(|row| (row.members, row.operation.as_str()) == (20, "create"));
+    let gdh = rows
+        .iter()
+        .find(|row| (row.setting.members, row.setting.operation.as_str()) == (20, "create"));
     let ours = gdh.expect("a row").computation_ms;
     assert!((ours / computation - 1.0).abs() < 0.01, "{ours} against {computation}");
 }
@@ -56,7 +58,9 @@ fn every_finding_is_refuted_where_it_fails() {
     type Change = fn(&mut NetworkRow);
     let changes: [(&str, Change); 8] = [
         ("f1", |row| {
-            if is(row, "skdc", "create") && (row.loss_percent, row.delay_ms) == (10.0, 0.0) {
+            if is(row, "skdc", "create")
+                && (row.setting.loss_percent, row.setting.delay_ms) == (10.0, 0.0)
+            {
                 scale(row, 20.0);
             }
         }),
@@ -66,7 +70,7 @@ fn every_finding_is_refuted_where_it_fails() {
             }
         }),
         ("f3", |row| {
-            if is(row, "lkh-key", "add") && row.members == 200 {
+            if is(row, "lkh-key", "add") && row.setting.members == 200 {
                 scale(row, 1.2);
             }
         }),
@@ -76,7 +80,7 @@ fn every_finding_is_refuted_where_it_fails() {
             }
         }),
         ("f5", |row| {
-            if is(row, "lkh-key", "create") && row.members == 200 {
+            if is(row, "lkh-key", "create") && row.setting.members == 200 {
                 scale(row, 40.0);
             }
         }),
@@ -86,10 +90,10 @@ fn every_finding_is_refuted_where_it_fails() {
             }
         }),
         ("f7", |row| {
-            if row.loss_percent == 10.0 {
+            if row.setting.loss_percent == 10.0 {
                 let mean = row.mean_ms;
                 row.samples.iter_mut().for_each(|sample| sample.total_ms = mean);
-                row.sd_ms = 0.0;
+                row.sd_ms = Some(0.0);
             }
         }),
         ("f8", |row| {
@@ -130,7 +134,7 @@ const RUNS: u32 = 30;
 fn world(change: impl Fn(&mut NetworkRow)) -> Vec<NetworkRow> {
     let mut rows = Vec::new();
     for plan in plans(RUNS, 1) {
-        for action in plan.reported() {
+        for (step, action) in plan.reported() {
             let conditions = plan.link.initial;
             let operation = action.operation().name();
             let sample = |run| {
@@ -138,7 +142,7 @@ fn world(change: impl Fn(&mut NetworkRow)) -> Vec<NetworkRow> {
                 sample(plan.scheme.id, operation, plan.members, network, run)
             };
             let samples = (0..RUNS).map(sample).collect();
-            let mut row = NetworkRow::from_samples(plan.setting(action.operation()), samples);
+            let mut row = NetworkRow::from_samples(plan.setting(step), samples);
             change(&mut row);
             rows.push(row);
         }
@@ -181,7 +185,7 @@ fn sample(
 }
 
 fn is(row: &NetworkRow, scheme: &str, operation: &str) -> bool {
-    (row.scheme.as_str(), row.operation.as_str()) == (scheme, operation)
+    (row.setting.scheme.as_str(), row.setting.operation.as_str()) == (scheme, operation)
 }
 
 fn scale(row: &mut NetworkRow, factor: f64) {

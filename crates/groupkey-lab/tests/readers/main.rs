@@ -187,6 +187,7 @@ fn network_row(number: u32) -> NetworkRow {
         qos: 1,
         device: "host".into(),
         seed: u64::MAX,
+        ..Setting::default()
     };
     let sample = |part: f64| RunSample {
         total_ms: part * f64::from(number),

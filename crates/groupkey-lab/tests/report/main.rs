@@ -44,7 +44,11 @@ fn every_row_is_in_the_table_and_in_the_data() {
     let table = between(&page, "<table class=\"rows\">", "</table>");
     assert_eq!(table.matches("<tr data-row=").count(), synthetic::ROWS);
     for row in &report.rows {
-        assert!(table.contains(&format!("--seed {}<", row.seed)), "row {} is missing", row.seed);
+        assert!(
+            table.contains(&format!("--seed {}<", row.setting.seed)),
+            "row {} is missing",
+            row.setting.seed
+        );
     }
 
     let data = between(&page, "<script type=\"application/json\" id=\"data\">", "</script>");
@@ -75,7 +79,7 @@ fn text_is_escaped() {
 fn sentences_follow_the_data() {
     let mut report = synthetic::report();
     let before = between(&render(&report), "id=\"creation-centralized\"", "<ul").to_owned();
-    for row in report.rows.iter_mut().filter(|row| row.delay_ms > 0.0) {
+    for row in report.rows.iter_mut().filter(|row| row.setting.delay_ms > 0.0) {
         row.mean_ms *= 3.0;
     }
     let after = between(&render(&report), "id=\"creation-centralized\"", "<ul").to_owned();
@@ -99,9 +103,9 @@ fn a_report_without_rows_still_renders() {
 #[test]
 fn part_of_a_campaign_still_renders() {
     let mut report = synthetic::report();
-    report.rows.retain(|row| row.loss_percent == 5.0 && row.delay_ms == 100.0);
+    report.rows.retain(|row| row.setting.loss_percent == 5.0 && row.setting.delay_ms == 100.0);
     for row in &mut report.rows {
-        row.scheme = row.scheme.replace("skdc", "a stranger");
+        row.setting.scheme = row.setting.scheme.replace("skdc", "a stranger");
     }
     for value in &mut report.published {
         value.ours = f64::NAN;

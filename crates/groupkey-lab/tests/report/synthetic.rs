@@ -74,6 +74,7 @@ fn rows() -> Vec<NetworkRow> {
                             qos: 2,
                             device: "esp32".to_owned(),
                             seed: 1000 + rows.len() as u64,
+                            ..Setting::default()
                         };
                         rows.push(NetworkRow::from_samples(setting, samples));
                     }
@@ -151,9 +152,9 @@ fn published(rows: &[NetworkRow]) -> Vec<PublishedValue> {
         let row = rows
             .iter()
             .find(|row| {
-                (row.scheme.as_str(), row.operation.as_str(), row.members)
+                (row.setting.scheme.as_str(), row.setting.operation.as_str(), row.setting.members)
                     == (scheme, "create", members)
-                    && (row.loss_percent, row.delay_ms) == (loss_percent, delay_ms)
+                    && (row.setting.loss_percent, row.setting.delay_ms) == (loss_percent, delay_ms)
             })
             .expect("the campaign covers the published settings");
         let (ours, unit) = match quantity {

@@ -50,12 +50,11 @@ impl BenchFolder {
         let Some((kept, units_done)) = remaining(units, &rows).filter(|_| is_ours) else {
             return Err(another(&path, "was begun with other arguments"));
         };
+        let is_finished = found.rows == Some(rows.len());
         if earlier == Earlier::Keep {
-            // The last unit counts as done: without asking it is not measured again.
-            let done = if rows.is_empty() { 0 } else { units_done + 1 };
-            return match done == units.len() {
+            return match is_finished {
                 true => Ok(None),
-                false => Err(unfinished(&path, done, units.len())),
+                false => Err(unfinished(&path, units_done, units.len())),
             };
         }
         if found.commit != header.commit {
@@ -71,8 +70,12 @@ impl BenchFolder {
         if found.plans.is_empty() {
             return Err(another(&path, "does not say with what arguments it was begun"));
         }
+        let (kept, units_done) = match is_finished {
+            true => (rows.len(), units.len()),
+            false => (kept, units_done),
+        };
         rows.truncate(kept);
-        Ok(Some(Found { header: found, rows, units_done }))
+        Ok(Some(Found { header: BenchHeader { rows: None, ..found }, rows, units_done }))
     }
 
     /// Begins the results file with rows that are there already.

@@ -130,8 +130,8 @@ const MOST_BYTES: i64 = 65_459;
 const MOST_REPETITIONS: u64 = 100_000_000;
 
 impl PlanArguments {
-    /// Plans for each scheme, at all sizes.
-    pub(crate) fn plans(&self) -> Result<Vec<BenchPlan>, Failure> {
+    /// Plans for each scheme, at all sizes, and the schemes that have nothing of what is asked for.
+    pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, Vec<&'static str>), Failure> {
         let workload = self.narrowed()?;
         let mut plans = Vec::new();
         for scheme in self.schemes()? {
@@ -165,7 +165,11 @@ impl PlanArguments {
             plans.extend(of_scheme);
         }
         // Only what somebody can do is worth a table.
-        plans.retain(|plan| plan.activities().next().is_some());
+        let (plans, others): (Vec<BenchPlan>, Vec<BenchPlan>) =
+            plans.into_iter().partition(|plan| plan.activities().next().is_some());
+        let mut idle: Vec<_> = others.iter().map(|plan| plan.scheme.id).collect();
+        idle.retain(|id| plans.iter().all(|plan| plan.scheme.id != *id));
+        idle.dedup();
         if plans.is_empty() {
             let asked: Vec<_> = self.operation.iter().map(|activity| activity.name()).collect();
             return Err(match asked.is_empty() {
@@ -188,7 +192,7 @@ impl PlanArguments {
             return Err(Failure::input(problem)
                 .with_help(format!("stay within {MOST_REPETITIONS} repetitions in all")));
         }
-        Ok(plans)
+        Ok((plans, idle))
     }
 
     /// The workload's name.
@@ -320,8 +324,9 @@ impl PlanArguments {
     }
 }
 
-/// What was asked for and is not measured, because the scheme does not take it.
-pub(crate) fn left_out(plans: &[BenchPlan]) -> Vec<String> {
+/// What was asked for and is not measured, because the schemes do not take it. `idle` have nothing of
+/// what is asked for.
+pub(crate) fn left_out(plans: &[BenchPlan], idle: &[&str]) -> Vec<String> {
     let of_plan = |plan: &BenchPlan| {
         let missing = plan.members.len() - plan.fitting().count();
         let (least, most) = plan.scheme.members;
@@ -336,5 +341,8 @@ pub(crate) fn left_out(plans: &[BenchPlan]) -> Vec<String> {
     let mut notes: Vec<String> = plans.iter().filter_map(of_plan).collect();
     // All plans of a scheme have the same sizes.
     notes.dedup();
+    if !idle.is_empty() {
+        notes.push(format!("nothing of that can be done in {}", idle.join(", ")));
+    }
     notes
 }

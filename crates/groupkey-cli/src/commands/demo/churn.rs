@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::group::{Change, Group};
 use crate::failure::Failure;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, figure_if_any};
 
 /// One operation.
 #[derive(Debug, Serialize)]
@@ -164,17 +164,16 @@ fn print(rows: &[OperationRow], summary: &Summary, out: &mut dyn Write) -> Resul
         ]);
     }
     let Summary { out_of_order, repeated, skipped, .. } = summary;
-    let told = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), figure);
     writeln!(
         out,
         "{table}\nmade: until the service has the new key, everywhere: until the last member has it.\n\
          add {} ms on average, {} at most; remove {} and {}.\n\
          Keys out of order: {out_of_order}. Messages that came twice: {repeated}; after a gap: \
          {skipped}.",
-        told(summary.add_mean_ms),
-        told(summary.add_max_ms),
-        told(summary.remove_mean_ms),
-        told(summary.remove_max_ms),
+        figure_if_any(summary.add_mean_ms),
+        figure_if_any(summary.add_max_ms),
+        figure_if_any(summary.remove_mean_ms),
+        figure_if_any(summary.remove_max_ms),
     )?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::choice;
 use crate::commands::net::network::NetworkArguments;
 use crate::failure::Failure;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure_if_any};
 
 /// What to probe.
 #[derive(Args, Debug)]
@@ -40,7 +40,11 @@ pub(crate) struct ProbeArguments {
 #[derive(Debug, Serialize)]
 struct ProbeRow {
     loss_percent: f64,
+    loss_direction: &'static str,
+    burst_ms: Option<f64>,
     delay_ms: f64,
+    jitter_ms: f64,
+    bandwidth_kbit_s: Option<f64>,
     qos: u8,
     until: &'static str,
     messages: u32,
@@ -111,8 +115,7 @@ pub(crate) fn run(
 /// One probe to make.
 #[derive(Debug)]
 struct Case {
-    loss_percent: f64,
-    delay_ms: f64,
+    conditions: Conditions,
     qos: u8,
     settings: ProbeSettings,
 }
@@ -129,8 +132,7 @@ fn cases(arguments: &ProbeArguments, network: &NetworkArguments) -> Result<Vec<C
             network: NetworkConfig { seed: network.seed, ..defaults.network },
             ..defaults
         };
-        let Conditions { loss_percent, delay_ms, .. } = conditions;
-        Case { loss_percent, delay_ms, qos, settings }
+        Case { conditions, qos, settings }
     };
     Ok(network.combinations()?.into_iter().map(case).collect())
 }
@@ -142,9 +144,21 @@ impl Case {
         // To the nanosecond, as the simulator counts.
         let ms = |nanoseconds: f64| (delivered > 0).then_some(nanoseconds.round() / 1e6);
         let percentile = |share| ms(result.percentile(share).as_nanos() as f64);
+        let Conditions {
+            loss_percent,
+            loss_direction,
+            burst_ms,
+            delay_ms,
+            jitter_ms,
+            bandwidth_kbit_s,
+        } = self.conditions;
         ProbeRow {
-            loss_percent: self.loss_percent,
-            delay_ms: self.delay_ms,
+            loss_percent,
+            loss_direction: loss_direction.name(),
+            burst_ms,
+            delay_ms,
+            jitter_ms,
+            bandwidth_kbit_s,
             qos: self.qos,
             until: packet(self.settings.until),
             messages: self.settings.messages,
@@ -164,17 +178,16 @@ impl Case {
 
 impl ProbeRow {
     fn cells(&self) -> [String; 12] {
-        let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), figure);
         [
             self.loss_percent.to_string(),
             self.delay_ms.to_string(),
             self.qos.to_string(),
-            time(self.mean_ms),
-            time(self.standard_error_ms),
-            time(self.sd_ms),
-            time(self.p50_ms),
-            time(self.p90_ms),
-            time(self.p99_ms),
+            figure_if_any(self.mean_ms),
+            figure_if_any(self.standard_error_ms),
+            figure_if_any(self.sd_ms),
+            figure_if_any(self.p50_ms),
+            figure_if_any(self.p90_ms),
+            figure_if_any(self.p99_ms),
             self.delivered.to_string(),
             self.retransmissions.to_string(),
             self.wire_bytes.to_string(),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use groupkey::protection::Guard;
 use groupkey_lab::campaign::Outcome;
+use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use terminal_size::{Width, terminal_size_of};
@@ -11,7 +12,7 @@ use terminal_size::{Width, terminal_size_of};
 use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, figure_if_any};
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +68,54 @@ pub(super) fn interruption(outcome: Outcome, rows: usize) -> Failure {
 pub(super) fn circumstances(plans: &[Plan]) -> String {
     let Some(plan) = plans.first() else { return String::new() };
     let Plan { profile, suite, device, controller_device, runs, seed, .. } = plan;
-    format!(
+    let mut told = format!(
         "Runs per row: {runs}, seed: {seed}; {} profile, {} suite, protection {}; members on {}, \
-         controller on {}. Times in ms; messages, bytes and resent segments are means of one run.",
+         controller on {}. ",
         profile.name(),
         suite.name(),
         protections(plans),
         device.name,
         controller_device.name,
-    )
+    );
+    let peculiarities = peculiarities(plan);
+    if !peculiarities.is_empty() {
+        told += &format!("All rows: {}. ", peculiarities.join(", "));
+    }
+    told + "Times in ms; messages, bytes and resent segments are means of one run."
+}
+
+/// What all rows have in common, has no column, and is not as usual.
+fn peculiarities(plan: &Plan) -> Vec<String> {
+    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, .. } =
+        plan.link.initial;
+    let usual = Plan::new(plan.scheme, plan.members);
+    let mut told = Vec::new();
+    told.extend(plan.parameters.iter().map(|(name, value)| format!("{name}={value}")));
+    if loss_direction != LossDirection::Both {
+        told.push(format!("packets lost only {}", loss_direction.name()));
+    }
+    told.extend(burst_ms.map(|ms| format!("lost in bursts of {ms} ms")));
+    if jitter_ms > 0.0 {
+        told.push(format!("delay ± {jitter_ms} ms"));
+    }
+    told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
+    if plan.subgroup_device != plan.controller_device {
+        told.push(format!("controllers of subgroups on {}", plan.subgroup_device.name));
+    }
+    told.extend(plan.request_bytes.map(|bytes| format!("requests of {bytes} bytes")));
+    if plan.max_in_flight != usual.max_in_flight {
+        told.push(format!("{} exchanges in flight", plan.max_in_flight));
+    }
+    if plan.hand_over != usual.hand_over {
+        told.push(format!("taken at {}", plan.hand_over.name()));
+    }
+    if !plan.link.changes.is_empty() {
+        told.push("the links change".to_owned());
+    }
+    if !plan.exceptions.is_empty() || !plan.subgroup_exceptions.is_empty() {
+        told.push("some members differ".to_owned());
+    }
+    told
 }
 
 /// Prints a table as far as the terminal is wide.
@@ -141,19 +181,18 @@ fn terminal_width() -> usize {
     terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
-/// A row's cells, without those of further columns. One run tells nothing of how far others are.
+/// A row's cells, without those of further columns.
 pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
-    let spread = |value| if row.runs > 1 { figure(value) } else { "-".to_owned() };
     [
-        row.scheme.clone(),
-        row.operation.clone(),
-        row.members.to_string(),
-        row.loss_percent.to_string(),
-        row.delay_ms.to_string(),
-        row.qos.to_string(),
+        row.setting.scheme.clone(),
+        row.setting.operation.clone(),
+        row.setting.members.to_string(),
+        row.setting.loss_percent.to_string(),
+        row.setting.delay_ms.to_string(),
+        row.setting.qos.to_string(),
         figure(row.mean_ms),
-        spread(row.ci95_ms),
-        spread(row.sd_ms),
+        figure_if_any(row.ci95_ms),
+        figure_if_any(row.sd_ms),
         figure(row.p50_ms),
         figure(row.p90_ms),
         figure(row.p99_ms),
@@ -163,7 +202,7 @@ pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
         count(row.payload_bytes),
         count(row.wire_bytes),
         count(row.retransmissions),
-        row.provenance.clone(),
+        row.setting.provenance.clone(),
     ]
 }
 

@@ -20,7 +20,7 @@ use crate::commands::bench::{failure, in_words};
 use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, figure_if_any};
 use crate::{interruption, provenance};
 
 /// Arguments of a study of computations.
@@ -124,6 +124,7 @@ pub(super) fn reproduce(
 
     // What first occurred at a large size has its price by now.
     header.prices = prices.by_name();
+    header.rows = Some(rows.len());
     let examination = study.examine(&rows);
     let page = study.page(&header, &rows, &examination, arguments.command(study));
     let report = folder.finish(&header, &rows, &page)?;
@@ -255,12 +256,11 @@ fn print(done: &Reproduction, out: &mut dyn Write) -> io::Result<()> {
             Column::text("unit"),
         ]);
         for value in &done.published {
-            let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
             table.row([
                 value.what.clone(),
                 figure(value.published),
-                shown(value.measured),
-                shown(value.modelled),
+                figure_if_any(value.measured),
+                figure_if_any(value.modelled),
                 value.unit.to_owned(),
             ]);
         }

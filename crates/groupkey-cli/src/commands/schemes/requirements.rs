@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, figure_if_any};
 
 /// Runs the chosen schemes, or all, and prints what they asked for.
 pub(super) fn run(
@@ -77,7 +77,7 @@ fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure>
             changed(requirements.join_changes_key).to_owned(),
             changed(requirements.leave_changes_key).to_owned(),
             limit(requirements).to_owned(),
-            requirements.member_bytes_per_member.map_or_else(|| "-".to_owned(), figure),
+            figure_if_any(requirements.member_bytes_per_member),
         ]);
     }
     write!(out, "{table}")?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use groupkey_lab::campaign::Outcome;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::results::NetworkRow;
+use groupkey_lab::results::{NetworkRow, Setting};
 use serde::Serialize;
 
 use super::{ValidateArguments, difference_percent, judge, signed};
@@ -12,19 +12,14 @@ use crate::commands::impaired::{Emulation, refuse_overflow};
 use crate::commands::live::{Emulated, LiveBroker, LiveRow};
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, figure_if_any};
 use crate::{campaign, choice};
 
 /// One setting and operation, simulated and measured.
 #[derive(Debug, Serialize)]
 struct Row {
-    scheme: String,
-    operation: String,
-    members: u32,
-    loss_percent: f64,
-    delay_ms: f64,
-    qos: u8,
-    seed: u64,
+    #[serde(flatten)]
+    setting: Setting,
     simulated: Times,
     live: Times,
     /// How much longer the simulated mean is than the measured one.
@@ -43,8 +38,8 @@ struct Row {
 struct Times {
     runs: u32,
     mean_ms: f64,
-    ci95_ms: f64,
-    sd_ms: f64,
+    ci95_ms: Option<f64>,
+    sd_ms: Option<f64>,
     p50_ms: f64,
     p90_ms: f64,
     p99_ms: f64,
@@ -122,13 +117,7 @@ impl Row {
             simulated: Times::of(simulated),
             live: Times::of(&network),
             difference_percent: difference_percent(simulated.mean_ms, network.mean_ms),
-            scheme: network.scheme,
-            operation: network.operation,
-            members: network.members,
-            loss_percent: network.loss_percent,
-            delay_ms: network.delay_ms,
-            qos: network.qos,
-            seed: network.seed,
+            setting: network.setting,
             payload_bytes: network.payload_bytes,
             same_payload,
             congestion,
@@ -139,15 +128,15 @@ impl Row {
     fn cells(&self) -> [String; 14] {
         let [late, late_p99] = self.emulation.cells();
         [
-            self.scheme.clone(),
-            self.operation.clone(),
-            self.members.to_string(),
-            self.loss_percent.to_string(),
-            self.delay_ms.to_string(),
-            self.qos.to_string(),
+            self.setting.scheme.clone(),
+            self.setting.operation.clone(),
+            self.setting.members.to_string(),
+            self.setting.loss_percent.to_string(),
+            self.setting.delay_ms.to_string(),
+            self.setting.qos.to_string(),
             figure(self.simulated.mean_ms),
             figure(self.live.mean_ms),
-            figure(self.live.ci95_ms),
+            figure_if_any(self.live.ci95_ms),
             signed(Some(self.difference_percent)),
             figure(self.simulated.p90_ms),
             figure(self.live.p90_ms),
@@ -209,8 +198,11 @@ fn print(
         table.row(row.cells());
     }
     write!(out, "{table}")?;
-    let mut unlike: Vec<_> =
-        rows.iter().filter(|row| !row.same_payload).map(|row| row.scheme.as_str()).collect();
+    let mut unlike: Vec<_> = rows
+        .iter()
+        .filter(|row| !row.same_payload)
+        .map(|row| row.setting.scheme.as_str())
+        .collect();
     unlike.dedup();
     if !unlike.is_empty() {
         let unlike = unlike.join(", ");

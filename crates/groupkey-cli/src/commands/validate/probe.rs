@@ -10,11 +10,11 @@ use groupkey_mqtt::impairment::{self, LatencySettings, Measured};
 use groupkey_sim::{HandOver, NetworkConfig, ProbeResult, ProbeSettings, Qos, probe};
 use serde::Serialize;
 
-use super::{ValidateArguments, difference_percent, judge, signed, time};
+use super::{ValidateArguments, difference_percent, judge, signed};
 use crate::commands::impaired::{Emulation, ImpairedBroker, link, refuse_overflow};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, figure_if_any};
 
 /// One combination, simulated and measured.
 #[derive(Debug, Serialize)]
@@ -146,12 +146,12 @@ impl Row {
             self.loss_percent.to_string(),
             self.delay_ms.to_string(),
             self.qos.to_string(),
-            time(self.simulated.mean_ms),
-            time(self.live.mean_ms),
-            time(self.live.standard_error_ms),
+            figure_if_any(self.simulated.mean_ms),
+            figure_if_any(self.live.mean_ms),
+            figure_if_any(self.live.standard_error_ms),
             signed(self.difference_percent),
-            time(self.simulated.p90_ms),
-            time(self.live.p90_ms),
+            figure_if_any(self.simulated.p90_ms),
+            figure_if_any(self.live.p90_ms),
             format!("{}/{}", self.live.delivered, self.live.messages),
             late,
             late_p99,

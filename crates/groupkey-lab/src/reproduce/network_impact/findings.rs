@@ -1,6 +1,6 @@
 //! The study's eight findings, each split into its parts and decided by the rows.
 
-use super::rows::{Measure, Network, Rows, SAME, about, below, not_above, wider};
+use super::rows::{Measure, Network, Row, Rows, SAME, about, below, not_above, wider};
 use super::{GDH, LKH, SCHEMES};
 use crate::published;
 use crate::report::Verdict;
@@ -198,8 +198,9 @@ fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<Part>, String) {
             for delay in [0.0, 100.0] {
                 let [none, some, much] = [0.0, 5.0, 10.0].map(|loss| at((loss, delay)));
                 widens.add(wider(none, much));
-                if let (Some(some), Some(much)) = (some, much) {
-                    ratios.push((some.0.sd_ms / much.0.sd_ms).ln());
+                let spread = |row: Option<Row<'_>>| row.and_then(|row| row.0.sd_ms);
+                if let (Some(some), Some(much)) = (spread(some), spread(much)) {
+                    ratios.push((some / much).ln());
                 }
             }
             let (still, late) = (at(GOOD), at((0.0, 100.0)));
@@ -207,7 +208,7 @@ fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<Part>, String) {
             stays.add(still.zip(late).map(|(still, late)| {
                 let tenth: Vec<f64> =
                     late.0.totals_ms().iter().map(|t| 0.1 * (t - still.0.mean_ms)).collect();
-                let words = format!("{late}: standard deviation {:.1} ms", late.0.sd_ms);
+                let words = format!("{late}: standard deviation {}", late.spread_words());
                 Comparison::below(&late.samples(Measure::Spread), &tenth, words)
             }));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reproduce::evidence::{Comparison, deviations, mean_words};
-use crate::results::{NetworkRow, RunSample};
+use crate::results::{NetworkRow, RunSample, Setting};
 
 /// Loss (%) and delay (ms).
 pub(super) type Network = (f64, f64);
@@ -28,9 +28,9 @@ impl<'a> Rows<'a> {
         members: u32,
         network: Network,
     ) -> Option<Row<'a>> {
-        let found = self.0.iter().find(|row| {
-            (row.scheme.as_str(), row.operation.as_str()) == (scheme, operation)
-                && (row.members, (row.loss_percent, row.delay_ms)) == (members, network)
+        let found = self.0.iter().find(|NetworkRow { setting, .. }| {
+            (setting.scheme.as_str(), setting.operation.as_str()) == (scheme, operation)
+                && (setting.members, (setting.loss_percent, setting.delay_ms)) == (members, network)
         });
         found.map(Row)
     }
@@ -56,24 +56,29 @@ impl Row<'_> {
             Measure::Transmission => each(|sample| sample.transmission_ms),
         }
     }
+
+    /// How far the runs lie apart.
+    pub(super) fn spread_words(self) -> String {
+        self.0.sd_ms.map_or_else(|| "a single run".to_owned(), |sd| format!("{sd:.1} ms"))
+    }
 }
 
 /// `LKH group-oriented join, 50 members, 10 % / 0 ms`.
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.0.scheme.as_str() {
+        let scheme = match self.0.setting.scheme.as_str() {
             "skdc" => "SKDC",
             "lkh-group" => "LKH group-oriented",
             "lkh-key" => "LKH key-oriented",
             "lkh-user" => "LKH user-oriented",
             _ => "G-DH",
         };
-        let operation = match self.0.operation.as_str() {
+        let operation = match self.0.setting.operation.as_str() {
             "add" => "join",
             "remove" => "leave",
             _ => "creation",
         };
-        let NetworkRow { members, loss_percent, delay_ms, .. } = self.0;
+        let Setting { members, loss_percent, delay_ms, .. } = &self.0.setting;
         write!(f, "{scheme} {operation}, {members} members, {loss_percent} % / {delay_ms} ms")
     }
 }
@@ -113,7 +118,7 @@ pub(super) fn about(
 pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.samples(Measure::Spread));
-    let words = format!("{a}: {:.1} ms against {b}: {:.1} ms", a.0.sd_ms, b.0.sd_ms);
+    let words = format!("{a}: {} against {b}: {}", a.spread_words(), b.spread_words());
     if first.len() > 1 && first.iter().all(|deviation| *deviation == 0.0) {
         return Some(Comparison::certain(a.0.sd_ms < b.0.sd_ms, words));
     }

@@ -1,0 +1,135 @@
+//! What the rows of a plan say of it: all that tells it from others.
+
+use groupkey::catalogue::Class;
+
+use super::{Exception, Plan};
+use crate::conditions::Timeline;
+use crate::results::Setting;
+
+impl Plan {
+    /// What the row of a step of this plan measures; `step` counts from 0.
+    ///
+    /// # Panics
+    /// If there is no such step.
+    pub fn setting(&self, step: usize) -> Setting {
+        let link = &self.link.initial;
+        let history = self.steps[..=step].iter().map(|step| step.action.to_string());
+        Setting {
+            scheme: self.scheme.id.to_owned(),
+            profile: self.profile.name().to_owned(),
+            parameters: self.told_parameters(),
+            suite: self.suite.name().to_owned(),
+            protection: self.protection.name().to_owned(),
+            provenance: self.scheme.provenance.name().to_owned(),
+            operation: self.steps[step].action.operation().name().to_owned(),
+            history: history.collect::<Vec<_>>().join(", "),
+            members: self.members,
+            loss_percent: link.loss_percent,
+            loss_direction: link.loss_direction.name().to_owned(),
+            burst_ms: link.burst_ms,
+            delay_ms: link.delay_ms,
+            jitter_ms: link.jitter_ms,
+            bandwidth_kbit_s: link.bandwidth_kbit_s,
+            variations: self.variations(),
+            qos: self.qos,
+            hand_over: self.hand_over.name().to_owned(),
+            max_in_flight: Some(self.max_in_flight),
+            request_bytes: self.request_bytes,
+            rest_ms: Some(self.rest_ms),
+            device: self.device.name.clone(),
+            controller_device: self.controller_device.name.clone(),
+            subgroup_device: self.told_subgroup_device().to_owned(),
+            seed: self.seed,
+        }
+    }
+
+    fn told_parameters(&self) -> String {
+        let told = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        told.collect::<Vec<_>>().join(" ")
+    }
+
+    fn told_subgroup_device(&self) -> &str {
+        match self.scheme.class {
+            Class::Hybrid => &self.subgroup_device.name,
+            Class::Centralized | Class::Distributed => "",
+        }
+    }
+
+    /// How the link changes, and who differs from the others.
+    fn variations(&self) -> String {
+        let Timeline { changes, .. } = &self.link;
+        let changes = changes.iter().map(|(at_ms, then)| format!("from {at_ms} ms: {then}"));
+        let members = self.exceptions.iter().map(|exception| exception.told("members"));
+        let subgroups = self.subgroup_exceptions.iter();
+        let subgroups = subgroups.map(|exception| exception.told("subgroups"));
+        changes.chain(members).chain(subgroups).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Exception {
+    fn told(&self, whose: &str) -> String {
+        let Self { numbers, link, device } = self;
+        let (first, last) = (numbers.start, numbers.end.saturating_sub(1));
+        format!("{whose} {first} to {last}: {link}, on {}", device.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::scheme;
+
+    use super::*;
+    use crate::conditions::Conditions;
+    use crate::plan::{Action, Step};
+
+    #[test]
+    fn what_differs_in_a_plan_differs_in_its_rows() {
+        type Change = fn(&mut Plan);
+        let changes: [Change; 14] = [
+            |plan| plan.members = 6,
+            |plan| plan.parameters = vec![("subgroups".to_owned(), 2)],
+            |plan| plan.link.initial.loss_percent = 1.0,
+            |plan| plan.link.initial.burst_ms = Some(20.0),
+            |plan| plan.link.initial.jitter_ms = 1.0,
+            |plan| plan.link.initial.bandwidth_kbit_s = Some(9.0),
+            |plan| plan.link.initial.loss_direction = crate::conditions::LossDirection::Up,
+            |plan| plan.link.changes = vec![(5.0, Conditions::of(1.0, 2.0))],
+            |plan| plan.hand_over = groupkey_sim::HandOver::Publish,
+            |plan| plan.max_in_flight = 1,
+            |plan| plan.request_bytes = Some(20),
+            |plan| plan.rest_ms = 1,
+            |plan| plan.exceptions = vec![exception(plan)],
+            |plan| plan.subgroup_exceptions = vec![exception(plan)],
+        ];
+        let mut plans = vec![plan()];
+        for change in changes {
+            let mut plan = plan();
+            change(&mut plan);
+            plans.push(plan);
+        }
+        let mut settings: Vec<_> =
+            plans.iter().map(|plan| format!("{:?}", plan.setting(0))).collect();
+        settings.sort_unstable();
+        settings.dedup();
+        assert_eq!(settings.len(), plans.len());
+    }
+
+    #[test]
+    fn rows_of_the_same_operation_differ_by_what_went_before() {
+        let mut plan = plan();
+        plan.steps = [Action::Create, Action::Add, Action::Remove(Some(2)), Action::Add]
+            .map(|action| Step { action, reported: true })
+            .into();
+        assert_eq!(plan.setting(1).history, "create, add");
+        assert_eq!(plan.setting(3).history, "create, add, remove 2, add");
+        assert_eq!(plan.setting(3).operation, "add");
+    }
+
+    fn plan() -> Plan {
+        Plan::new(scheme("iolus").expect("in the catalogue"), 5)
+    }
+
+    fn exception(plan: &Plan) -> Exception {
+        Exception { numbers: 1..3, link: plan.link.clone(), device: plan.device.clone() }
+    }
+}
