@@ -126,7 +126,7 @@ impl Timeline {
         self.initial.validate()?;
         let mut last = 0.0;
         for (at_ms, conditions) in &self.changes {
-            if !(last..=DAY_MS).contains(at_ms) {
+            if !(last..=YEAR_MS).contains(at_ms) {
                 return Err(ConditionsError::ChangeTime(*at_ms));
             }
             last = *at_ms;
@@ -205,7 +205,7 @@ impl fmt::Display for ConditionsError {
             ),
             Self::ChangeTime(at_ms) => write!(
                 f,
-                "a change at {at_ms} ms is out of order; give times from 0 on, ascending, at most a day"
+                "a change at {at_ms} ms is out of order; give times from 0 on, ascending, at most a year"
             ),
             Self::Delay(ms) => {
                 write!(f, "a delay of {ms} ms cannot be; give 0 or more, at most a day")
@@ -223,6 +223,8 @@ impl fmt::Display for ConditionsError {
 impl std::error::Error for ConditionsError {}
 
 const DAY_MS: f64 = 86_400_000.0;
+/// The latest time of a change.
+pub(crate) const YEAR_MS: f64 = 366.0 * DAY_MS;
 
 fn milliseconds(ms: f64) -> Duration {
     Duration::from_nanos((ms * 1e6).round() as u64)

@@ -92,6 +92,12 @@ fn mistakes_are_found_where_they_stand() {
         ("[network]\nat_ms = 1\n", (6, 9), "[[change]]"),
         ("[[link]]\ndelay_ms = 1\n", (5, 1), "members = [first, last]"),
         ("[[link]]\nmembers = [4, 2]\n", (6, 11), "first and the last"),
+        (
+            "[[link]]\nmembers = [11, 20]\n",
+            (6, 11),
+            "no member 11: the first is 0, the last here 10",
+        ),
+        ("[[change]]\nat_ms = 4e10\n", (6, 9), "within a year"),
         ("[[change]]\nloss_percent = 1\n", (5, 1), "at_ms = milliseconds"),
         ("[[change]]\nat_ms = 5\ndevice = 'host'\n", (7, 10), "[[link]]"),
         ("[[link]]\nmembers = [0, 1]\ndevice = 'toaster'\n", (7, 10), "there are host"),
@@ -114,6 +120,54 @@ fn mistakes_are_found_where_they_stand() {
         let text = GROUP.replace("[group]", &format!("operations = [{operations}]\n[group]"));
         check(&text, position, told);
     }
+}
+
+#[test]
+fn subgroups_that_are_not_there_are_refused() {
+    let group = "description = 'x'\n[group]\nscheme = 'igkmp'\nmembers = 10\n\
+                 parameters = { subgroups = 3 }\n[[link]]\nsubgroups = ";
+    check(&format!("{group}[3, 3]"), (7, 13), "no subgroup 3: the first is 0, the last here 2");
+    assert!(Scenario::parse(&format!("{group}[2, 2]"), Path::new("test.toml")).is_ok());
+}
+
+/// A device may compute for long after the network is quiet.
+#[test]
+fn an_operation_begins_when_everybody_is_done_with_the_one_before() {
+    let text = |rest_ms| {
+        format!(
+            "description = 'x'\noperations = ['create', 'add', 'remove']\nruns = 1\n\
+             rest_ms = {rest_ms}\n[group]\nscheme = 'boneh-fat'\nmembers = 3\n\
+             profile = 'published'\nsuite = 'published'\ndevice = 'esp32-pbc'\n"
+        )
+    };
+    let rows = [0, 2_000].map(|rest_ms| {
+        let scenario = Scenario::parse(&text(rest_ms), Path::new("test.toml")).expect("a scenario");
+        let stop = AtomicBool::new(false);
+        scenario.run(&Options { threads: 1, stop: &stop, on_progress: &|_| () }).expect("it runs")
+    });
+    for (at_once, later) in rows[0].iter().zip(&rows[1]) {
+        assert!(at_once.computation_ms > 500.0, "{}", at_once.computation_ms);
+        assert!(at_once.transmission_ms < 10.0, "{}", at_once.transmission_ms);
+        assert!((at_once.mean_ms - later.mean_ms).abs() < 5.0);
+    }
+}
+
+/// A member whose link has changed before it came has the connection that goes with the link.
+#[test]
+fn a_newcomer_comes_over_its_link_as_it_is_now() {
+    let resent = |link: &str| {
+        let text = format!(
+            "description = 'x'\noperations = ['create', 'add']\nruns = 1\nrest_ms = 60000\n\
+             [group]\nscheme = 'skdc'\nmembers = 4\n{link}"
+        );
+        let scenario = Scenario::parse(&text, Path::new("test.toml")).expect("a scenario");
+        let stop = AtomicBool::new(false);
+        let options = Options { threads: 1, stop: &stop, on_progress: &|_| () };
+        let rows = scenario.run(&options).expect("it runs");
+        rows.iter().map(|row| row.retransmissions).collect::<Vec<_>>()
+    };
+    assert_eq!(resent("[network]\ndelay_ms = 1000\n"), [0.0, 0.0]);
+    assert_eq!(resent("[[change]]\nat_ms = 0\ndelay_ms = 1000\n"), [0.0, 0.0]);
 }
 
 #[test]

@@ -282,14 +282,15 @@ impl Carrier for LiveNetwork<'_> {
 
     /// Long enough that TCP has nothing more to acknowledge; more than a retransmission timeout makes no
     /// difference to it.
-    fn rest(&mut self, time: groupkey_sim::Duration) -> Result<(), String> {
+    fn rest(&mut self, done: Time, time: groupkey_sim::Duration) -> Result<(), String> {
         while !self.settle()? {
             self.ready.clear();
         }
         let link = self.settings.impaired.map(|(_, link)| link).unwrap_or_default();
         let there_and_back = link.up.delay + link.down.delay;
         let rest = Duration::from_nanos(time.as_nanos()).clamp(SHORTEST_REST, LONGEST_REST);
-        let rest = rest + there_and_back * 2;
+        let rest =
+            Duration::from_nanos(done.since(self.now()).as_nanos()) + rest + there_and_back * 2;
         self.runtime.block_on(async { tokio::time::sleep(rest).await });
         self.sent.clear();
         self.awaited.clear();

@@ -91,7 +91,7 @@ impl Connection {
         random: [Stream; 2],
         profile: &TcpProfile,
     ) -> Self {
-        let round_trip = links[0].initial_delay() + links[1].initial_delay();
+        let round_trip = links[0].delay_at(now) + links[1].delay_at(now);
         let [up, down] = links;
         let [luck_up, luck_down] = random;
         let end = |end, link, luck| ConnectionEnd {

@@ -277,7 +277,10 @@ impl<C: Carrier> Group<C> {
     fn begin(&mut self) -> Result<(), GroupError> {
         let is_first = self.epoch == Epoch(0);
         let rest = if is_first { Duration::ZERO } else { self.settings.rest };
-        self.carrier.rest(rest).map_err(GroupError::Broken)?;
+        // The network may have been quiet for long while somebody still computed.
+        let current = self.seats.iter().filter(|seat| seat.current);
+        let done = current.map(|seat| seat.busy_until).max().unwrap_or(Time::ZERO);
+        self.carrier.rest(done, rest).map_err(GroupError::Broken)?;
         self.epoch = self.epoch.next();
         self.operation = Progress::begin(self.carrier.now(), self.carrier.traffic());
         Ok(())

@@ -75,9 +75,10 @@ impl LinkProfile {
         Self { steps: steps.into() }
     }
 
-    /// The delay before anything changes, for the round trips that set a connection up.
-    pub(crate) fn initial_delay(&self) -> Duration {
-        self.steps[0].1.delay
+    /// The delay at a time, for the round trips that set a connection up.
+    pub(crate) fn delay_at(&self, time: Time) -> Duration {
+        let begun = self.steps.iter().skip(1).take_while(|(from, _)| *from <= time).count();
+        self.steps[begun].1.delay
     }
 }
 
@@ -129,7 +130,7 @@ impl Link {
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let step = self.step_at(now);
         let settings = &self.profile.steps[step].1;
-        let departure = self.line.serialise(now, bytes, settings)?;
+        let departure = self.line.serialise(now, bytes, &self.profile.steps[step..])?;
         // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
         let lost = self.luck.loses(settings.loss, now);
         let delay = self.luck.delay(settings);
@@ -154,22 +155,50 @@ impl Link {
 }
 
 impl Line {
-    /// When the last bit has left, or `None` if the queue is full.
-    fn serialise(&mut self, now: Time, bytes: u32, settings: &LinkSettings) -> Option<Time> {
-        let Some(bandwidth) = settings.bandwidth else {
+    /// When the last bit has left, or `None` if the queue is full. The first of the steps holds now.
+    #[inline]
+    fn serialise(&mut self, now: Time, bytes: u32, steps: &[(Time, LinkSettings)]) -> Option<Time> {
+        if steps[0].1.bandwidth.is_none() && self.free_at <= now {
             return Some(now);
-        };
-        let bandwidth = bandwidth.max(1);
-        let waiting =
-            self.free_at.since(now).as_nanos() as u128 * u128::from(bandwidth) / 8_000_000_000;
-        if settings.queue_bytes.is_some_and(|limit| waiting + u128::from(bytes) > u128::from(limit))
-        {
-            return None;
         }
-        let nanoseconds = (u64::from(bytes) * 8_000_000_000).div_ceil(bandwidth);
-        self.free_at = self.free_at.max(now) + Duration::from_nanos(nanoseconds);
-        Some(self.free_at)
+        self.queue(now, bytes, steps)
     }
+
+    /// The same, where there is something to wait for. A packet that leaves when the bandwidth changes
+    /// leaves in part at the old one.
+    fn queue(&mut self, now: Time, bytes: u32, steps: &[(Time, LinkSettings)]) -> Option<Time> {
+        let settings = &steps[0].1;
+        if let (Some(limit), Some(bandwidth)) = (settings.queue_bytes, settings.bandwidth) {
+            let waiting = bytes_in(self.free_at.since(now), bandwidth.max(1));
+            if waiting + u128::from(bytes) > u128::from(limit) {
+                return None;
+            }
+        }
+        let mut at = self.free_at.max(now);
+        let mut bits = u64::from(bytes) * 8;
+        for (place, (_, settings)) in steps.iter().enumerate() {
+            let end = steps.get(place + 1).map_or(Time::NEVER, |(from, _)| *from);
+            if end <= at {
+                continue;
+            }
+            let Some(bandwidth) = settings.bandwidth else { break };
+            let needed = (bits * 1_000_000_000).div_ceil(bandwidth.max(1));
+            let room = end.since(at);
+            if needed <= room.as_nanos() {
+                at = at + Duration::from_nanos(needed);
+                break;
+            }
+            bits -= (bytes_in(room, bandwidth.max(1)) * 8) as u64;
+            at = end;
+        }
+        self.free_at = at;
+        Some(at)
+    }
+}
+
+/// Whole bytes that a line of so many bits a second sends in a time.
+fn bytes_in(time: Duration, bandwidth: u64) -> u128 {
+    u128::from(time.as_nanos()) * u128::from(bandwidth) / 8_000_000_000
 }
 
 impl Luck {
@@ -274,6 +303,31 @@ mod tests {
         assert!((9_700..10_300).contains(&lost), "{lost}");
         link.change(LinkProfile::delay_and_loss(Duration::ZERO, 1.0));
         assert_eq!(lost_of(&mut link, 1_000), 1_000);
+    }
+
+    #[test]
+    fn what_waits_leaves_at_the_rate_of_its_time() {
+        let rate = |bandwidth| LinkSettings { bandwidth, ..LinkSettings::default() };
+        let second = Time::ZERO + Duration::from_secs(1);
+        for (then, last_ms) in [(Some(80_000), 1_130), (None, 1_000), (Some(4_000), 3_600)] {
+            let steps = vec![(Time::ZERO, rate(Some(8_000))), (second, rate(then))];
+            let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+            let arrivals: Vec<_> = (0..23).map(|_| link.carry(Time::ZERO, 100)).collect();
+            let at = |ms| Some(Time::ZERO + Duration::from_millis(ms));
+            assert_eq!((arrivals[0], arrivals[9]), (at(100), at(1_000)));
+            assert_eq!(arrivals[22], at(last_ms), "{then:?}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_while_the_rate_changes_leaves_at_both() {
+        let rate =
+            |bandwidth| LinkSettings { bandwidth: Some(bandwidth), ..LinkSettings::default() };
+        let half = Time::ZERO + Duration::from_millis(50);
+        let steps = vec![(Time::ZERO, rate(8_000)), (half, rate(16_000))];
+        let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+        let expected = Some(Time::ZERO + Duration::from_millis(75));
+        assert_eq!(link.carry(Time::ZERO, 100), expected);
     }
 
     #[test]

@@ -92,14 +92,31 @@ impl ProbeResult {
 pub fn probe(settings: &ProbeSettings) -> ProbeResult {
     let mut result = ProbeResult::default();
     let mut left = settings.messages;
-    let mut seed = settings.network.seed;
-    while left > 0 {
+    for connection in 0.. {
+        if left == 0 {
+            break;
+        }
         let messages = left.min(settings.messages_per_connection.max(1));
+        let seed = mixed(settings.network.seed, connection);
         probe_connection(settings, seed, messages, &mut result);
         left -= messages;
-        seed = seed.wrapping_add(1);
     }
     result
+}
+
+/// A seed for each connection, so that no other seed's connections have the same luck (SplitMix64,
+/// Steele, Lea and Flood 2014).
+const fn mixed(seed: u64, connection: u64) -> u64 {
+    let mut mixed = seed;
+    let mut round = 0;
+    while round < 2 {
+        mixed = mixed.wrapping_add(connection.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        round += 1;
+    }
+    mixed
 }
 
 fn probe_connection(settings: &ProbeSettings, seed: u64, messages: u32, result: &mut ProbeResult) {
@@ -126,4 +143,18 @@ fn probe_connection(settings: &ProbeSettings, seed: u64, messages: u32, result: 
         }
     }
     result.traffic = result.traffic + network.traffic();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_seeds_share_a_connection() {
+        let all: BTreeSet<_> =
+            (0..40).flat_map(|seed| (0..40).map(move |number| mixed(seed, number))).collect();
+        assert_eq!(all.len(), 1_600);
+    }
 }

@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::Scenario;
 use super::name::Named;
-use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline};
+use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline, YEAR_MS};
 use crate::device::Device;
 use crate::input::Mistake;
 use crate::plan::{Action, Exception, Plan, PlanError, Step};
@@ -126,6 +126,7 @@ impl File {
             plan.steps = operations.iter().map(step).collect::<Result<_, _>>()?;
         }
 
+        self.check_numbers(&plan)?;
         plan.link = self.timeline(base, Client::Any)?;
         plan.exceptions = self.exceptions(base, Client::Member, &plan.device)?;
         plan.subgroup_exceptions =
@@ -169,8 +170,9 @@ impl File {
             refuse(&change.get_ref().device, "a device cannot change; put it into a [[link]]")?;
             match &change.get_ref().at_ms {
                 None => return Err(mistake(change.span(), "when? add at_ms = milliseconds")),
-                Some(at_ms) if !(at_ms.get_ref().is_finite() && *at_ms.get_ref() >= 0.0) => {
-                    return Err(mistake(at_ms.span(), "at_ms must be a time from 0 on"));
+                Some(at_ms) if !(0.0..=YEAR_MS).contains(at_ms.get_ref()) => {
+                    let problem = "at_ms must be a time from 0 on, within a year";
+                    return Err(mistake(at_ms.span(), problem));
                 }
                 Some(_) => {}
             }
@@ -195,6 +197,30 @@ impl File {
             {
                 let problem = "this scheme has no subgroups; hybrid schemes have";
                 return Err(mistake(subgroups.span(), problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses sections that are about nobody.
+    fn check_numbers(&self, plan: &Plan) -> Result<(), Mistake> {
+        let added = plan.steps.iter().filter(|step| step.action == Action::Add).count();
+        let last_member = plan.members.saturating_add(added as u32) - 1;
+        // A configuration that cannot be is told of later.
+        let subgroups = plan.configuration().map(|known| known.subgroup_controllers().len());
+        let last_subgroup = subgroups.map_or(u32::MAX, |number| (number as u32).saturating_sub(1));
+        for section in self.sections() {
+            for (what, numbers, last) in [
+                ("member", &section.members, last_member),
+                ("subgroup", &section.subgroups, last_subgroup),
+            ] {
+                let Some(numbers) = numbers else { continue };
+                let [first, _] = *numbers.get_ref();
+                if first > last {
+                    let problem =
+                        format!("there is no {what} {first}: the first is 0, the last here {last}");
+                    return Err(mistake(numbers.span(), problem));
+                }
             }
         }
         Ok(())

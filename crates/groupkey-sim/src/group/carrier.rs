@@ -35,9 +35,10 @@ pub trait Carrier {
     /// broke.
     fn poll(&mut self) -> Result<Option<Event>, String>;
 
-    /// Lets the network come to rest before an operation, for so long or until it makes no difference
-    /// any more. Tags of messages may come again after that. Fails with what broke.
-    fn rest(&mut self, time: Duration) -> Result<(), String>;
+    /// Lets the network come to rest before an operation, when all parties are done at `done`: for so
+    /// long from then on, or until it makes no difference any more. Tags of messages may come again
+    /// after that. Fails with what broke.
+    fn rest(&mut self, done: Time, time: Duration) -> Result<(), String>;
 
     /// The time on the network's clock.
     fn now(&self) -> Time;
@@ -100,9 +101,10 @@ impl Carrier for SimulatedNetwork {
         Ok(self.network.poll())
     }
 
-    fn rest(&mut self, time: Duration) -> Result<(), String> {
-        if time > Duration::ZERO {
-            self.network.wake_at(self.network.now() + time, REST);
+    fn rest(&mut self, done: Time, time: Duration) -> Result<(), String> {
+        let until = done.max(self.network.now()) + time;
+        if until > self.network.now() {
+            self.network.wake_at(until, REST);
             let event = self.network.poll();
             debug_assert_eq!(event, Some(Event::Wake { token: REST }), "nothing was under way");
         }

@@ -28,9 +28,9 @@ pub(crate) struct Segment {
     pub(crate) length: u32,
     pub(crate) acknowledgement: u64,
     /// The sender's clock, ms (RFC 7323).
-    pub(crate) timestamp: u32,
+    pub(crate) timestamp: u64,
     /// The timestamp that this acknowledges, ms.
-    pub(crate) echo: u32,
+    pub(crate) echo: u64,
     pub(crate) selective: SelectiveAcknowledgement,
     pub(crate) retransmission: bool,
     /// When it arrives: the network's affair, kept here so that a segment lies in one piece.
@@ -104,10 +104,15 @@ impl Context<'_> {
         &mut self.out[last]
     }
 
-    /// The timestamp clock.
-    fn clock(&self) -> u32 {
-        (self.now.as_nanos() / 1_000_000) as u32
+    /// The timestamp clock. Like sequence numbers it never wraps.
+    const fn clock(&self) -> u64 {
+        milliseconds(self.now)
     }
+}
+
+/// A point in time on the timestamp clock.
+const fn milliseconds(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
 }
 
 /// The peer no longer answers; the connection is dead.
@@ -132,11 +137,10 @@ impl Endpoint {
     /// An end of a connection whose set-up (SYN, CONNECT and SUBSCRIBE, each a round trip) took
     /// `round_trip` each time.
     pub(crate) fn new(now: Time, end: End, round_trip: Duration, profile: &TcpProfile) -> Self {
-        let clock = (now.as_nanos() / 1_000_000) as u32;
         Self {
             sender: Sender::new(round_trip, profile),
             // The broker's last word was an answer, SUBACK; the client waited for it.
-            receiver: Receiver::new(clock, end == End::Broker, profile),
+            receiver: Receiver::new(now, end == End::Broker, profile),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, selective acknowledgement, and when to acknowledge.
 
 use super::profile::TcpProfile;
-use super::{Range, Segment, SelectiveAcknowledgement};
+use super::{Range, Segment, SelectiveAcknowledgement, milliseconds};
 use crate::time::{Duration, Time};
 
 /// Acknowledgements sent at once after a start, a gap in time or a duplicate, at most.
@@ -25,7 +25,7 @@ pub(crate) struct Receiver {
     /// Bytes that arrived twice, to be reported once (RFC 2883).
     duplicate: Option<Range>,
     /// The peer's timestamp to echo, ms.
-    echo: u32,
+    echo: u64,
     /// Longest segment seen.
     segment_guess: u64,
     /// How long to delay; adapts to the pace of arrivals. Zero before the first data.
@@ -46,17 +46,17 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// The receiver of a connection just made, `interactive` if this end answered last.
-    pub(crate) fn new(echo: u32, interactive: bool, profile: &TcpProfile) -> Self {
+    pub(crate) fn new(now: Time, interactive: bool, profile: &TcpProfile) -> Self {
         Self {
             next: 0,
             acknowledged: 0,
             beyond: Vec::new(),
             latest: Range::default(),
             duplicate: None,
-            echo,
+            echo: milliseconds(now),
             segment_guess: FIRST_SEGMENT_GUESS,
             delay: profile.delayed_acknowledgement,
-            last_arrival: Time::ZERO,
+            last_arrival: now,
             // One was spent on the connection's first packet.
             quick: QUICK_ACKNOWLEDGEMENTS - 1,
             interactive,
@@ -111,7 +111,7 @@ impl Receiver {
             }
             self.adapt(now, u64::from(segment.length), timeout, profile);
             self.next = range.end;
-            self.close_gaps();
+            self.close_gaps(range);
         }
         self.owed = true;
     }
@@ -254,12 +254,17 @@ impl Receiver {
         self.latest = merged;
     }
 
-    fn close_gaps(&mut self) {
+    /// What arrived may close gaps, and bring once more what lay beyond them.
+    fn close_gaps(&mut self, arrived: Range) {
         if self.beyond.first().is_none_or(|held| held.start > self.next) {
             return;
         }
         let reached = self.beyond.partition_point(|held| held.start <= self.next);
         for held in self.beyond.drain(..reached) {
+            if held.start < arrived.end {
+                let end = held.end.min(arrived.end);
+                self.duplicate = Some(Range { start: held.start, end });
+            }
             self.next = self.next.max(held.end);
         }
         // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.

@@ -10,7 +10,7 @@ mod recovery;
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::window::{Size, Window};
-use super::{Context, GaveUp, Range, Segment};
+use super::{Context, GaveUp, Range, Segment, milliseconds};
 use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 
@@ -141,7 +141,9 @@ struct Findings {
     restart_timer: bool,
     lost_again: bool,
     delivered: u32,
-    echo: u32,
+    echo: u64,
+    /// The echo is older than the first repeat: it acknowledges what was sent before.
+    older: bool,
     first_sent: Option<Time>,
     first_sacked: Option<Time>,
     /// Lowest offset that arrived late without having been sent again.
@@ -179,7 +181,7 @@ impl Sender {
             rack: Rack::default(),
             undo: None,
             doubting: false,
-            timeout: profile.rounded(estimator.timeout()),
+            timeout: profile.rounded(estimator.timeout()).min(profile.maximum_timeout),
             rounded: Duration::ZERO,
             estimator,
             timer: None,
@@ -272,6 +274,7 @@ impl Sender {
             carries_data: segment.length > 0,
             advances: acknowledgement > before,
             echo: segment.echo,
+            older: self.resending_since.is_some_and(|at| segment.echo < milliseconds(at)),
             ..Findings::default()
         };
         if !was_out && segment.selective.count == 0 && self.probe.is_none() {
@@ -472,7 +475,7 @@ impl Sender {
             (_, Some(sacked)) => cx.now.since(sacked),
             _ if findings.advances => {
                 let ticks = cx.clock().saturating_sub(findings.echo).max(1);
-                Duration::from_millis(u64::from(ticks))
+                Duration::from_millis(ticks)
             }
             _ => return,
         };
@@ -589,9 +592,4 @@ impl Rack {
     fn is_after(&self, sent: &Sent) -> bool {
         (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))
     }
-}
-
-/// A point in time on the timestamp clock.
-fn milliseconds(time: Time) -> u32 {
-    (time.as_nanos() / 1_000_000) as u32
 }

@@ -224,3 +224,10 @@ fn a_peer_that_never_answers_is_given_up() {
     let mut cx = Context { now: deadline, profile: &rig.profile, out: &mut out };
     assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));
 }
+
+#[test]
+fn no_timeout_is_longer_than_the_longest() {
+    let profile = TcpProfile::default();
+    let end = Endpoint::new(Time::ZERO, End::Client, Duration::from_secs(120), &profile);
+    assert_eq!(end.sender.timeout(), profile.maximum_timeout);
+}

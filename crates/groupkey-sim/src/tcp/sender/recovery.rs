@@ -3,7 +3,6 @@
 
 use super::{
     DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
-    milliseconds,
 };
 use crate::tcp::{Context, GaveUp};
 use crate::time::Duration;
@@ -346,8 +345,7 @@ impl Sender {
         let Some(undo) = self.undo else {
             return false;
         };
-        let older = self.resending_since.is_some_and(|at| findings.echo < milliseconds(at));
-        undo.repeats == Some(0) || (findings.advances && older)
+        undo.repeats == Some(0) || (findings.advances && findings.older)
     }
 
     fn undo_by_duplicates(&mut self) -> bool {
