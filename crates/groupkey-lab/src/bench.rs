@@ -61,6 +61,7 @@ mod example {
         BenchRow {
             scheme: scheme.to_owned(),
             profile: "sound".to_owned(),
+            parameters: String::new(),
             suite: "standard".to_owned(),
             security_bits: 128,
             class: "centralized".to_owned(),
@@ -75,8 +76,8 @@ mod example {
             repetitions: 50,
             seed: 7,
             mean_ns: 1_000.0,
-            ci95_ns: 2.842,
-            sd_ns: 10.0,
+            ci95_ns: Some(2.842),
+            sd_ns: Some(10.0),
             p50_ns: 999.0,
             p90_ns: 1_013.0,
             p99_ns: 1_020.5,

@@ -86,7 +86,8 @@ pub struct Remainder<'a> {
 
 /// Runs the plans and hands their rows over in the order of the plans, then of the steps.
 ///
-/// The rows of a plan are handed over as soon as it and all before it are done.
+/// The rows of a plan are handed over as soon as it and all before it are done. A plan of which a run
+/// fails has none; the others are run all the same, and then the first failure is told.
 pub fn run(
     plans: &[Plan],
     options: &Options<'_>,
@@ -209,15 +210,23 @@ fn collect(
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<Outcome, CampaignError> {
     let mut first = 0;
+    let mut failure = None;
     let mut pending: VecDeque<Gathering> =
         plans.iter().map(|plan| Gathering::new(plan.runs)).collect();
     for (count, (unit, outcome)) in done.into_iter().enumerate() {
-        pending[unit.plan - first].take(unit.run, outcome?);
-        while let Some(gathered) = pending.front().filter(|plan| plan.missing == 0) {
-            for row in rows(&plans[first], &gathered.runs) {
-                sink(&row).map_err(CampaignError::Sink)?;
+        pending[unit.plan - first].take(unit.run, outcome);
+        while pending.front().is_some_and(|plan| plan.missing == 0) {
+            let Some(gathered) = pending.pop_front() else { break };
+            match gathered.failed {
+                None => {
+                    for row in rows(&plans[first], &gathered.runs) {
+                        sink(&row).map_err(CampaignError::Sink)?;
+                    }
+                }
+                Some((_, error)) => {
+                    failure.get_or_insert(error);
+                }
             }
-            pending.pop_front();
             first += 1;
         }
         (options.on_progress)(Progress {
@@ -226,6 +235,9 @@ fn collect(
             plans_done: first,
             plans_total: plans.len(),
         });
+    }
+    if let Some(error) = failure {
+        return Err(error);
     }
     if first == plans.len() {
         return Ok(Outcome::Finished);
@@ -237,16 +249,25 @@ fn collect(
 struct Gathering {
     runs: Vec<Vec<RunSample>>,
     missing: usize,
+    /// The first run that failed.
+    failed: Option<(u32, CampaignError)>,
 }
 
 impl Gathering {
     fn new(runs: u32) -> Self {
-        Self { runs: vec![Vec::new(); runs as usize], missing: runs as usize }
+        Self { runs: vec![Vec::new(); runs as usize], missing: runs as usize, failed: None }
     }
 
-    fn take(&mut self, run: u32, samples: Vec<RunSample>) {
-        self.runs[run as usize] = samples;
+    fn take(&mut self, run: u32, outcome: RunOutcome) {
         self.missing -= 1;
+        match outcome {
+            Ok(samples) => self.runs[run as usize] = samples,
+            // Threads finish in any order, but it is always the same failure that is told.
+            Err(error) if self.failed.as_ref().is_none_or(|(other, _)| run < *other) => {
+                self.failed = Some((run, error));
+            }
+            Err(_) => {}
+        }
     }
 }
 

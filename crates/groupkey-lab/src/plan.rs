@@ -17,6 +17,7 @@ use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
 
+pub(crate) use setting::told_parameters;
 pub use step::{Action, Step};
 pub use validation::PlanError;
 

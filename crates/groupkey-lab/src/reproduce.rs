@@ -14,5 +14,6 @@ mod page;
 mod study;
 mod tgdh;
 
+pub(crate) use self::benchmark::{CENTRALIZED, DISTRIBUTED};
 pub use self::page::{Overview, overview};
 pub use self::study::{Beside, Examination, Extent, Study, studies};

@@ -218,7 +218,6 @@ impl NetworkRow {
         let samples: Vec<RunSample> = samples.into_iter().map(RunSample::rounded).collect();
         let totals: Vec<f64> = samples.iter().map(|s| s.total_ms).collect();
         let total = Summary::of(&totals);
-        let spread = |value| (samples.len() > 1).then(|| to_nanosecond(value));
         let mean = |quantity: fn(&RunSample) -> f64| {
             let sum: f64 = samples.iter().map(quantity).sum();
             to_nanosecond(sum / samples.len().max(1) as f64)
@@ -228,8 +227,8 @@ impl NetworkRow {
             setting,
             runs: samples.len() as u32,
             mean_ms: to_nanosecond(total.mean),
-            sd_ms: spread(total.sd),
-            ci95_ms: spread(total.ci95),
+            sd_ms: total.sd.map(to_nanosecond),
+            ci95_ms: total.ci95.map(to_nanosecond),
             p50_ms: to_nanosecond(total.p50),
             p90_ms: to_nanosecond(total.p90),
             p99_ms: to_nanosecond(total.p99),

@@ -15,10 +15,11 @@ pub struct Summary {
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation (divisor `count - 1`); 0 for a single run.
-    pub sd: f64,
-    /// Half width of the 95 % confidence interval of the mean (Student's t); 0 for a single run.
-    pub ci95: f64,
+    /// Sample standard deviation (divisor `count - 1`); absent for a single run, which tells nothing
+    /// of it.
+    pub sd: Option<f64>,
+    /// Half width of the 95 % confidence interval of the mean (Student's t); absent likewise.
+    pub ci95: Option<f64>,
     /// Median.
     pub p50: f64,
     /// 90th percentile.
@@ -43,16 +44,14 @@ impl Summary {
         };
 
         let moments = Moments::of(&sorted);
-        let ci95 = match sorted.len() {
-            1 => 0.0,
-            n => student_t_quantile(0.975, (n - 1) as f64) * moments.standard_error(),
-        };
+        let degrees = (sorted.len() - 1) as f64;
+        let is_spread = degrees > 0.0;
 
         Self {
             count: sorted.len(),
             mean: moments.mean,
-            sd: moments.variance.sqrt(),
-            ci95,
+            sd: is_spread.then(|| moments.variance.sqrt()),
+            ci95: is_spread.then(|| student_t_quantile(0.975, degrees) * moments.standard_error()),
             p50: percentile(&sorted, 0.50),
             p90: percentile(&sorted, 0.90),
             p99: percentile(&sorted, 0.99),
@@ -64,8 +63,8 @@ impl Summary {
     const EMPTY: Self = Self {
         count: 0,
         mean: 0.0,
-        sd: 0.0,
-        ci95: 0.0,
+        sd: None,
+        ci95: None,
         p50: 0.0,
         p90: 0.0,
         p99: 0.0,
@@ -257,9 +256,9 @@ mod tests {
     fn a_summary_matches_values_worked_out_by_hand() {
         let summary = Summary::of(&[4.0, 1.0, 3.0, 2.0, 5.0]);
         assert_eq!((summary.count, summary.mean, summary.min, summary.max), (5, 3.0, 1.0, 5.0));
-        close(summary.sd, 2.5_f64.sqrt());
+        close(summary.sd.expect("five"), 2.5_f64.sqrt());
         // t(0.975, 4) = 2.776445 (printed tables), divided by sqrt(5) and times sd.
-        close(summary.ci95, 2.776_445_105 * (2.5_f64 / 5.0).sqrt());
+        close(summary.ci95.expect("five"), 2.776_445_105 * (2.5_f64 / 5.0).sqrt());
         // Positions 2, 3.6 and 3.96 between the order statistics.
         close(summary.p50, 3.0);
         close(summary.p90, 4.6);
@@ -269,7 +268,7 @@ mod tests {
     #[test]
     fn one_run_has_no_spread_and_none_is_all_zero() {
         let one = Summary::of(&[7.5]);
-        assert_eq!((one.count, one.mean, one.sd, one.ci95, one.p99), (1, 7.5, 0.0, 0.0, 7.5));
+        assert_eq!((one.count, one.mean, one.sd, one.ci95, one.p99), (1, 7.5, None, None, 7.5));
         assert_eq!(Summary::of(&[]), Summary::EMPTY);
     }
 

@@ -135,6 +135,7 @@ fn row(members: u32) -> BenchRow {
     BenchRow {
         scheme: "skdc".into(),
         profile: "sound".into(),
+        parameters: String::new(),
         suite: "standard".into(),
         security_bits: 128,
         class: "centralized".into(),
@@ -150,8 +151,8 @@ fn row(members: u32) -> BenchRow {
         repetitions: 50,
         seed: 7,
         mean_ns: 1_000.0,
-        ci95_ns: 2.8,
-        sd_ns: 10.0,
+        ci95_ns: Some(2.8),
+        sd_ns: Some(10.0),
         p50_ns: 999.0,
         p90_ns: 1_013.0,
         p99_ns: 1_020.5,

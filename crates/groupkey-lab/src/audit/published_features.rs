@@ -11,6 +11,7 @@ use groupkey::catalogue::{Profile, Scheme, scheme};
 use serde::Serialize;
 
 use super::{Finding, Found};
+use crate::bench::requirements::requirements;
 
 /// A feature that a study prints for a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -124,7 +125,7 @@ impl Feature {
 }
 
 fn found(
-    scheme: &Scheme,
+    scheme: &'static Scheme,
     profile: Profile,
     feature: Feature,
     findings: &[Finding],
@@ -134,7 +135,9 @@ fn found(
             let has = |operation| scheme.operations.contains(&operation);
             Some(has(Operation::Add) && has(Operation::Remove))
         }
-        Feature::UnlimitedSize => Some(scheme.members.1 >= MANY),
+        Feature::UnlimitedSize => {
+            requirements(scheme, profile).ok().map(|needs| !needs.is_limited())
+        }
         Feature::BackwardSecrecy | Feature::ForwardSecrecy => {
             let about = |finding: &&Finding| {
                 finding.scheme == scheme.id
@@ -156,9 +159,6 @@ fn explanation(printed: &Printed, profile: Profile) -> Option<&'static str> {
     };
     EXPLANATIONS.iter().find(of).map(|(.., text)| *text)
 }
-
-/// More members than any controller in these studies has memory for.
-const MANY: u32 = 1 << 24;
 
 /// Schemes of S003's table 2, and whether it calls their size limited.
 const SECRECY: [(&str, bool); 4] =
@@ -188,6 +188,10 @@ const MEASURED: [(&str, &[&str]); 3] = [
 
 /// Of these S002 has creations only.
 const CREATION_ONLY: [&str; 4] = ["marks", "alohali-r", "bd", "cka"];
+
+/// Why the size of a group of Boneh+ is not limited by its members.
+pub(crate) const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key anew in each broadcast and keeps none, \
+     so that its memory does not limit the group.";
 
 /// Why what is printed and what was found differ: scheme, feature, in which form (or both), reason.
 const EXPLANATIONS: &[(&str, Feature, Option<Profile>, &str)] = &[
@@ -238,6 +242,7 @@ const EXPLANATIONS: &[(&str, Feature, Option<Profile>, &str)] = &[
         "S003 denies it, the scheme's own abstract claims it. With one hash chain, as in our published \
          form, there is none; the sound form has two chains and a fresh value in each session.",
     ),
+    ("boneh-fat", Feature::UnlimitedSize, Some(Profile::Published), FAT_CLIENTS_KEEP_NO_PUBLIC_KEY),
     (
         "bd",
         Feature::AddAndRemove,

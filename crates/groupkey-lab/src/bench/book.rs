@@ -9,6 +9,7 @@ use super::rounds::independent;
 use super::stage::{Circumstances, Episode, Share, Work};
 use super::{Activity, BenchError, BenchPlan, BenchRow, Count, Phase, Prices, Warning};
 use crate::device::Device;
+use crate::plan::told_parameters;
 use crate::statistics::Summary;
 
 /// What is kept of the repetitions of one activity.
@@ -89,7 +90,8 @@ impl<'p> Book<'p> {
         busy: Option<Warning>,
     ) -> BenchRow {
         let Self { plan, members, activity, .. } = self;
-        let BenchPlan { workload, scheme, profile, suite, protection, device, .. } = plan;
+        let BenchPlan { workload, scheme, profile, parameters, suite, protection, device, .. } =
+            plan;
         let Series { phase, part, work, samples } = series;
         prices.learn(*suite, &work.meter);
         let counted_ns = prices.cost(*suite, &work.meter);
@@ -101,6 +103,7 @@ impl<'p> Book<'p> {
         BenchRow {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
+            parameters: told_parameters(parameters),
             suite: suite.name().to_owned(),
             security_bits: circumstances.security_bits,
             class: scheme.class.name().to_owned(),

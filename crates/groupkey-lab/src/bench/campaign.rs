@@ -11,6 +11,7 @@ use groupkey::Error;
 use super::measurement::Ongoing;
 use super::rounds::rounds;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
+use crate::plan::told_parameters;
 
 /// One scheme at one size: what is measured at a stretch.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +161,7 @@ impl Unit<'_> {
         row.scheme == plan.scheme.id
             && row.members == *members
             && row.profile == plan.profile.name()
+            && row.parameters == told_parameters(&plan.parameters)
             && row.suite == plan.suite.name()
             && row.protection == plan.protection.name()
             && row.workload == plan.workload

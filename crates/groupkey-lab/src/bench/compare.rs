@@ -212,6 +212,7 @@ impl Comparable for BenchRow {
     const KEY: &'static [&'static str] = &[
         "scheme",
         "profile",
+        "parameters",
         "suite",
         "protection",
         "workload",
@@ -252,11 +253,12 @@ impl Comparable for BenchRow {
 
     fn repetitions(&self) -> Moments {
         let Self { repetitions, mean_ns: mean, sd_ns, .. } = *self;
-        Moments { n: repetitions.into(), mean, variance: sd_ns.powi(2) }
+        Moments { n: repetitions.into(), mean, variance: sd_ns.unwrap_or(0.0).powi(2) }
     }
 
     fn interval(&self) -> f64 {
-        self.ci95_ns
+        // A single repetition may lie anywhere.
+        self.ci95_ns.unwrap_or(f64::INFINITY)
     }
 }
 

@@ -80,7 +80,7 @@ impl FileRow for BenchRow {
     /// `primitives_wrap_amount`, and so on.
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Vec::new();
-        columns.extend(fields![text: scheme, profile, suite]);
+        columns.extend(fields![text: scheme, profile, parameters, suite]);
         columns.extend(fields![integer: security_bits]);
         columns.extend(fields![text: class, provenance, protection, workload]);
         columns.extend(fields![text: operation, role, phase]);
@@ -88,7 +88,9 @@ impl FileRow for BenchRow {
         columns
             .push(Column::integer("message_bytes", |row: &Self| row.message_bytes.map(u64::from)));
         columns.extend(fields![integer: repetitions, seed]);
-        columns.extend(fields![number: mean_ns, ci95_ns, sd_ns, p50_ns, p90_ns, p99_ns]);
+        columns.extend(fields![number: mean_ns]);
+        columns.extend(fields![optional number: ci95_ns, sd_ns]);
+        columns.extend(fields![number: p50_ns, p90_ns, p99_ns]);
         columns.extend(fields![number: counted_ns]);
         columns
             .push(Column::number("measured_over_counted", |row: &Self| row.measured_over_counted));

@@ -21,7 +21,9 @@ pub fn independent(samples: &[f64]) -> Vec<f64> {
     independent_of(samples, <[f64]>::to_vec)
 }
 
-/// The same, of what `keep` leaves of each round: at least one sample.
+/// The same, of what `keep` leaves of each round: at least one sample. Below ten, where samples stand
+/// for themselves, a test of what was kept is surer than it may be: of equal means it takes 7 to 9 % for
+/// different at a level of 5 %.
 pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     if count(samples.len() as u32) == 1 {
         return keep(samples);
@@ -37,7 +39,8 @@ pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec
 }
 
 /// What a row's mean and its interval say of the independent samples behind it.
-pub(super) fn moments(repetitions: u32, mean: f64, sd: f64, ci95: f64) -> Moments {
+pub(super) fn moments(repetitions: u32, mean: f64, sd: Option<f64>, ci95: Option<f64>) -> Moments {
+    let (sd, ci95) = (sd.unwrap_or(0.0), ci95.unwrap_or(0.0));
     match count(repetitions) {
         1 => Moments { n: repetitions.into(), mean, variance: sd.powi(2) },
         count => {
@@ -73,7 +76,7 @@ mod tests {
         let steady: Vec<f64> = (0..30).map(|i| 1_000.0 + f64::from(i % 6)).collect();
         let drifting: Vec<f64> = (0..30).map(|i| steady[i] + 50.0 * (i / 6) as f64).collect();
         assert_eq!(independent(&steady), [1_002.5; 5]);
-        let interval = |samples: &[f64]| Summary::of(&independent(samples)).ci95;
+        let interval = |samples: &[f64]| Summary::of(&independent(samples)).ci95.expect("five");
         assert_eq!(interval(&steady), 0.0);
         // Five means, 50 apart: 2.776 times 79.06 over the root of 5.
         assert!((interval(&drifting) - 98.16).abs() < 0.01, "{}", interval(&drifting));

@@ -16,6 +16,10 @@ pub struct BenchRow {
     pub scheme: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
+    /// Parameters that differ from the profile's: `degree=2`, with a space between two. Empty where
+    /// none does.
+    #[serde(default)]
+    pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
     /// Security level of the suite for this scheme (bits).
@@ -50,9 +54,9 @@ pub struct BenchRow {
     pub mean_ns: f64,
     /// Half width of the mean's 95 % confidence interval (ns): over the means of rounds, from ten
     /// repetitions on.
-    pub ci95_ns: f64,
-    /// Standard deviation (ns).
-    pub sd_ns: f64,
+    pub ci95_ns: Option<f64>,
+    /// Standard deviation (ns); absent, as the interval is, where one repetition tells nothing of it.
+    pub sd_ns: Option<f64>,
     /// Median (ns).
     pub p50_ns: f64,
     /// 90th percentile (ns).

@@ -17,7 +17,7 @@ impl Plan {
         Setting {
             scheme: self.scheme.id.to_owned(),
             profile: self.profile.name().to_owned(),
-            parameters: self.told_parameters(),
+            parameters: told_parameters(&self.parameters),
             suite: self.suite.name().to_owned(),
             protection: self.protection.name().to_owned(),
             provenance: self.scheme.provenance.name().to_owned(),
@@ -43,11 +43,6 @@ impl Plan {
         }
     }
 
-    fn told_parameters(&self) -> String {
-        let told = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
-        told.collect::<Vec<_>>().join(" ")
-    }
-
     fn told_subgroup_device(&self) -> &str {
         match self.scheme.class {
             Class::Hybrid => &self.subgroup_device.name,
@@ -64,6 +59,12 @@ impl Plan {
         let subgroups = subgroups.map(|exception| exception.told("subgroups"));
         changes.chain(members).chain(subgroups).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Parameters as rows of results have them: `degree=2 subgroups=4`.
+pub(crate) fn told_parameters(parameters: &[(String, u32)]) -> String {
+    let told = parameters.iter().map(|(name, value)| format!("{name}={value}"));
+    told.collect::<Vec<_>>().join(" ")
 }
 
 impl Exception {

@@ -23,7 +23,7 @@ impl Spread {
                     return Self::exactly(row.transmission_ms);
                 }
                 let Summary { sd, p50, p99, .. } = Summary::of(&samples);
-                Self { mean: row.transmission_ms, sd, p50, p99 }
+                Self { mean: row.transmission_ms, sd: sd.unwrap_or(0.0), p50, p99 }
             }
             Quantity::Total | Quantity::TransmissionShare => {
                 let sd = row.sd_ms.unwrap_or(0.0);

@@ -47,7 +47,7 @@ pub(super) const STUDY: Study = Study {
 };
 
 /// The centralized schemes of S002.
-const CENTRALIZED: [&str; 11] = [
+pub(crate) const CENTRALIZED: [&str; 11] = [
     "skdc",
     "gkmp",
     "lkh-group",
@@ -65,7 +65,7 @@ const CENTRALIZED: [&str; 11] = [
 const HYBRID: [&str; 7] = ["alohali-r", "dep", "igkmp", "kronos", "lnt", "marks", "riseg"];
 
 /// The distributed ones.
-const DISTRIBUTED: [&str; 6] = ["bd", "cka", "d-lkh", "d-oft", "dh-lkh", "gdh2"];
+pub(crate) const DISTRIBUTED: [&str; 6] = ["bd", "cka", "d-lkh", "d-oft", "dh-lkh", "gdh2"];
 
 /// Sizes of a city in the quick run: two of few members, and the study's largest.
 const QUICK_CITY: [u32; 3] = [2, 1_002, 54_902];

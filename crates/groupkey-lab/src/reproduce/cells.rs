@@ -73,6 +73,11 @@ impl<'r> Cells<'r> {
         (!rows.is_empty()).then_some(Cell { rows })
     }
 
+    /// Whether a scheme was run at all.
+    pub(super) fn has(self, scheme: &str) -> bool {
+        self.0.iter().any(|row| row.scheme == scheme)
+    }
+
     /// The sizes at which a scheme has rows of a subject, ascending.
     pub(super) fn sizes(self, scheme: &str, subject: Subject) -> Vec<u32> {
         let own = self.0.iter().filter(|row| row.scheme == scheme && subject.has(row));
@@ -118,12 +123,15 @@ impl Cell<'_> {
             }
             _ => match (self.value(yardstick), other.value(yardstick)) {
                 // A device without prices leaves it open.
-                (own, others) if own.is_nan() || others.is_nan() => {
-                    Comparison::below(&[], &[], words)
-                }
+                (own, others) if own.is_nan() || others.is_nan() => Comparison::open(words),
                 (own, others) => Comparison::certain(own <= factor * others, words),
             },
         }
+    }
+
+    /// Neither is above `factor` times the other.
+    pub(super) fn about(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
+        self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
     }
 
     /// `OFT 1.23 ms (34 derive, 17 unwrap)`: with the primitives that cost most.
@@ -341,6 +349,7 @@ pub(super) mod example {
         BenchRow {
             scheme: scheme.to_owned(),
             profile: "published".to_owned(),
+            parameters: String::new(),
             suite: Suite::Published.name().to_owned(),
             security_bits: 80,
             class: "centralized".to_owned(),
@@ -356,8 +365,8 @@ pub(super) mod example {
             repetitions: 8,
             seed: 1,
             mean_ns: ns as f64,
-            ci95_ns: 1.0,
-            sd_ns: 1.0,
+            ci95_ns: Some(1.0),
+            sd_ns: Some(1.0),
             p50_ns: ns as f64,
             p90_ns: ns as f64,
             p99_ns: ns as f64,

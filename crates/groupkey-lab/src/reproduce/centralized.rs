@@ -8,6 +8,7 @@ use groupkey::protection::Guard;
 use super::cells::{Cells, Subject, Yardstick};
 use super::claims::Claim;
 use super::study::{Examination, Extent, Study};
+use crate::audit::published_features::FAT_CLIENTS_KEEP_NO_PUBLIC_KEY;
 use crate::bench::requirements::{compare, requirements};
 use crate::bench::{Activity, BenchPlan, BenchRow};
 use crate::published::ComputationStudy;
@@ -96,13 +97,14 @@ fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
     let deployment = creation("controller", "deployment");
     let key = "controller_create_deployment";
     let words = format!(
-        "Controller, creation in deployment: {}, all linear in the number of members.",
+        "Controller, creation in deployment: {}, all growing with the number of members.",
         fastest_first(key)
     );
     let deployed = Claim::new(key, words, cells, &on(CONTROLLER))
         .largest_first(deployment, &[NISHAT, FAT, SKDC], &[NISHAT, FAT, SKDC])
         .largest_first(deployment, &[NISHAT, THIN, SKDC], &[NISHAT, THIN, SKDC])
-        .grows(deployment, &ALL);
+        .grows(deployment, &ALL)
+        .remark("S003 says linear; that it grows is looked at.");
 
     let operational = creation("controller", "operational");
     let key = "controller_create_operational";
@@ -157,7 +159,7 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     );
     let permanent = Claim::new(
         "controller_permanent_storage_ascending",
-        "Controller: what it keeps is linear in the group, least in Nishat, then Boneh+ fat client, Boneh+ \
+        "Controller: what it keeps grows with the group, least in Nishat, then Boneh+ fat client, Boneh+ \
          thin client, and most in SKDC."
             .to_owned(),
         cells,
@@ -166,7 +168,7 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     .largest_first(creation, &[SKDC, THIN, FAT, NISHAT], &ALL)
     .grows(creation, &ALL)
     .remark(
-        "S003 does not list what it counts. Ours: SKDC a key of 16 B for each member; Nishat a prime of \
+        "S003 says linear; that it grows is looked at. It does not list what it counts. Ours: SKDC a key of 16 B for each member; Nishat a prime of \
          20 B for each; Boneh+ what its group needs.",
     );
     [temporary, permanent].map(Claim::verdict).into()
@@ -201,10 +203,7 @@ fn tables() -> Vec<Verdict> {
                 claim.certain("as our run did it", entry.agrees(), words)
             })
             .remark(match id {
-                "features_size" => {
-                    "Our fat client of the published profile gets the public key anew in each broadcast \
-                     and keeps none, so that its memory does not limit the group."
-                }
+                "features_size" => FAT_CLIENTS_KEEP_NO_PUBLIC_KEY,
                 "features_backward_secrecy" | "features_forward_secrecy" => {
                     "This is whether a join and a leave change the key at once. Against attacks Nishat \
                      as published has neither: groupkey's audit breaks both."

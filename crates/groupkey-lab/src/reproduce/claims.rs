@@ -109,21 +109,35 @@ impl<'r> Claim<'r> {
     /// quarter.
     pub(super) fn stays(self, subject: Subject, schemes: &[&str]) -> Self {
         self.over_sizes(
-            "does not grow by more than a quarter",
+            "stays the same, give or take a quarter",
             subject,
             schemes,
-            |small, large, yardstick| large.at_most(small, CONSTANT, yardstick),
+            |small, large, yardstick| large.about(small, CONSTANT, yardstick),
         )
     }
 
     /// What these schemes need is not above a bound, at any size.
     pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        self.bounded(("below", bound), subject, schemes, |value| value <= bound)
+        self.bounded(("below", bound, "at any size"), subject, schemes, |value| value <= bound)
     }
 
     /// What these schemes need is above a bound in the largest group.
     pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        self.bounded(("above", bound), subject, schemes, |value| value > bound)
+        let where_ = "in the largest group";
+        self.bounded(("above", bound, where_), subject, schemes, |value| value > bound)
+    }
+
+    /// The claim speaks of groups of so many members: without any, it is not confirmed.
+    pub(super) fn reaches(mut self, members: u32) -> Self {
+        let largest = self.cells.0.iter().map(|row| row.members).max().unwrap_or(0);
+        if largest < members {
+            for ruling in &mut self.rulings {
+                let mut part = Part::new(format!("groups of {} members", grouped(members.into())));
+                part.add(None);
+                ruling.parts.push(part);
+            }
+        }
+        self
     }
 
     /// Something that was seen, and needs no comparison of cells; the same claim of several makes one part.
@@ -210,7 +224,7 @@ impl<'r> Claim<'r> {
 
     fn bounded(
         mut self,
-        (side, bound): (&str, f64),
+        (side, bound, extent): (&str, f64, &str),
         subject: Subject,
         schemes: &[&str],
         holds: impl Fn(f64) -> bool,
@@ -219,14 +233,23 @@ impl<'r> Claim<'r> {
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
             let bound = yardstick.words(bound);
-            let mut part = Part::new(format!("{subject} {side} {bound} in the largest group"));
+            let mut part = Part::new(format!("{subject} {side} {bound} {extent}"));
             for scheme in schemes {
-                // All that is counted grows with the group if it changes at all.
-                let size = cells.sizes(scheme, subject).last().copied();
-                let Some(cell) = size.and_then(|size| cells.at(scheme, subject, size)) else {
-                    // A scheme that has not the operation, or nobody in this role.
+                if !cells.has(scheme) {
+                    part.add(None);
                     continue;
+                }
+                let sizes = cells.sizes(scheme, subject);
+                let cells = sizes.iter().filter_map(|&size| cells.at(scheme, subject, size));
+                let cell = match side {
+                    // Not everything is most in the largest group: trees are lower when they are full.
+                    "below" => {
+                        cells.max_by(|a, b| a.value(yardstick).total_cmp(&b.value(yardstick)))
+                    }
+                    _ => cells.last(),
                 };
+                // A scheme may have nobody in this role, or not the operation.
+                let Some(cell) = cell else { continue };
                 let value = cell.value(yardstick);
                 let words = format!("{} with {} members", cell.words(yardstick), cell.members());
                 part.add((!value.is_nan()).then(|| Comparison::certain(holds(value), words)));

@@ -81,6 +81,17 @@ impl Comparison {
         Self { differences: vec![low, high], words }
     }
 
+    /// Both hold; told in the words of the first.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.differences.extend(other.differences);
+        self
+    }
+
+    /// Nothing that was seen decides it.
+    pub(crate) fn open(words: String) -> Self {
+        Self::below(&[], &[], words)
+    }
+
     /// Needs no test.
     pub(crate) fn certain(holds: bool, words: String) -> Self {
         let difference = if holds { -1.0 } else { 1.0 };
@@ -184,10 +195,10 @@ pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
 pub(crate) fn mean_words(samples: &[f64]) -> String {
     let Summary { mean, ci95, .. } = Summary::of(samples);
     let digits = if mean < 100.0 { 1 } else { 0 };
-    if samples.len() < 2 {
-        return format!("{mean:.digits$}");
+    match ci95 {
+        None => format!("{mean:.digits$}"),
+        Some(ci95) => format!("{mean:.digits$} ± {ci95:.digits$}"),
     }
-    format!("{mean:.digits$} ± {ci95:.digits$}")
 }
 
 const SIGNIFICANCE: f64 = 0.05;

@@ -48,7 +48,7 @@ pub struct Beside {
     pub what: String,
     /// The study's value, in `unit`.
     pub published: f64,
-    /// The error that the study prints with it.
+    /// The error that the study prints with it, or that follows from those that it prints.
     pub error: Option<f64>,
     /// What real parties gave here: sizes are the same everywhere, times are this machine's.
     pub measured: Option<f64>,

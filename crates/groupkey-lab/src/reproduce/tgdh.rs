@@ -174,14 +174,16 @@ fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
     let mut by_height: Vec<(f64, Cell<'_>)> =
         found.map(|cell| (powers(&cell) / 2.0, cell)).collect();
     by_height.sort_by(|a, b| a.0.total_cmp(&b.0));
-    by_height
-        .windows(2)
-        .fold(claim, |claim, pair| {
-            let [(low, below), (high, above)] = pair else { unreachable!("of two") };
+    let pairs = by_height.iter().enumerate().flat_map(|(place, lower)| {
+        let higher = &by_height[place + 1..];
+        higher.iter().map(move |higher| (lower, higher))
+    });
+    pairs
+        .fold(claim, |claim, ((low, below), (high, above))| {
             let same = low == high;
             let words = if same { "equally high, equally long" } else { "higher, longer" };
             claim.compare(words, |yardstick| match same {
-                true => below.at_most(above, CLOSE, yardstick),
+                true => below.about(above, CLOSE, yardstick),
                 false => below.at_most(above, 1.0 / SAME, yardstick),
             })
         })

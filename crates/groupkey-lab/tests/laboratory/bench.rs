@@ -210,8 +210,8 @@ fn check_row(row: &BenchRow) {
 fn without_times(row: &BenchRow) -> BenchRow {
     BenchRow {
         mean_ns: 0.0,
-        ci95_ns: 0.0,
-        sd_ns: 0.0,
+        ci95_ns: Some(0.0),
+        sd_ns: Some(0.0),
         p50_ns: 0.0,
         p90_ns: 0.0,
         p99_ns: 0.0,

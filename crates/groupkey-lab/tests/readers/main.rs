@@ -120,6 +120,7 @@ fn bench_row(number: u32) -> BenchRow {
     BenchRow {
         scheme: "skdc".into(),
         profile: "sound".into(),
+        parameters: String::new(),
         suite: "standard".into(),
         security_bits: 128,
         class: "centralized".into(),
@@ -135,8 +136,8 @@ fn bench_row(number: u32) -> BenchRow {
         repetitions: 2,
         seed: u64::MAX - n,
         mean_ns,
-        ci95_ns: 0.1,
-        sd_ns: 0.05,
+        ci95_ns: Some(0.1),
+        sd_ns: Some(0.05),
         p50_ns: mean_ns,
         p90_ns: mean_ns,
         p99_ns: mean_ns,
@@ -177,6 +178,7 @@ fn network_row(number: u32) -> NetworkRow {
     let setting = Setting {
         scheme: "skdc".into(),
         profile: "sound".into(),
+        parameters: String::new(),
         suite: "standard".into(),
         protection: "mac".to_owned(),
         provenance: "specified".into(),

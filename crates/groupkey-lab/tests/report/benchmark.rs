@@ -80,7 +80,7 @@ fn security_levels_are_never_in_one_chart() {
 fn published_values_are_marked() {
     let page = render_benchmark(&benchmark());
     assert!(page.contains("class='mark published'"));
-    assert!(page.contains("Published (S001), tgdh: 3.96 s"));
+    assert!(page.contains("Published (S001), tgdh: 8.14 s"));
     assert!(page.contains("class='printed-line'"));
 }
 
@@ -127,7 +127,7 @@ fn a_report_of_nothing_and_of_zeros_still_renders() {
     let mut benchmark = benchmark();
     for entry in &mut benchmark.entries {
         let row = &mut entry.row;
-        (row.mean_ns, row.ci95_ns, row.counted_ns, row.wire_bytes) = (0.0, 0.0, 0.0, 0);
+        (row.mean_ns, row.ci95_ns, row.counted_ns, row.wire_bytes) = (0.0, Some(0.0), 0.0, 0);
         (row.device_ns, row.device_joule, row.measured_over_counted) = (None, None, None);
     }
     let page = render_benchmark(&benchmark);
@@ -295,6 +295,7 @@ fn row(
     BenchRow {
         scheme: scheme.to_owned(),
         profile: "sound".to_owned(),
+        parameters: String::new(),
         suite: "standard".to_owned(),
         security_bits: 128,
         class: class.to_owned(),
@@ -310,8 +311,8 @@ fn row(
         repetitions: 50,
         seed: 7,
         mean_ns: mean,
-        ci95_ns: 0.12 * mean,
-        sd_ns: 0.3 * mean,
+        ci95_ns: Some(0.12 * mean),
+        sd_ns: Some(0.3 * mean),
         p50_ns: 0.97 * mean,
         p90_ns: 1.3 * mean,
         p99_ns: 1.6 * mean,

@@ -131,7 +131,7 @@ fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
     }
     cells.extend([
         microseconds(row.mean_ns),
-        microseconds(row.ci95_ns),
+        row.ci95_ns.map_or_else(|| "-".to_owned(), microseconds),
         microseconds(row.p50_ns),
         microseconds(row.p90_ns),
         microseconds(row.p99_ns),

@@ -91,6 +91,7 @@ fn an_effect_does_not_grow_with_the_repetitions() {
         let (repetitions, sd_ns) = (1_000, 10.0);
         // Five means of 200 repetitions each: Student's quantile times their standard error.
         let ci95_ns = 2.776 * sd_ns / f64::from(repetitions).sqrt();
+        let (sd_ns, ci95_ns) = (Some(sd_ns), Some(ci95_ns));
         BenchRow { repetitions, mean_ns, sd_ns, ci95_ns, ..row("skdc", 10) }
     };
     let comparison = Comparison::of(&[of(1_000.0)], &[of(1_001.0)]).expect("one row each");
@@ -119,7 +120,8 @@ fn many_rows_are_corrected_for() {
     let before: Vec<_> = (2..42).map(|members| row("skdc", members)).collect();
     let mut after = before.clone();
     // 2.2 standard errors of the difference: p is 0.03 for one row.
-    let error = before[0].sd_ns * (2.0 / f64::from(before[0].repetitions)).sqrt();
+    let sd_ns = before[0].sd_ns.expect("there is spread");
+    let error = sd_ns * (2.0 / f64::from(before[0].repetitions)).sqrt();
     after[7].mean_ns += 2.2 * error;
     let comparison = Comparison::of(&before, &after).expect("rows that can be matched");
     let time = comparison.matched[7].time;
@@ -134,7 +136,7 @@ proptest! {
         numbers in prop::collection::vec((0.0..=f64::MAX, 0.0..=f64::MAX, 0..=u32::MAX), 2..6)
     ) {
         let made = |(mean, sd, repetitions): &(f64, f64, u32)| {
-            BenchRow { mean_ns: *mean, sd_ns: *sd, repetitions: *repetitions, ..row("skdc", 2) }
+            BenchRow { mean_ns: *mean, sd_ns: Some(*sd), repetitions: *repetitions, ..row("skdc", 2) }
         };
         for pair in numbers.windows(2) {
             let comparison = Comparison::of(&[made(&pair[0])], &[made(&pair[1])]).expect("one each");

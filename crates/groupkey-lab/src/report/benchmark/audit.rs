@@ -45,6 +45,9 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
 /// The feature tables that studies print, beside the findings, of the schemes that these are about.
 /// Where nothing was looked for there is no line.
 pub(super) fn features(findings: &[Finding]) -> Vec<Value> {
+    if findings.is_empty() {
+        return Vec::new();
+    }
     let yes_or_no = |has| if has { "yes" } else { "no" };
     let audited = |comparison: &&Comparison| {
         findings.iter().any(|finding| finding.scheme == comparison.scheme)

@@ -221,8 +221,8 @@ fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
     let sizes = || rows.iter().map(|entry| entry.row.members);
     let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else { return Vec::new() };
     let shown = PRINTED.iter().filter(|printed| {
-        printed.is_of(measure, &row.class, &row.role, &row.operation)
-            && printed.scheme.is_none_or(|id| rows.iter().any(|entry| entry.row.scheme == id))
+        printed.is_of(measure, row)
+            && rows.iter().any(|entry| printed.schemes.contains(&entry.row.scheme.as_str()))
             && printed.members.0 <= most
             && printed.members.1 >= least
     });

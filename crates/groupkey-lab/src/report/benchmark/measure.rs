@@ -107,10 +107,10 @@ impl Measure {
         }
     }
 
-    /// Value and half width of its interval.
+    /// Value and half width of its interval, 0 where there is none.
     pub(super) fn of(self, row: &BenchRow) -> Option<(f64, f64)> {
         match self {
-            Self::Time => Some((row.mean_ns, row.ci95_ns)),
+            Self::Time => Some((row.mean_ns, row.ci95_ns.unwrap_or(0.0))),
             Self::DeviceTime => row.device_ns.map(|ns| (ns, 0.0)),
             Self::DeviceEnergy => row.device_joule.map(|energy| (energy.value, energy.error)),
             Self::PermanentBytes => Some((row.permanent_bytes as f64, 0.0)),

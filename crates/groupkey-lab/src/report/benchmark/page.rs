@@ -127,8 +127,8 @@ fn published(entries: &[Entry]) -> Vec<Value> {
 }
 
 fn what(printed: &PrintedValue) -> String {
-    let PrintedValue { source, class, scheme, role, operation, members: (from, to), .. } = printed;
-    let who = scheme.map_or_else(|| format!("{class} schemes"), str::to_owned);
+    let PrintedValue { source, role, operation, members: (from, to), .. } = printed;
+    let who = printed.whose();
     let operation = operation.unwrap_or("all operations");
     let members = if from == to { from.to_string() } else { format!("{from} to {to}") };
     format!("{source}: {who}, {role}, {operation}, {members} members")

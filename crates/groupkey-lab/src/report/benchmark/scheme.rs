@@ -8,7 +8,7 @@ use minijinja::{Value, context};
 use super::super::text::{digits, fixed};
 use super::figures::role_words;
 use super::measure::time;
-use super::series::Styles;
+use super::series::{self, Styles};
 use super::{Benchmark, Entry, audit, drawing, run, table};
 use crate::audit::Finding;
 use crate::bench::BenchRow;
@@ -85,7 +85,7 @@ fn section(
         claims,
         findings => audit::findings(findings, Some(&first.scheme)),
         growth => growth(benchmark, &first.scheme),
-        costs => costs(own),
+        costs => costs(own, benchmark),
         sequences,
         trees,
     })
@@ -97,14 +97,12 @@ fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
     for entry in benchmark.entries.iter().filter(|entry| entry.row.scheme == scheme) {
         let row = &entry.row;
         let what = (&row.operation, &row.role, &row.phase, &row.profile, &row.suite);
-        curves
-            .entry((what, &row.workload, row.message_bytes, entry.source))
-            .or_default()
-            .push(entry);
+        curves.entry((what, row.message_bytes, series::variant(entry))).or_default().push(entry);
     }
     let lines = curves.into_values().filter_map(|mut entries| {
         entries.sort_by_key(|entry| entry.row.members);
-        let (small, large) = (&entries.first()?.row, &entries.last()?.row);
+        let (first, last) = (entries.first()?, entries.last()?);
+        let (small, large) = (&first.row, &last.row);
         let ratio = large.counted_ns / small.counted_ns;
         let bytes = large.wire_bytes as f64 / small.wire_bytes as f64;
         let fit = Fit::of(&entries.iter().map(|entry| point(&entry.row)).collect::<Vec<_>>());
@@ -114,8 +112,7 @@ fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
                 operation => &large.operation,
                 role => role_words(&large.role),
                 phase => &large.phase,
-                profile => &large.profile,
-                suite => &large.suite,
+                variant => variant_words(last, benchmark),
                 form => fit.map(|fit| fit.form.name()),
                 members => format!("{} to {}", small.members, large.members),
                 size => times(f64::from(large.members) / f64::from(small.members)),
@@ -133,13 +130,24 @@ fn point(row: &BenchRow) -> Point {
     Point { members: row.members, cost: row.counted_ns }
 }
 
+/// In what circumstances a row was measured; the file only if there are several.
+fn variant_words(entry: &Entry, benchmark: &Benchmark) -> String {
+    let mut parts = series::variant(entry);
+    if benchmark.sources.len() < 2 {
+        parts.pop();
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}
+
 /// What each operation costs each role in the largest group that was run.
-fn costs(own: &[&Entry]) -> Vec<Value> {
+fn costs(own: &[&Entry], benchmark: &Benchmark) -> Vec<Value> {
     let mut largest: BTreeMap<_, &Entry> = BTreeMap::new();
     for &entry in own {
         let row = &entry.row;
         let what = (&row.profile, &row.suite, &row.operation, &row.role, &row.phase);
-        let kept = largest.entry((what, row.message_bytes)).or_insert(entry);
+        let key = (what, row.message_bytes, series::variant(entry));
+        let kept = largest.entry(key).or_insert(entry);
         if kept.row.members < row.members {
             *kept = entry;
         }
@@ -150,11 +158,10 @@ fn costs(own: &[&Entry]) -> Vec<Value> {
             operation => &row.operation,
             role => role_words(&row.role),
             phase => &row.phase,
-            profile => &row.profile,
-            suite => &row.suite,
+            variant => variant_words(entry, benchmark),
             members => row.members,
             mean => time(row.mean_ns),
-            interval => time(row.ci95_ns),
+            interval => row.ci95_ns.map(time),
             counted => time(row.counted_ns),
             ratio => row.measured_over_counted.map(|ratio| fixed(ratio, 2)),
             primitives => table::primitives(entry),

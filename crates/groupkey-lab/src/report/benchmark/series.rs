@@ -84,11 +84,11 @@ pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Seri
 
 /// What may differ between rows of a scheme in one panel. The number of subgroups may follow from that
 /// of the members, so that it does not part lines.
-fn variant(entry: &Entry) -> Vec<String> {
+pub(super) fn variant(entry: &Entry) -> Vec<String> {
     let row = &entry.row;
     let source = format!("file {}", entry.source + 1);
     let device = row.device.clone().unwrap_or_default();
-    [&row.profile, &row.suite, &row.protection, &row.workload, &device, &source]
+    [&row.profile, &row.parameters, &row.suite, &row.protection, &row.workload, &device, &source]
         .map(Clone::clone)
         .to_vec()
 }

@@ -31,7 +31,7 @@ pub(super) fn rows(entries: &[Entry], styles: &Styles) -> Vec<Value> {
             };
             let measured = vec![
                 cell(time(row.mean_ns), row.mean_ns),
-                cell(format!("± {}", time(row.ci95_ns)), row.ci95_ns),
+                optional(row.ci95_ns.map(|ci95| (ci95, format!("± {}", time(ci95))))),
                 cell(time(row.p99_ns), row.p99_ns),
                 cell(time(row.counted_ns), row.counted_ns),
                 optional(row.measured_over_counted.map(|ratio| (ratio, fixed(ratio, 2)))),

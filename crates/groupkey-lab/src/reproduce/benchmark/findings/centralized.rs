@@ -22,6 +22,7 @@ impl Court<'_> {
         let below = OF_MEMBER
             .into_iter()
             .fold(below, |claim, subject| claim.below(subject, &CENTRALIZED, bound * MILLISECOND))
+            .reaches(50_000)
             .remark("The price of an unwrap was assumed with this bound in mind.");
 
         let slowest = self.ids("centralized_member_slowest");

@@ -23,6 +23,7 @@ impl Court<'_> {
                 ["member", "new-member", "sponsor"].map(|role| Subject::new(operation, role))
             })
             .fold(below, |claim, subject| claim.below(subject, &DISTRIBUTED, bound * SECOND))
+            .reaches(30)
             .remark(
                 "The profile prices an exponentiation by what S000, of the same authors and the same \
                  device, prints for G-DH; S002's bound needs a group far smaller than its 1,024 bits.",

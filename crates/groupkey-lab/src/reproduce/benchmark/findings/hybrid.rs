@@ -2,7 +2,7 @@
 
 use super::{
     Court, HYBRID, KILOBYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
-    ON_CONTROLLER, ON_MEMBER, having, names, without,
+    ON_CONTROLLER, ON_MEMBER, SECOND, having, names, without,
 };
 use crate::report::Verdict;
 use crate::reproduce::cells::Yardstick;
@@ -40,6 +40,8 @@ impl Court<'_> {
                 &[Yardstick::Permanent],
             )
             .largest_first(OF_MEMBER[0], &["lnt"], &HYBRID)
+            .above(OF_MEMBER[0], &["lnt"], 25.0)
+            .below(OF_MEMBER[0], &["lnt"], 35.0)
             .below(OF_MEMBER[0], &without(&HYBRID, &["lnt"]), 16.0)
             .stays(OF_MEMBER[0], &HYBRID)
             .remark(
@@ -89,6 +91,8 @@ impl Court<'_> {
             )
             .largest_first(OF_SUBGROUP[0], &["marks", "dep"], &HYBRID)
             .stays(OF_SUBGROUP[0], &["marks"])
+            .above(OF_SUBGROUP[0], &["marks"], 15.5 * KILOBYTE)
+            .below(OF_SUBGROUP[0], &["marks"], 16.5 * KILOBYTE)
             .grows(OF_SUBGROUP[0], &["dep"])
             .below(OF_SUBGROUP[0], &small, KILOBYTE)
             .stays(OF_SUBGROUP[0], &small)
@@ -99,13 +103,15 @@ impl Court<'_> {
             .claim(
                 "hybrid_controller_create_slowest",
                 format!(
-                    "Hybrid: to create a group, the controller of {} is slowest, with 17.5 s; \
-                     all others take far less than 0.5 s.",
+                    "Hybrid: to create a group, the controller of {} is slowest; all others take \
+                     less than 0.5 s.",
                     names(&first)
                 ),
                 &ON_CONTROLLER,
             )
-            .largest_first(OF_CONTROLLER[0], &first, &HYBRID);
+            .largest_first(OF_CONTROLLER[0], &first, &HYBRID)
+            .below(OF_CONTROLLER[0], &without(&HYBRID, &first), 0.5 * SECOND)
+            .remark("S002 says far less, and 17.5 s for the slowest.");
         let order = self.ids("hybrid_controller_add_remove_slowest");
         let controller_change = self.claim(
             "hybrid_controller_add_remove_slowest",
