@@ -6,6 +6,7 @@ use std::thread;
 use groupkey_lab::campaign::{self, CampaignError, Options, Outcome};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
+use groupkey_sim::group::GroupError;
 
 use crate::failure::Failure;
 use crate::interruption;
@@ -35,8 +36,13 @@ impl From<CampaignError> for Failure {
     fn from(error: CampaignError) -> Self {
         match error {
             CampaignError::Plan { .. } => Self::input(error.to_string()),
-            CampaignError::Run { .. } => Self::running(error.to_string())
-                .with_help("an operation that does not get through has no time; try less loss"),
+            CampaignError::Run { error: GroupError::Refused(..), .. } => {
+                Self::input(error.to_string())
+                    .with_help("`groupkey schemes ID` has a scheme's limits, and what --set changes")
+            }
+            CampaignError::Run { .. } => Self::running(error.to_string()).with_help(
+                "an operation that does not get through has no time; try less loss, or more bandwidth",
+            ),
             CampaignError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {
                 Self::OutputClosed
             }

@@ -160,6 +160,7 @@ where
         window: Window::default(),
         answered_at: Instant::now(),
         reconnect_at: Instant::now(),
+        connected_at: None,
         failures: 0,
     };
     let end = tokio::spawn(driver.run(incoming_calls));
@@ -211,6 +212,9 @@ struct Driver<R: Runtime> {
     /// When the broker acknowledged something last, or when there was nothing that it could have.
     answered_at: Instant,
     reconnect_at: Instant,
+    /// Since when the broker has been there.
+    connected_at: Option<Instant>,
+    /// Connections in a row that failed, or did not last.
     failures: u32,
 }
 
@@ -397,10 +401,7 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn connected(&mut self) -> Result<(), Fatal> {
-        // What is published again now may be what the broker refused.
-        if !self.waiting.iter().any(|deed| matches!(deed, Deed::Publish(_))) {
-            self.failures = 0;
-        }
+        self.connected_at = Some(Instant::now());
         self.status.send_modify(|status| {
             status.connected = true;
             status.connections += 1;
@@ -409,7 +410,6 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
-        self.failures = 0;
         self.answered_at = Instant::now();
         if let Some(flying) = self.under_way(packet) {
             flying.acknowledged = true;
@@ -455,6 +455,11 @@ impl<R: Runtime> Driver<R> {
         for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
             self.waiting.push_front(Deed::Publish(flying.publish));
         }
+        // One that ends at once may do so again: what is published again may be what the broker refused,
+        // and the same client elsewhere would take it over in turns with this one.
+        if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
+            self.failures = 0;
+        }
         let pause = FIRST_PAUSE * 2_u32.pow(self.failures.min(6));
         self.failures += 1;
         self.reconnect_at = Instant::now() + pause;
@@ -470,6 +475,9 @@ const NOTICES: usize = 4_096;
 
 /// As long as several repetitions of a lost packet take.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection of this length counts as one.
+const LASTING: Duration = Duration::from_secs(5);
 
 /// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

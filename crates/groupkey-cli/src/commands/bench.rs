@@ -160,13 +160,22 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
             refusals.borrow_mut().push(refusal(unit, activity, error));
         },
     };
+    let mut is_read = true;
     let outcome = bench::run(rest, &mut prices, &options, &mut |new| {
         for row in new {
             if let Some(growing) = &mut growing {
                 growing.add(row)?;
             }
-            if output.json {
-                output.print_json(out, row)?;
+            if output.json && is_read {
+                match output.print_json(out, row) {
+                    // The folder is to be complete, whoever reads along.
+                    Err(error)
+                        if error.kind() == io::ErrorKind::BrokenPipe && growing.is_some() =>
+                    {
+                        is_read = false;
+                    }
+                    printed => printed?,
+                }
             }
         }
         rows.extend_from_slice(new);

@@ -355,8 +355,8 @@ fn an_interruption_keeps_what_is_done() {
 
     let folder = Folder::new();
     let child = Command::new(GROUPKEY)
-        .args(["bench", "--scheme", "skdc", "--k-min", "2", "--k-max", "40000", "--step", "20"])
-        .args(["--repetitions", "40", "--out", "kept", "--operation", "create"])
+        .args(["bench", "--scheme", "skdc", "--k-min", "2", "--k-max", "2000", "--step", "1"])
+        .args(["--repetitions", "1000", "--out", "kept", "--operation", "create"])
         .current_dir(folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -32,10 +32,13 @@ fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(path, error)),
     };
+    let metadata = file.metadata().map_err(|error| wrong(path, error))?;
+    if !metadata.is_file() {
+        return Err(wrong(path, "it is no file"));
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let metadata = file.metadata().map_err(|error| wrong(path, error))?;
         if metadata.permissions().mode() & 0o077 != 0 {
             let advice = format!("others may read it: chmod 600 {}", path.display());
             return Err(wrong(path, advice));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
-use crate::commands::reproduce::folder::{Earlier, Folder, Growing, RESULTS, unfinished};
+use crate::commands::reproduce::folder::{Earlier, Folder, Growing, RESULTS, finished, unfinished};
 use crate::failure::Failure;
 
 /// A folder for a benchmark's results.
@@ -30,8 +30,8 @@ impl BenchFolder {
         Folder::create(path).map(Self)
     }
 
-    /// What is there to go on with, if that is wanted. Unfinished results are not overwritten unless
-    /// they are to be replaced.
+    /// What is there to go on with, if that is wanted. Results, finished or not, are not overwritten
+    /// unless they are to be replaced.
     pub(crate) fn earlier(
         &self,
         header: &BenchHeader,
@@ -52,10 +52,10 @@ impl BenchFolder {
         };
         let is_finished = found.rows == Some(rows.len());
         if earlier == Earlier::Keep {
-            return match is_finished {
-                true => Ok(None),
-                false => Err(unfinished(&path, units_done, units.len())),
-            };
+            return Err(match is_finished {
+                true => finished(&path),
+                false => unfinished(&path, units_done, units.len()),
+            });
         }
         if found.commit != header.commit {
             let begun = format!("was begun by another version of groupkey, {}", found.commit);

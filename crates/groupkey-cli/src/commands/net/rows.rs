@@ -44,12 +44,13 @@ pub(crate) fn print(
                 Ok(())
             }
         }
-    })?;
-    if format == Format::Table {
+    });
+    // What came of the other settings is worth as much if one of them failed.
+    if format == Format::Table && (outcome.is_ok() || rows > 0) {
         writeln!(out, "{}\n", Paragraph { indent: 0, text: &circumstances(plans) })?;
         print_fitting(table, out)?;
     }
-    match outcome {
+    match outcome? {
         Outcome::Finished => Ok(()),
         interrupted => Err(interruption(interrupted, rows)),
     }

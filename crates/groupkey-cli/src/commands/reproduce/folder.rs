@@ -113,6 +113,10 @@ impl Folder {
                 rows.truncate(remainder.complete_rows);
             } else if !remainder.plans.is_empty() {
                 return Err(unfinished(&path, plans.len() - remainder.plans.len(), plans.len()));
+            } else {
+                // The same campaign gives the same results, or a newer version's; another's stay.
+                let commit = header.commit.clone();
+                refuse_another_campaign(&path, &Header { commit, ..found }, header)?;
             }
         }
 
@@ -155,6 +159,12 @@ fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {
         .map_err(|error| Failure::input(error.to_string()).with_help("--fresh replaces the file"))
 }
 
+/// Measurements that a repetition would not give back.
+pub(crate) fn finished(path: &Path) -> Failure {
+    Failure::input(format!("{} is finished, and measuring again would replace it", path.display()))
+        .with_help("--resume shows it, --fresh measures again, --out takes another folder")
+}
+
 pub(crate) fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
     Failure::input(format!("{} is unfinished: {done} of {total} settings", path.display()))
         .with_help("--resume goes on with it, --fresh starts again")
@@ -172,7 +182,7 @@ fn refuse_another_campaign(path: &Path, found: &Header, wanted: &Header) -> Resu
         return Ok(());
     };
     Err(Failure::input(format!("{} {reason}", path.display()))
-        .with_help("resume with the same, or start again with --fresh"))
+        .with_help("give the same, choose another --out, or replace it with --fresh"))
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
