@@ -4,16 +4,16 @@
 //! kept apart and replays out. `docs/messages.md` has the format to the byte.
 //!
 //! - The key id is group and epoch, the partial IV the sender's counter. Who sends stands in the key
-//!   id's context, with a session that the sender draws when it starts, so that one that has
-//!   forgotten its counters cannot use one twice.
+//!   id's context, with a session that the sender draws when it starts and counts on with each key, so
+//!   that one that has forgotten its counters cannot use one twice.
 //! - Each sender's key is derived from the group key for group, epoch, sender and session. The nonce
 //!   is the counter.
 //! - A message is taken once. It may be 63 behind its sender's newest.
 //! - Messages of the epoch before the present one are taken for a time of grace. Then its key is
 //!   wiped. A message of a later epoch says that something was missed.
 //! - With signatures, a COSE_Sign1 is encrypted (signed first, so that nobody without the key sees
-//!   who signed what). It covers the protected header around it, so that a member cannot put what another
-//!   one said into a message of its own. Without, any member can speak in the name of any other.
+//!   who signed what). It covers the protected header around it, and the key that encrypts it, so that a
+//!   member cannot put what another one said into a message of its own, nor under another key. Without, any member can speak in the name of any other.
 //!
 //! Where a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it: each has
 //! a key of its own, and carries it.
@@ -79,7 +79,8 @@ pub struct Settings {
 /// Encrypts a member's messages to its group, and decrypts those of the others.
 pub struct Messenger {
     me: MemberId,
-    session: [u8; 8],
+    /// Counts on with each key, so that one which comes back is another source's.
+    session: u64,
     settings: Settings,
     current: Option<Period>,
     /// With the time (ns) at which it ends.
@@ -108,8 +109,8 @@ impl Messenger {
     /// A messenger without a key, for the member whose context this is. Draws a session.
     pub fn new(cx: &mut Context<'_>, settings: Settings) -> Result<Self, Error> {
         let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
-        let mut session = [0; 8];
-        session.copy_from_slice(&cx.random_key().as_bytes()[..8]);
+        let random = cx.random_key();
+        let session = random.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         Ok(Self { me, session, settings, current: None, previous: None })
     }
 
@@ -129,6 +130,7 @@ impl Messenger {
             return;
         }
         let end = cx.now().saturating_add(self.settings.grace);
+        self.session = self.session.wrapping_add(1);
         let fresh = Period { epoch, key: key.clone(), own: None, sources: BTreeMap::new() };
         self.previous = self.current.replace(fresh).map(|period| (period, end));
     }
@@ -141,20 +143,21 @@ impl Messenger {
         if counter == COUNTERS {
             return Err(Misuse::CountersUsedUp.into());
         }
-        let source = Source { sender: me, session };
+        let source = Source { sender: me, session: session.to_be_bytes() };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), None);
-        let mut content = signed_if(cx, signed, &protected, content)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
-        let sealed = cx.seal(&key, counter, &encrypt_structure(&protected), &mut content);
+        let sealed = signed_if(cx, signed, &key, &protected, content).and_then(|mut content| {
+            cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
+            Ok(content)
+        });
         // A message that is too long has used no counter.
         let counter = counter + u64::from(sealed.is_ok());
         period.own = Some(Own { key, counter });
-        sealed?;
-        Ok(Object::encode(&protected, &content))
+        Ok(Object::encode(&protected, &sealed?))
     }
 
     /// Decrypts a message. On an error nothing has changed, and the message can be offered again:
@@ -203,7 +206,10 @@ impl Messenger {
     /// Wipes the key of the epoch before, if its time is over. [`Self::open`] does so as well; a member
     /// that hears nothing should.
     pub fn end_grace(&mut self, now: u64) {
-        self.previous.take_if(|(_, end)| now > *end);
+        // In place: what is moved out leaves a copy behind.
+        if self.previous.as_ref().is_some_and(|(_, end)| now > *end) {
+            self.previous = None;
+        }
     }
 }
 
@@ -254,7 +260,10 @@ impl Period {
         }
         let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
         let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
-        let is_full = self.sources.len() == limit;
+        let of_sender = |session| Source { sender, session };
+        let sessions = self.sources.range(of_sender([0; 8])..=of_sender([u8::MAX; 8])).count();
+        let limit = if sessions < SESSIONS { limit } else { SESSIONS };
+        let is_full = sessions >= SESSIONS || self.sources.len() == limit;
         match self.sources.get_mut(&header.source) {
             Some(heard) => heard.window.note(header.counter),
             None if is_full => {
@@ -275,20 +284,28 @@ impl Period {
     }
 }
 
+/// Times that a sender may have started within an epoch: more would fill the memory of sources.
+const SESSIONS: usize = 8;
+
 /// What keys of messages are derived for.
 const LABEL: &str = "groupkey message";
+
+/// And what stands for such a key in a signature: keys may come again in name, under one epoch.
+const SIGNED: &str = "groupkey signed message";
 
 /// The content, in a signed one if there must be a signature.
 fn signed_if(
     cx: &mut Context<'_>,
     signed: bool,
+    key: &Key,
     protected: &[u8],
     content: &[u8],
 ) -> Result<Vec<u8>, Error> {
     if !signed {
         return Ok(content.to_vec());
     }
-    let signature = cx.sign(&signature_structure(protected, content))?;
+    let binding = cx.derive(key, SIGNED, &[]);
+    let signature = cx.sign(&signature_structure(protected, &binding, content))?;
     Ok(encode_signed(content, &signature))
 }
 
@@ -310,7 +327,8 @@ fn decrypt(
         return Ok(content);
     }
     let (said, signature) = decode_signed(&content).ok_or(Misbehaviour::Malformed)?;
-    let structure = signature_structure(protected, said);
+    let binding = cx.derive(key, SIGNED, &[]);
+    let structure = signature_structure(protected, &binding, said);
     cx.verify(header.source.sender.into(), &structure, signature)?;
     Ok(said.to_vec())
 }

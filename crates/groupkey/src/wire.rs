@@ -10,6 +10,7 @@
 //! accepted and no byte may be left over, so that one message has one encoding.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
@@ -44,7 +45,7 @@ pub struct Header {
 }
 
 /// A message whose encoding, group, addressee and protection were checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Message<'a> {
     header: Header,
     body: &'a [u8],
@@ -116,10 +117,24 @@ impl<'a> Message<'a> {
     }
 }
 
+/// A body may hold keys.
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { header, body } = self;
+        f.debug_struct("Message").field("header", header).field("bytes", &body.len()).finish()
+    }
+}
+
 /// Reads the items of a body, strictly.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Reader<'a> {
     decoder: Decoder<'a>,
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("position", &self.decoder.position()).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Reader<'a> {

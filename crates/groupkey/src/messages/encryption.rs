@@ -31,11 +31,11 @@ impl Messenger {
             return Err(Misuse::CountersUsedUp.into());
         }
         let (carried, ciphertext) = party.encapsulate(cx)?;
-        let source = Source { sender: me, session };
+        let source = Source { sender: me, session: session.to_be_bytes() };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), Some(&ciphertext));
-        let mut content = signed_if(cx, signed, &protected, content)?;
         let key = cx.derive(&carried, LABEL, &header.circumstances());
+        let mut content = signed_if(cx, signed, &key, &protected, content)?;
         cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
         let key = match period.own.take() {
             Some(own) => own.key,

@@ -12,6 +12,7 @@ use minicbor::{Decoder, Encoder};
 use crate::crypto::{Hashing, Suite};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId};
+use crate::secret::Key;
 
 /// What a message says of itself. All of it is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,14 +169,16 @@ pub(super) fn encrypt_structure(protected: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a sender signs (RFC 9052 section 4.4): the content, bound to the message around it.
-pub(super) fn signature_structure(around: &[u8], content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(32 + around.len() + content.len());
+/// What a sender signs (RFC 9052 section 4.4): the content, bound to the message around it and to what
+/// follows from that message's key. They are the external data, one after the other.
+pub(super) fn signature_structure(around: &[u8], binding: &Key, content: &[u8]) -> Vec<u8> {
+    let external = [around, binding.as_bytes()].concat();
+    let mut bytes = Vec::with_capacity(32 + external.len() + content.len());
     let _ = Encoder::new(&mut bytes)
         .array(4)
         .and_then(|encoder| encoder.str("Signature1"))
         .and_then(|encoder| encoder.bytes(SIGNATURE_HEADER))
-        .and_then(|encoder| encoder.bytes(around))
+        .and_then(|encoder| encoder.bytes(&external))
         .and_then(|encoder| encoder.bytes(content));
     bytes
 }

@@ -509,3 +509,54 @@ fn the_longest_messages_are_as_long_as_documented() {
         });
     }
 }
+
+/// A key that comes back, as when past messages are read, has no counter twice.
+#[test]
+fn a_key_that_comes_back_is_used_anew() {
+    let mut rig = Rig::new(scheme("skdc").unwrap(), Default::default());
+    rig.create(3).unwrap();
+    let key = rig.agreed_key().unwrap().clone();
+    rig.remove(2).unwrap();
+    let later = rig.agreed_key().unwrap().clone();
+    let sealed = rig.at(MemberId(0), |cx, _| {
+        let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
+        let mut sealed = Vec::new();
+        for _ in 0..3 {
+            for (epoch, key) in [(Epoch(1), &key), (Epoch(2), &later)] {
+                messenger.rekeyed(cx, epoch, key);
+                sealed.push(messenger.seal(cx, b"the same").unwrap());
+            }
+        }
+        sealed
+    });
+    for (place, one) in sealed.iter().enumerate() {
+        assert!(sealed[..place].iter().all(|other| other != one), "{place}");
+    }
+}
+
+/// A member that starts again and again cannot use up the memory for others.
+#[test]
+fn a_sender_has_so_many_sessions() {
+    let mut rig = Rig::new(scheme("skdc").unwrap(), Default::default());
+    rig.create(4).unwrap();
+    let messenger = |rig: &mut Rig, member| {
+        rig.at(MemberId(member), |cx, party| {
+            let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
+            messenger.follow(cx, party);
+            messenger
+        })
+    };
+    let mut receiver = messenger(&mut rig, 0);
+    let mut open_from = |rig: &mut Rig, member| {
+        let mut sender = messenger(rig, member);
+        let bytes = rig.at(MemberId(member), |cx, _| sender.seal(cx, b"again")).unwrap();
+        rig.at(MemberId(0), |cx, _| receiver.open(cx, &bytes))
+    };
+    for _ in 0..8 {
+        open_from(&mut rig, 1).unwrap();
+    }
+    assert_eq!(open_from(&mut rig, 1), Err(Unsupported::TooManySources { limit: 8 }.into()));
+    for member in [2, 3] {
+        open_from(&mut rig, member).unwrap();
+    }
+}

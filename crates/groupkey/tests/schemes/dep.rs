@@ -19,6 +19,8 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(sent(&created), (active + n, 0));
             assert_eq!(wraps(&created, Controller), (2 * active + n, 3 * active + n));
             assert_eq!(derivations(&created, Controller), n);
+            assert_eq!(calls(&created, Controller, Primitive::Hash), active + n);
+            assert!((0..n).all(|member| hashes(&created, member) == 2));
             for subgroup in 0..active {
                 let members = members_of(subgroup, subgroups, n);
                 let id = SubgroupId(subgroup);
@@ -38,18 +40,22 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(sent(&added), (active + members, active - 1));
             assert_eq!(wraps(&added, Controller), (2 * active + members, 3 * active + members));
             assert_eq!(derivations(&added, Controller), members);
+            assert_eq!(calls(&added, Controller, Primitive::Hash), active + members);
             check_subgroups(&added, here, subgroups, n + 1, members);
 
             let rekeyed = rig.rekey().unwrap();
             assert_eq!(sent(&rekeyed), (active, active));
             assert_eq!(wraps(&rekeyed, Controller), (2 * active, 3 * active));
+            assert_eq!(calls(&rekeyed, Controller, Primitive::Hash), active);
             assert!((0..=n).all(|member| unwrapped(&rekeyed, member) == 2));
+            assert!((0..=n).all(|member| hashes(&rekeyed, member) == 1));
 
             let left = members - 1;
             let removed = rig.remove(n).unwrap();
             assert_eq!(sent(&removed), (active + left, active - 1));
             assert_eq!(wraps(&removed, Controller), (2 * active + left, 3 * active + left));
             assert_eq!(derivations(&removed, Controller), left);
+            assert_eq!(calls(&removed, Controller, Primitive::Hash), active + left);
             check_subgroups(&removed, here, subgroups, n, left);
 
             rig.sleep(0);
@@ -60,7 +66,8 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(wraps(&caught_up, Controller), (1, 1));
             assert_eq!(derivations(&caught_up, Controller), 1);
             assert_eq!(wraps(&caught_up, SubgroupId(0)), (2, 3));
-            assert_eq!(unwrapped(&caught_up, 0), 4);
+            assert_eq!(calls(&caught_up, Controller, Primitive::Hash), 1);
+            assert_eq!((unwrapped(&caught_up, 0), hashes(&caught_up, 0)), (4, 2));
             rig.agreed_key().unwrap();
         }
     }
@@ -83,7 +90,7 @@ fn the_published_form_sends_to_everybody_singly() {
                 let report = report.unwrap();
                 assert_eq!(sent(&report), (active + members, 0));
                 assert_eq!(wraps(&report, Controller), (2 * active, 3 * active));
-                assert_eq!(unwrapped(&report, 0), 3);
+                assert_eq!((unwrapped(&report, 0), hashes(&report, 0)), (3, 0));
             }
             rig.sleep(0);
             rig.rekey().unwrap();
@@ -113,8 +120,12 @@ fn check_subgroups(report: &Report, here: u32, subgroups: u32, n: u32, members: 
     }
     for member in 0..n {
         let opened = if member % subgroups == here { 4 } else { 2 };
-        assert_eq!(unwrapped(report, member), opened);
+        assert_eq!((unwrapped(report, member), hashes(report, member)), (opened, opened / 2));
     }
+}
+
+fn hashes(report: &Report, member: u32) -> u32 {
+    calls(report, MemberId(member), Primitive::Hash)
 }
 
 /// How many times a member unwraps.

@@ -15,12 +15,12 @@
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
-//! | create | S + n unicasts | 2S + n wraps, n derivations | m + 1 wraps of m + 2 keys | m + 1 wraps of m + 2 keys | 4 unwraps |
-//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations | m + 1 wraps of m + 2 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
-//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations | m wraps of m + 1 keys | 1 wrap of 2 keys | 4 or 2 unwraps |
-//! | rekey | S unicasts, S multicasts | 2S wraps | | 1 wrap of 2 keys | 2 unwraps |
-//! | catch up | 4 unicasts | 1 wrap, 1 derivation | 2 wraps of 3 keys | | 4 unwraps |
-//! | resume | 2 + m unicasts | m + 2 wraps, m derivations | m + 1 wraps of m + 2 keys | | 4 unwraps |
+//! | create | S + n unicasts | 2S + n wraps, n derivations, S + n hashes | m + 1 wraps of m + 2 keys | m + 1 wraps of m + 2 keys | 4 unwraps, 2 hashes |
+//! | add | S + m unicasts, S - 1 multicasts | 2S + m wraps, m derivations, S + m hashes | m + 1 wraps of m + 2 keys | 1 wrap of 2 keys | 4 or 2 unwraps, 2 hashes or 1 |
+//! | remove | S + m - 1 unicasts, S - 1 multicasts | 2S + m - 1 wraps, m - 1 derivations, S + m - 1 hashes | m wraps of m + 1 keys | 1 wrap of 2 keys | 4 or 2 unwraps, 2 hashes or 1 |
+//! | rekey | S unicasts, S multicasts | 2S wraps, S hashes | | 1 wrap of 2 keys | 2 unwraps, 1 hash |
+//! | catch up | 4 unicasts | 1 wrap, 1 derivation, 1 hash | 2 wraps of 3 keys | | 4 unwraps, 2 hashes |
+//! | resume | 2 + m unicasts | m + 2 wraps, m derivations, m + 1 hashes | m + 1 wraps of m + 2 keys | | 4 unwraps, 2 hashes |
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
@@ -30,7 +30,9 @@
 //! every change: S + n messages, 2S wraps at the controller; two unicasts catch a member up.
 //! `sound`, above, renews KEK_2 of a subgroup whenever somebody joins or leaves it, and hands it from
 //! the controller to the members under end-to-end keys, through the subgroup's controller, which
-//! cannot open it.
+//! cannot open it. What wraps a layer or a KEK_2 is not the key itself but its hash with the epoch: so a
+//! subgroup's controller cannot hand on in a later epoch what was made for an earlier one, of which an
+//! evicted member has the group key.
 //!
 //! Keys held: controller 2S + 2; subgroup controller m + 2; member 5.
 //!
@@ -42,7 +44,8 @@
 //! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
 //! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
 //! `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
-//! `{GK}KEK_2`, padded to 32 bytes.
+//! `{GK}KEK_2`, padded to 32 bytes. In `sound` KEK_2 and the end-to-end key stand for their hashes with
+//! the epoch.
 //!
 //! Deviations: every change renews the group key; KEK_1 goes out in the layer's message; KEK_2 is drawn
 //! at the creation in `sound`. A member that missed rekeys asks.
@@ -96,7 +99,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
-        member: |_, _| Box::new(Member::new()),
+        member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
 };
 
@@ -125,6 +128,7 @@ pub struct SubgroupController {
 /// A member.
 #[derive(Debug)]
 pub struct Member {
+    profile: Profile,
     membership: Membership,
     end_to_end: Option<Key>,
     /// KEK_1.
@@ -186,7 +190,9 @@ impl Controller {
     ) {
         let Some((epoch, group_key)) = self.domain.group_key() else { return };
         let pieces = self.pieces(cx, station.id, members);
-        let layer = Layer::new(cx, &self.inner_keys[station.id.0 as usize], epoch, group_key);
+        let inner_key = &self.inner_keys[station.id.0 as usize];
+        let layer_key = key_of_epoch(cx, self.profile, epoch, inner_key, LAYER);
+        let layer = Layer::new(cx, &layer_key, epoch, group_key);
         self.domain
             .draft(cx, station, change, LAYERS)
             .wrapped(&station.key, epoch, 0, &layer.0)
@@ -206,8 +212,9 @@ impl Controller {
         let mut pieces = Vec::with_capacity(piece_length(cx) * members.len());
         for member in members {
             let end_to_end = self.end_to_end(cx, member);
+            let piece_key = key_of_epoch(cx, self.profile, epoch, &end_to_end, OWN_PIECE);
             pieces.extend_from_slice(&member.0.to_be_bytes());
-            cx.wrap_keys(&end_to_end, epoch, 0, [inner_key], &mut pieces);
+            cx.wrap_keys(&piece_key, epoch, 0, [inner_key], &mut pieces);
         }
         pieces
     }
@@ -489,8 +496,9 @@ impl Party for SubgroupController {
 
 impl Member {
     /// A member that is not enrolled yet.
-    pub fn new() -> Self {
+    pub fn new(profile: Profile) -> Self {
         Self {
+            profile,
             membership: Membership::of_a_subgroup(),
             end_to_end: None,
             outer_key: None,
@@ -513,6 +521,21 @@ impl Member {
         self.end_to_end = Some(end_to_end);
         self.inner_key = inner_key.map(Key::from_bytes);
         Ok(())
+    }
+
+    /// Takes off both layers, with KEK_1 and KEK_2.
+    fn open_layers(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        [outer_key, inner_key]: [&Key; 2],
+        layers: &[u8],
+    ) -> Result<Key, Error> {
+        let epoch = message.header().epoch;
+        let mut layer = Layer::default();
+        cx.unwrap_keys(outer_key, epoch, 0, layers, &mut layer.0)?;
+        let layer_key = key_of_epoch(cx, self.profile, epoch, inner_key, LAYER);
+        layer.open(cx, &layer_key, epoch)
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -538,10 +561,12 @@ impl Member {
                     _ => {
                         let end_to_end = self.end_to_end.as_ref();
                         let end_to_end = end_to_end.ok_or(Misbehaviour::UnexpectedMessage)?;
-                        cx.unwrap_key(end_to_end, header.epoch, 0, piece)?
+                        let piece_key =
+                            key_of_epoch(cx, self.profile, header.epoch, end_to_end, OWN_PIECE);
+                        cx.unwrap_key(&piece_key, header.epoch, 0, piece)?
                     }
                 };
-                let group_key = open_layers(cx, &outer_key, &inner_key, header.epoch, layers)?;
+                let group_key = self.open_layers(cx, message, [&outer_key, &inner_key], layers)?;
                 self.outer_key = Some(outer_key);
                 self.inner_key = Some(inner_key);
                 self.membership.enter(cx, header.epoch, group_key);
@@ -549,18 +574,12 @@ impl Member {
             (REKEY, Admission::Continues) => {
                 let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
                 let outer_key = self.outer_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
-                let group_key = open_layers(cx, outer_key, inner_key, header.epoch, layers)?;
+                let group_key = self.open_layers(cx, message, [outer_key, inner_key], layers)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
         Ok(())
-    }
-}
-
-impl Default for Member {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -589,9 +608,9 @@ impl Party for Member {
 struct Layer([Key; 2]);
 
 impl Layer {
-    fn new(cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch, group_key: &Key) -> Self {
+    fn new(cx: &mut Context<'_>, layer_key: &Key, epoch: Epoch, group_key: &Key) -> Self {
         let mut wrapped = Vec::with_capacity(2 * Key::BYTES);
-        cx.wrap_keys(inner_key, epoch, 0, [group_key], &mut wrapped);
+        cx.wrap_keys(layer_key, epoch, 0, [group_key], &mut wrapped);
         wrapped.resize(2 * Key::BYTES, 0);
         let inner = wrapped[..cx.wrapped_length(1)].to_vec();
         let mut halves = wrapped.chunks_exact(Key::BYTES).map(|half| {
@@ -604,7 +623,7 @@ impl Layer {
         Self(halves)
     }
 
-    fn open(&self, cx: &mut Context<'_>, inner_key: &Key, epoch: Epoch) -> Result<Key, Error> {
+    fn open(&self, cx: &mut Context<'_>, layer_key: &Key, epoch: Epoch) -> Result<Key, Error> {
         let [first, second] = &self.0;
         let bytes = [*first.as_bytes(), *second.as_bytes()];
         let (wrapped, padding) = bytes.as_flattened().split_at(cx.wrapped_length(1));
@@ -612,22 +631,27 @@ impl Layer {
             return Err(Misbehaviour::Malformed.into());
         }
         cx.assembled(&[first, second], wrapped);
-        cx.unwrap_key(inner_key, epoch, 0, wrapped)
+        cx.unwrap_key(layer_key, epoch, 0, wrapped)
     }
 }
 
-/// Takes off both layers.
-fn open_layers(
+/// What a key that stays for several epochs wraps with in this one.
+fn key_of_epoch(
     cx: &mut Context<'_>,
-    outer_key: &Key,
-    inner_key: &Key,
+    profile: Profile,
     epoch: Epoch,
-    layers: &[u8],
-) -> Result<Key, Error> {
-    let mut layer = Layer::default();
-    cx.unwrap_keys(outer_key, epoch, 0, layers, &mut layer.0)?;
-    layer.open(cx, inner_key, epoch)
+    key: &Key,
+    label: &'static str,
+) -> Key {
+    match profile {
+        Profile::Published => key.clone(),
+        Profile::Sound => cx.hash_for(epoch, key, label),
+    }
 }
+
+/// Of the hash that makes the key of a layer, and that of a member's KEK_2.
+const LAYER: &str = "dep layer";
+const OWN_PIECE: &str = "dep piece";
 
 /// Length of a member's id and its KEK_2.
 const fn piece_length(cx: &Context<'_>) -> usize {

@@ -483,6 +483,12 @@ impl<'m> Envelope<'m> {
         let number = body.number32()?;
         let wrapped = body.bytes()?;
         body.finish()?;
+        // Who relays names another; a member speaks for itself.
+        if let PartyId::Member(sender) = message.header().sender
+            && sender != origin
+        {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
         Ok(Self { origin, number, wrapped })
     }
 }

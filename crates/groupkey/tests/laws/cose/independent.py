@@ -1,6 +1,6 @@
 """Reads and makes group messages with pycose, an implementation of COSE that is not ours.
 
-Input and output are JSON. Only the derivation of a sender's key is spelled out here, from docs/messages.md.
+Input and output are JSON. Only how keys are derived is spelled out here, from docs/messages.md.
 """
 
 import hashlib
@@ -23,10 +23,13 @@ COSE_SIGN1 = 18
 Enc0Message._get_nonce = lambda message: message.phdr[PartialIV].rjust(13, b"\0")
 
 
+def derived(secret, label, context):
+    pseudorandom = hmac.digest(bytes(32), secret, hashlib.sha256)
+    return hmac.digest(pseudorandom, label + b"\0" + context + b"\1", hashlib.sha256)[:16]
+
+
 def sender_key(group_key, kid, kid_context, operation):
-    pseudorandom = hmac.digest(bytes(32), group_key, hashlib.sha256)
-    information = b"groupkey message" + b"\0" + kid + kid_context
-    key = hmac.digest(pseudorandom, information + b"\1", hashlib.sha256)[:16]
+    key = derived(group_key, b"groupkey message", kid + kid_context)
     return SymmetricKey(k=key, optional_params={KpAlg: AESCCM16128128, KpKeyOps: [operation]})
 
 
@@ -40,7 +43,8 @@ def read(case):
     content = message.decrypt()
     if header.get(ContentType) == COSE_SIGN1:
         signed = CoseMessage.decode(content)
-        signed.external_aad = message.phdr_encoded
+        binding = derived(message.key.k, b"groupkey signed message", b"")
+        signed.external_aad = message.phdr_encoded + binding
         signed.key = OKPKey(
             crv=Ed25519,
             x=bytes.fromhex(case["public_identity"]),

@@ -27,7 +27,7 @@ impl Group {
         let mut group = Self {
             controller: Controller::new(profile, 2),
             subgroups: (0..2).map(|id| SubgroupController::new(profile, SubgroupId(id))).collect(),
-            members: (0..members).map(|id| (id, Member::new())).collect(),
+            members: (0..members).map(|id| (id, Member::new(profile))).collect(),
             rng: ChaCha20Rng::seed_from_u64(1),
             heard: Vec::new(),
         };
@@ -37,7 +37,7 @@ impl Group {
     }
 
     fn add(&mut self, id: u32) {
-        self.members.insert(id, Member::new());
+        self.members.insert(id, Member::new(self.controller.profile));
         self.command(Command::Enroll(&[MemberId(id)]));
         self.command(Command::Add(MemberId(id)));
     }
@@ -121,8 +121,14 @@ impl Group {
     /// What opens with a KEK_2 from under what a subgroup's controller holds now.
     fn try_to_open(&mut self, subgroup: usize, inner_key: &Key) -> Option<Key> {
         let (layer, epoch) = (self.subgroups[subgroup].layer.clone(), self.epoch());
+        self.open(&layer, inner_key, epoch)
+    }
+
+    fn open(&mut self, layer: &Layer, inner_key: &Key, epoch: Epoch) -> Option<Key> {
+        let profile = self.controller.profile;
         self.context(PartyId::Controller, &mut Outbox::new(), |_, cx| {
-            layer.open(cx, inner_key, epoch).ok()
+            let layer_key = key_of_epoch(cx, profile, epoch, inner_key, LAYER);
+            layer.open(cx, &layer_key, epoch).ok()
         })
     }
 }
@@ -164,11 +170,40 @@ fn a_newcomer_and_its_subgroups_controller_do_not_get_earlier_keys_in_sound() {
         let key = group.group_key();
         group.add(4);
         let inner_key = group.members[&4].inner_key.clone().unwrap();
-        let opened = group.context(PartyId::Controller, &mut Outbox::new(), |_, cx| {
-            earlier.open(cx, &inner_key, epoch).ok()
-        });
+        let opened = group.open(&earlier, &inner_key, epoch);
         assert_eq!(opened, if safe { None } else { Some(key) });
     }
+}
+
+/// A subgroup's controller keeps what it handed on. Who was evicted has the group key that is in it.
+#[test]
+fn what_was_made_for_an_epoch_does_not_open_in_a_later_one() {
+    for (profile, safe) in [(Profile::Published, false), (Profile::Sound, true)] {
+        let mut group = Group::of(profile, 6);
+        let (earlier, key) = (group.subgroups[0].layer.clone(), group.group_key());
+        let inner_key = group.members[&2].inner_key.clone().unwrap();
+        // Of the other subgroup, so that KEK_2 stays here.
+        group.evict(3);
+        assert_eq!(group.members[&2].inner_key.as_ref(), Some(&inner_key));
+        group.subgroups[0].layer = earlier;
+        assert_eq!(group.try_to_open(0, &inner_key), if safe { None } else { Some(key) });
+    }
+}
+
+/// Nor what a member got its KEK_2 in.
+#[test]
+fn a_piece_that_is_handed_on_again_is_refused() {
+    let mut group = Group::of(Profile::Sound, 6);
+    let end_to_end = group.members[&2].end_to_end.clone().unwrap();
+    let (epoch, inner_keys) = (group.epoch(), group.controller.inner_keys.clone());
+    group.context(PartyId::Controller, &mut Outbox::new(), |_, cx| {
+        let mut piece = Vec::new();
+        let then = key_of_epoch(cx, Profile::Sound, epoch, &end_to_end, OWN_PIECE);
+        cx.wrap_keys(&then, epoch, 0, [&inner_keys[0]], &mut piece);
+        let later = epoch.next();
+        let now = key_of_epoch(cx, Profile::Sound, later, &end_to_end, OWN_PIECE);
+        assert!(cx.unwrap_key(&now, later, 0, &piece).is_err());
+    });
 }
 
 #[test]
