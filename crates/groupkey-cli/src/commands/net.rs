@@ -92,6 +92,7 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         return probe::run(&arguments.probe, &arguments.network, json, out);
     }
 
+    arguments.probe.refuse_without_probe()?;
     let Work { title, plans } = work(arguments)?;
     let format = match (json, samples) {
         (false, _) => Format::Table,

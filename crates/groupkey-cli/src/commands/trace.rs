@@ -31,19 +31,37 @@ pub(crate) struct TraceArguments {
     kind: Kind,
 
     /// Members at the beginning, and on average.
-    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "path")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        conflicts_with = "path",
+        allow_negative_numbers = true
+    )]
     members: u32,
 
     /// Mean stay of a member (minutes).
-    #[arg(long, value_name = "MINUTES", default_value_t = 60.0, conflicts_with = "path")]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        default_value_t = 60.0,
+        conflicts_with = "path",
+        allow_negative_numbers = true
+    )]
     stay: f64,
 
     /// Length of the trace (minutes).
-    #[arg(long, value_name = "MINUTES", default_value_t = 1_440.0, conflicts_with = "path")]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        default_value_t = 1_440.0,
+        conflicts_with = "path",
+        allow_negative_numbers = true
+    )]
     duration: f64,
 
     /// Everything drawn by chance follows from this.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     #[command(flatten)]

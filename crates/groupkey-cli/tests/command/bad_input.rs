@@ -36,6 +36,10 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     }
     for (arguments, expected) in [
         ("net --loss 101", "0 to 100"),
+        ("net --until publish --members 3", "--until is for --probe alone"),
+        ("net --members 3 --messages 20", "--messages is for --probe alone"),
+        ("net --scheme boneh-fat --members 200 --runs 1", "limits"),
+        ("demo --seed -1", "-1"),
         ("net --loss 5,,10", "--loss"),
         ("net --members 1", "2"),
         ("net --members 0", "2"),

@@ -240,13 +240,13 @@ impl<'r> Claim<'r> {
                     continue;
                 }
                 let sizes = cells.sizes(scheme, subject);
-                let cells = sizes.iter().filter_map(|&size| cells.at(scheme, subject, size));
+                let mut cells = sizes.iter().filter_map(|&size| cells.at(scheme, subject, size));
                 let cell = match side {
                     // Not everything is most in the largest group: trees are lower when they are full.
                     "below" => {
                         cells.max_by(|a, b| a.value(yardstick).total_cmp(&b.value(yardstick)))
                     }
-                    _ => cells.last(),
+                    _ => cells.next_back(),
                 };
                 // A scheme may have nobody in this role, or not the operation.
                 let Some(cell) = cell else { continue };

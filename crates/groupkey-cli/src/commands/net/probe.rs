@@ -20,20 +20,18 @@ pub(crate) struct ProbeArguments {
     #[arg(long, conflicts_with = "GroupArguments")]
     probe: bool,
 
-    /// Messages to send.
+    /// Messages to send [default: 2000].
     #[arg(
         long,
         value_name = "N",
-        requires = "probe",
-        default_value = "2000",
         allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
     )]
-    messages: u32,
+    messages: Option<u32>,
 
-    /// At which packet of QoS 2 the subscriber takes a message as delivered.
-    #[arg(long, value_name = "PACKET", requires = "probe", default_value = "pubrel", value_parser = choice::hand_over())]
-    until: HandOver,
+    /// At which packet of QoS 2 the subscriber takes a message as delivered [default: pubrel].
+    #[arg(long, value_name = "PACKET", value_parser = choice::hand_over())]
+    until: Option<HandOver>,
 }
 
 /// What a probe found in one network. The times are absent when nothing was delivered.
@@ -64,6 +62,24 @@ impl ProbeArguments {
     /// Whether `--probe` was given.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.probe
+    }
+
+    /// Refuses what only a probe heeds. (The parser does not, beside what excludes a probe.)
+    pub(crate) fn refuse_without_probe(&self) -> Result<(), Failure> {
+        let given = [("--messages", self.messages.is_some()), ("--until", self.until.is_some())];
+        match given.iter().find(|(_, is_given)| *is_given && !self.probe) {
+            Some((option, _)) => Err(Failure::input(format!("{option} is for --probe alone"))
+                .with_help("add --probe, or leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    fn messages(&self) -> u32 {
+        self.messages.unwrap_or(2_000)
+    }
+
+    fn until(&self) -> HandOver {
+        self.until.unwrap_or_default()
     }
 }
 
@@ -104,8 +120,8 @@ pub(crate) fn run(
         out,
         "One publisher, one subscriber, {} messages of 100 bytes, one at a time; delivered at {}; \
          seed {}.\n",
-        arguments.messages,
-        packet(arguments.until),
+        arguments.messages(),
+        packet(arguments.until()),
         network.seed,
     )?;
     write!(out, "{table}")?;
@@ -127,8 +143,8 @@ fn cases(arguments: &ProbeArguments, network: &NetworkArguments) -> Result<Vec<C
         let settings = ProbeSettings {
             up: conditions.settings(LossDirection::Up),
             down: conditions.settings(LossDirection::Down),
-            until: arguments.until,
-            messages: arguments.messages,
+            until: arguments.until(),
+            messages: arguments.messages(),
             network: NetworkConfig { seed: network.seed, ..defaults.network },
             ..defaults
         };
