@@ -151,7 +151,7 @@ fn write_profile(
 ) -> Result<(), Failure> {
     // Before the work: a place that cannot be written to should not cost minutes.
     let refused = |path: &Path, error: io::Error| {
-        Failure::running(format!("cannot write {}: {error}", path.display()))
+        Failure::input(format!("cannot write {}: {error}", path.display()))
             .with_help("give a file that does not exist yet, in a folder that does")
     };
     if let Some(path) = file {

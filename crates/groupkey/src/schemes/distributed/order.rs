@@ -55,7 +55,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Class, Configuration};
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::gdh::{MEMBERS, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -126,6 +126,9 @@ impl Ordered {
         }
         if self.ticket.is_some() {
             return Err(Misuse::OperationUnderWay.into());
+        }
+        if members.len() > MEMBERS.1 as usize {
+            return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
         }
         let mut party = self.configuration.member(self.me);
         cx.command(&mut *party, Command::Create(members))?;

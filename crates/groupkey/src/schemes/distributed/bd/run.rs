@@ -294,15 +294,18 @@ impl Run {
         let (ahead, behind) = ratios.split_at(self.me.min(ratios.len()));
         let mut around = behind.iter().chain(ahead).flatten();
         for ratio in around.by_ref().take(self.members - 1) {
-            term = cx.multiply(&term, ratio);
-            shared = cx.multiply(&shared, &term);
+            multiply(cx, &mut term, ratio);
+            multiply(cx, &mut shared, &term);
         }
         if self.members == 2 {
             // Both ratios are the identity.
-            shared = cx.multiply(&shared, &term);
+            multiply(cx, &mut shared, &term);
         }
         let closed = match around.next() {
-            Some(last) if self.sound => cx.multiply(&term, last) == first,
+            Some(last) if self.sound => {
+                multiply(cx, &mut term, last);
+                term == first
+            }
             _ => true,
         };
         first.zeroize();
@@ -372,4 +375,10 @@ const SESSION: &str = "groupkey bd session";
 /// What was read, if nothing is left over.
 fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
     body.finish().map(|()| read)
+}
+
+/// Any one of these elements gives the group key, together with what everybody has heard.
+fn multiply(cx: &mut Context<'_>, place: &mut Element, by: &Element) {
+    let product = cx.multiply(place, by);
+    core::mem::replace(place, product).zeroize();
 }

@@ -90,6 +90,11 @@ impl Peer {
         event: impl FnOnce(&mut KeyTree, &Self) -> (Change, Vec<Removal>),
     ) -> Result<(), Error> {
         let mut tree = self.tree.take().ok_or_else(not_created)?;
+        // Who acts at once tells its path anew before it has read all that is beside it.
+        let path = if self.share.is_some() { tree.path(self.me) } else { Vec::new() };
+        let path: Vec<_> = path.into_iter().filter(|&node| tree.is_known(node)).collect();
+        let told = path.iter().flat_map(|&node| tree.blinded(node).unwrap_or(&[])).copied();
+        let told: Vec<u8> = told.collect();
         let (change, removals) = event(&mut tree, self);
         let mut change = match &self.share {
             Some(share) => change.keeping(&tree, self.me, &share.ladder),
@@ -102,6 +107,7 @@ impl Peer {
             }
             Err(error) => {
                 tree.restore(&removals);
+                tree.fill(&path, &told);
                 self.tree = Some(tree);
                 Err(error)
             }

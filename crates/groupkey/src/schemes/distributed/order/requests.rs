@@ -76,6 +76,10 @@ impl Requests {
             self.dead.remove(&member);
             self.arrivals.remove(&member);
         }
+        // Who announces follows, even if it had asked to begin anew.
+        if let Some(announcer) = announcement.roster.first() {
+            self.joins.remove(&announcer);
+        }
         for (member, ticket) in announcement.admitted() {
             self.show(member, ticket);
             self.joins.remove(&member);
@@ -98,14 +102,16 @@ impl Requests {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
         let mut rest = present.without(|member| self.goes(member) || lost(member));
         if rest.is_empty() {
-            // All are lost: somebody has to.
-            rest = present.without(|member| self.goes(member));
+            // All are lost: somebody has to, and the others come anew.
+            let first = present.without(|member| self.goes(member)).first();
+            rest = first.map_or_else(Roster::default, |first| Roster::of(&[first]));
         }
         if rest.first() != Some(me) {
             return None;
         }
         let can = |operation| scheme.operations.contains(&operation);
-        let (least, most) = (scheme.members.0 as usize, scheme.members.1 as usize);
+        // No announcement has more members, whatever the scheme could do.
+        let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
         let newcomers = self.newcomers(&rest, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
             let roster = rest.followed_by(newcomers);
@@ -187,6 +193,37 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_group_takes_nobody_in() {
+        let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
+        let ids: alloc::vec::Vec<_> = (0..MEMBERS.1).map(MemberId).collect();
+        for (count, taken) in [(MEMBERS.1 - 1, true), (MEMBERS.1, false)] {
+            let present = Roster::of(&ids[..count as usize]);
+            let mut requests = Requests::default();
+            requests.join(MemberId(5_000), 1, &present);
+            assert_eq!(requests.next(MemberId(0), &present, true, scheme).is_some(), taken);
+        }
+    }
+
+    /// One died in mid-operation, the others asked to begin anew before that was known.
+    #[test]
+    fn if_all_are_lost_one_leads_the_others_in_once() {
+        let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
+        let present = Roster::of(&[1, 2, 3].map(MemberId));
+        let mut requests = Requests::default();
+        requests.join(MemberId(2), 7, &present);
+        requests.join(MemberId(3), 8, &present);
+        requests.report_dead(MemberId(1));
+        let announced = requests.next(MemberId(2), &present, false, scheme).unwrap();
+        assert_eq!(announced.operation, Operation::Create);
+        assert!(announced.roster.iter().eq([2, 3].map(MemberId)));
+        assert_eq!(announced.tickets, [8]);
+        requests.served(&present, &announced, Epoch(2));
+        for settled in [false, true] {
+            assert!(requests.next(MemberId(2), &announced.roster, settled, scheme).is_none());
+        }
+    }
 
     #[test]
     fn however_many_ask_members_and_the_last_ones_are_remembered() {
