@@ -45,7 +45,13 @@ pub(crate) struct CompareArguments {
     json: bool,
 
     /// By how much a mean time must differ to count as changed (%).
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "5",
+        value_parser = percent,
+        allow_negative_numbers = true,
+    )]
     threshold: f64,
 
     /// End with exit code 1 if a count, size or time changed, or a row of A is missing in B.

@@ -38,11 +38,21 @@ pub(crate) struct DemoArguments {
     scheme: &'static Scheme,
 
     /// Members that found the group.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(3..=5_000), allow_negative_numbers = true)]
+    #[arg(
+        long,
+        default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(3..=5_000),
+        allow_negative_numbers = true,
+    )]
     members: u32,
 
     /// Add and remove members in turn, so many times, and time each change; without it, a story.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..=100_000),
+        allow_negative_numbers = true,
+    )]
     operations: Option<u32>,
 
     /// Print a JSON object for each operation, and one for all (JSON Lines).

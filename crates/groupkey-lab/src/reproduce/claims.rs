@@ -118,13 +118,12 @@ impl<'r> Claim<'r> {
 
     /// What these schemes need is not above a bound, at any size.
     pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        self.bounded(("below", bound, "at any size"), subject, schemes, |value| value <= bound)
+        self.bounded(Bound::Below(bound), subject, schemes)
     }
 
     /// What these schemes need is above a bound in the largest group.
     pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
-        let where_ = "in the largest group";
-        self.bounded(("above", bound, where_), subject, schemes, |value| value > bound)
+        self.bounded(Bound::Above(bound), subject, schemes)
     }
 
     /// The claim speaks of groups of so many members: without any, it is not confirmed.
@@ -222,18 +221,11 @@ impl<'r> Claim<'r> {
         self
     }
 
-    fn bounded(
-        mut self,
-        (side, bound, extent): (&str, f64, &str),
-        subject: Subject,
-        schemes: &[&str],
-        holds: impl Fn(f64) -> bool,
-    ) -> Self {
+    fn bounded(mut self, bound: Bound, subject: Subject, schemes: &[&str]) -> Self {
         let cells = self.cells;
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
-            let bound = yardstick.words(bound);
-            let mut part = Part::new(format!("{subject} {side} {bound} {extent}"));
+            let mut part = Part::new(format!("{subject} {}", bound.words(yardstick)));
             for scheme in schemes {
                 if !cells.has(scheme) {
                     part.add(None);
@@ -241,18 +233,18 @@ impl<'r> Claim<'r> {
                 }
                 let sizes = cells.sizes(scheme, subject);
                 let mut cells = sizes.iter().filter_map(|&size| cells.at(scheme, subject, size));
-                let cell = match side {
+                let cell = match bound {
+                    Bound::Above(_) => cells.next_back(),
                     // Not everything is most in the largest group: trees are lower when they are full.
-                    "below" => {
+                    Bound::Below(_) => {
                         cells.max_by(|a, b| a.value(yardstick).total_cmp(&b.value(yardstick)))
                     }
-                    _ => cells.next_back(),
                 };
                 // A scheme may have nobody in this role, or not the operation.
                 let Some(cell) = cell else { continue };
                 let value = cell.value(yardstick);
                 let words = format!("{} with {} members", cell.words(yardstick), cell.members());
-                part.add((!value.is_nan()).then(|| Comparison::certain(holds(value), words)));
+                part.add((!value.is_nan()).then(|| Comparison::certain(bound.holds(value), words)));
             }
             // Nobody may have this role in any of the schemes.
             if part.total() > 0 {
@@ -260,6 +252,29 @@ impl<'r> Claim<'r> {
             }
         }
         self
+    }
+}
+
+/// A bound, in a yardstick's unit.
+#[derive(Clone, Copy)]
+enum Bound {
+    Above(f64),
+    Below(f64),
+}
+
+impl Bound {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Above(bound) => value > bound,
+            Self::Below(bound) => value <= bound,
+        }
+    }
+
+    fn words(self, yardstick: Yardstick) -> String {
+        match self {
+            Self::Above(bound) => format!("above {} in the largest group", yardstick.words(bound)),
+            Self::Below(bound) => format!("below {} at any size", yardstick.words(bound)),
+        }
     }
 }
 

@@ -60,7 +60,12 @@ pub(crate) struct PlanArguments {
     k_max: Option<u32>,
 
     /// From one size to the next [default: likewise, which is 100 or 1 without a workload].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        allow_negative_numbers = true,
+    )]
     step: Option<u32>,
 
     /// What is measured [default: create,add,remove, or the workload's].

@@ -32,12 +32,24 @@ pub(crate) struct NetworkArguments {
     /// Packets lost on each party's link, each way, in per cent; starts a Mosquitto behind a network
     /// device that drops them, which takes the right to make one.
     #[cfg(target_os = "linux")]
-    #[arg(long, value_name = "PERCENT", value_parser = number::loss, conflicts_with = "broker", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = number::loss,
+        conflicts_with = "broker",
+        allow_negative_numbers = true,
+    )]
     loss: Option<f64>,
 
     /// One-way delay of each party's link in milliseconds, in the same way.
     #[cfg(target_os = "linux")]
-    #[arg(long, value_name = "MS", value_parser = number::delay, conflicts_with = "broker", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MS",
+        value_parser = number::delay,
+        conflicts_with = "broker",
+        allow_negative_numbers = true,
+    )]
     delay: Option<f64>,
 }
 
