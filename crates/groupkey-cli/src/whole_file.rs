@@ -97,37 +97,38 @@ fn sync_folder(path: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use std::env;
-
     use super::*;
 
     #[test]
     fn a_file_is_replaced_and_not_written_into() {
-        let folder = folder("replaced");
-        let (path, link) = (folder.join("file"), folder.join("link"));
+        let folder = tempfile::tempdir().expect("writable");
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         write(&path, b"before").expect("writable");
         fs::hard_link(&path, &link).expect("links are there");
         // As somebody left it who was killed.
-        fs::write(folder.join(".file.unfinished"), "half").expect("writable");
+        fs::write(folder.path().join(".file.unfinished"), "half").expect("writable");
         write(&path, b"after").expect("writable");
         assert_eq!((read(&path), read(&link)), ("after".to_owned(), "before".to_owned()));
-        assert_eq!(names(&folder), ["file", "link"]);
-        assert!(write(&folder.join("none/file"), b"x").is_err());
-        assert!(write(&folder, b"x").is_err());
+        assert_eq!(names(folder.path()), ["file", "link"]);
+        assert!(write(&folder.path().join("none/file"), b"x").is_err());
+        assert!(write(folder.path(), b"x").is_err());
     }
 
     #[test]
     fn a_new_file_takes_nobodys_place() {
-        let folder = folder("new");
-        let path = folder.join("file");
+        let folder = tempfile::tempdir().expect("writable");
+        let path = folder.path().join("file");
         try_new(&path).expect("there is none");
-        assert_eq!(names(&folder), [""; 0]);
+        assert_eq!(names(folder.path()), [""; 0]);
         write_new(&path, b"first").expect("there is none");
         for refused in [try_new(&path), write_new(&path, b"second")] {
             assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::AlreadyExists));
         }
-        assert_eq!((read(&path), names(&folder)), ("first".to_owned(), vec!["file".to_owned()]));
-        assert!(try_new(&folder.join("none/file")).is_err());
+        assert_eq!(
+            (read(&path), names(folder.path())),
+            ("first".to_owned(), vec!["file".to_owned()])
+        );
+        assert!(try_new(&folder.path().join("none/file")).is_err());
     }
 
     #[cfg(unix)]
@@ -135,8 +136,8 @@ mod tests {
     fn links_permissions_and_devices_stay_what_they_are() {
         use std::os::unix::fs::{PermissionsExt, symlink};
 
-        let folder = folder("kept");
-        let (path, link) = (folder.join("file"), folder.join("link"));
+        let folder = tempfile::tempdir().expect("writable");
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         write(&path, b"before").expect("writable");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
         symlink("file", &link).expect("links are there");
@@ -147,14 +148,6 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         write(Path::new("/dev/null"), b"x").expect("it takes everything");
         assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
-    }
-
-    fn folder(name: &str) -> PathBuf {
-        let id = std::process::id();
-        let folder = env::temp_dir().join(format!("groupkey-whole-file-{name}-{id}"));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("writable");
-        folder
     }
 
     fn read(path: &Path) -> String {

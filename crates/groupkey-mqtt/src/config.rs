@@ -440,10 +440,8 @@ mod tests {
     #[test]
     fn the_templates_are_what_they_say() {
         let file: ServeFile = toml::from_str(SERVE_TEMPLATE).unwrap();
-        let folder = std::env::temp_dir().join(format!("groupkey-template-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let config = file.understand(&folder).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = file.understand(folder.path()).unwrap();
         assert_eq!(config.http.unwrap().listen.to_string(), "127.0.0.1:8475");
         assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
         assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
@@ -495,18 +493,16 @@ mod tests {
 
     #[test]
     fn a_member_without_a_controller_speaks_tls_like_any_other() {
-        let folder = std::env::temp_dir().join(format!("groupkey-peer-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
-        fs::write(folder.join("ca.pem"), authority.cert.pem()).unwrap();
-        let public = hex(&identity(&folder.join("a.key")).unwrap().public());
+        fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
+        let public = hex(&identity(&folder.path().join("a.key")).unwrap().public());
         let text = format!(
             "name = 'a'\nidentity = 'a.key'\n[broker]\ntls = {{ ca = 'ca.pem' }}\nmqtt = '3.1.1'\n\
              [group]\nscheme = 'tgdh'\n[[peer]]\nname = 'a'\nnumber = 0\nidentity = '{public}'\n"
         );
         let file: MemberFile = toml::from_str(&text).unwrap();
-        let MemberConfig { connection, part } = file.understand(&folder).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        let MemberConfig { connection, part } = file.understand(folder.path()).unwrap();
         assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
         assert_eq!((connection.port, connection.version), (8883, Version::V3));
     }

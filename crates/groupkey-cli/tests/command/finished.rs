@@ -1,11 +1,11 @@
 //! Running the command and looking at what it did.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// The built command.
 pub(crate) const GROUPKEY: &str = env!("CARGO_BIN_EXE_groupkey");
@@ -75,33 +75,22 @@ pub(crate) fn or_skip<T, E: std::fmt::Display>(test: &str, needed: Result<T, E>)
 
 /// A folder that exists as long as this value.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     /// A new empty folder.
     pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("groupkey-test-{}-{number}", process::id()));
-        fs::create_dir_all(&path).expect("the temporary folder is writable");
-        Self(path)
+        Self(tempfile::tempdir().expect("the temporary folder is writable"))
     }
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// Writes a file into it and returns the file's name.
     pub(crate) fn file<'a>(&self, name: &'a str, content: &str) -> &'a str {
-        fs::write(self.0.join(name), content).expect("the folder is writable");
+        fs::write(self.path().join(name), content).expect("the folder is writable");
         name
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that stays behind in the system's temporary folder does no harm.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Device profiles: calibrated figures give the published values back, and profiles are read as written.
 
 use std::path::Path;
-use std::{env, fs, process};
+use std::{env, fs};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
@@ -76,13 +76,13 @@ fn every_profile_is_written_as_it_is_read() {
 
 #[test]
 fn a_profile_is_read_from_a_file_and_mistakes_are_found_there() {
-    let path = env::temp_dir().join(format!("groupkey-device-{}.toml", process::id()));
+    let folder = tempfile::tempdir().expect("a place for a file");
+    let path = folder.path().join("device.toml");
     let text = device("esp32-pbc").to_toml();
     fs::write(&path, &text).expect("a place for a file");
     assert_eq!(Device::load(&path).expect("a profile"), device("esp32-pbc"));
     fs::write(&path, text.replace("watt = 0.20504", "wat = 0.20504")).expect("a place for a file");
     let error = Device::load(&path).expect_err("a mistake");
-    fs::remove_file(&path).expect("it is there");
     assert!(error.position.is_some() && error.problem.contains("wat"), "{error}");
     assert!(Device::load(Path::new("no-such-device.toml")).is_err_and(|e| e.position.is_none()));
 }

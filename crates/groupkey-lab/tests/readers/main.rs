@@ -4,9 +4,9 @@
 //! It needs a Python with pandas, pyarrow, duckdb and jsonschema: `GROUPKEY_PYTHON`, or `python3`. Where
 //! there is none, the test says so and passes, unless `GROUPKEY_REQUIRE_ALL` is set.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Price, Traffic};
 use groupkey_lab::results::{
@@ -17,10 +17,10 @@ use serde_json::Value;
 #[test]
 fn pandas_and_duckdb_find_the_sums_that_we_find() {
     let Some(python) = python() else { return };
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
     let rows: Vec<_> = (0..40).map(bench_row).collect();
-    write(&folder.0, &bench_header(), &rows);
-    let found = ask(&python, &folder.0);
+    write(folder.path(), &bench_header(), &rows);
+    let found = ask(&python, folder.path());
     for reader in ["pandas", "duckdb"] {
         for format in ["jsonl", "csv", "parquet"] {
             let sum = |column: &str| {
@@ -52,10 +52,10 @@ fn pandas_and_duckdb_find_the_sums_that_we_find() {
 #[test]
 fn pandas_and_duckdb_read_results_of_networks_too() {
     let Some(python) = python() else { return };
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
     let rows: Vec<_> = (1..9).map(network_row).collect();
-    write(&folder.0, &network_header(), &rows);
-    let found = ask(&python, &folder.0);
+    write(folder.path(), &network_header(), &rows);
+    let found = ask(&python, folder.path());
     let mean: f64 = rows.iter().map(|row| row.mean_ms).sum();
     for reader in ["pandas", "duckdb"] {
         for format in ["jsonl", "csv", "parquet"] {
@@ -202,25 +202,4 @@ fn network_row(number: u32) -> NetworkRow {
         retransmissions: 0,
     };
     NetworkRow::from_samples(setting, vec![sample(1.5), sample(2.75)])
-}
-
-/// A folder of our own that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("groupkey-readers-{}-{number}", process::id()));
-        fs::create_dir_all(&path).expect("a folder for temporary files");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What stays behind is in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

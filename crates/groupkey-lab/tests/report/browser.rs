@@ -1,11 +1,11 @@
 //! A headless Chromium: what the page becomes when it runs, and pictures of it.
 
+use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, process};
 
 /// A browser that was found on this machine.
 #[derive(Debug)]
@@ -39,14 +39,14 @@ impl Browser {
     }
 
     fn run(&self, page: &Path, fragment: &str, (width, height): (u32, u32), task: &str) -> String {
-        let profile = Profile::new();
-        let output = profile.0.join("stdout");
+        let profile = tempfile::tempdir().expect("the temporary directory is writable");
+        let output = profile.path().join("stdout");
         let mut child = Command::new(&self.program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
             .args(["--no-first-run", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-sync", "--hide-scrollbars"])
             .args(["--virtual-time-budget=4000", "--force-device-scale-factor=1"])
-            .arg(format!("--user-data-dir={}", profile.0.join("data").display()))
+            .arg(format!("--user-data-dir={}", profile.path().join("data").display()))
             // A window may not be as narrow as a phone; a screen may.
             .arg(format!("--screen-info={{{width}x{height}}}"))
             .arg(format!("--window-size={width},{height}"))
@@ -77,22 +77,3 @@ impl Browser {
 }
 
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A directory of its own for one run of the browser, removed afterwards.
-struct Profile(PathBuf);
-
-impl Profile {
-    fn new() -> Self {
-        let nanoseconds = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
-        let folder =
-            env::temp_dir().join(format!("groupkey-report-{}-{nanoseconds}", process::id()));
-        fs::create_dir_all(&folder).expect("the temporary directory is writable");
-        Self(folder)
-    }
-}
-
-impl Drop for Profile {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}

@@ -86,17 +86,15 @@ mod tests {
     #[test]
     fn the_file_of_the_token_is_made_and_is_nobody_elses() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = std::env::temp_dir().join(format!("groupkey-token-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let understand = || {
             let text = "listen = '[::1]:8475'\ntoken_file = 'http.token'";
-            toml::from_str::<HttpFile>(text).unwrap().understand(&folder)
+            toml::from_str::<HttpFile>(text).unwrap().understand(folder.path())
         };
         let drawn = understand().unwrap().unwrap().token;
         assert!(understand().unwrap().unwrap().token == drawn, "it is read again");
-        let file = folder.join("http.token");
+        let file = folder.path().join("http.token");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(understand().unwrap_err().contains("chmod 600"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

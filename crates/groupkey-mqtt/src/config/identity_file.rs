@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn many_who_begin_at_once_have_the_same_identity() {
-        let folder = folder("at-once");
-        let path = folder.join("a.key");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
         for _ in 0..20 {
             let start = Barrier::new(8);
             let begin = || {
@@ -113,17 +113,16 @@ mod tests {
             });
             assert!(all.iter().all(|public| *public == all[0]));
             // It is the only file there.
-            assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
             assert_eq!(identity(&path).unwrap().public(), all[0]);
             fs::remove_file(&path).unwrap();
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_is_no_secret_is_refused_and_left_alone() {
-        let folder = folder("no-secret");
-        let path = folder.join("a.key");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
         for text in
             ["", "ab", &"a".repeat(65), &format!("{}{}", "ab".repeat(32), "x".repeat(2_000))]
         {
@@ -133,17 +132,16 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), *text);
             fs::remove_file(&path).unwrap();
         }
-        let nowhere = folder.join("nowhere").join("a.key");
+        let nowhere = folder.path().join("nowhere").join("a.key");
         assert!(identity(&nowhere).unwrap_err().to_string().contains("nowhere"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
     fn a_file_that_others_may_read_is_refused() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = folder("others");
-        let path = folder.join("a.key");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
         let drawn = identity(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         for (mode, is_refused) in [(0o644, true), (0o640, true), (0o604, true), (0o400, false)] {
@@ -153,13 +151,5 @@ mod tests {
                 Err(error) => assert!(is_refused && error.to_string().contains("chmod 600")),
             }
         }
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = format!("groupkey-identity-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder
     }
 }

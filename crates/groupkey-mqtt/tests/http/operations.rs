@@ -44,9 +44,8 @@ async fn without_the_token_nobody_sees_or_does_anything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_eviction_is_durable_when_it_is_answered() {
-    let folder = std::env::temp_dir().join(format!("groupkey-http-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let store = || Box::new(DiskStore::open(&folder.join("group.redb")).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let store = || Box::new(DiskStore::open(&folder.path().join("group.redb")).unwrap());
     let policy = policy(4);
     let mut house = House::of(policy.clone(), store(), Limits::default()).await;
     (0..4).for_each(|number| house.arrive(number));
@@ -71,7 +70,6 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     assert_eq!(readmitted.status, 200);
     let members = house.get("/api/v1/groups/1/members").await.json();
     assert!(is_out(&members, false), "{members}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Whether device-1 is no member, and barred or not.

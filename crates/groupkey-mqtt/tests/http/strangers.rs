@@ -13,8 +13,7 @@ use crate::house::{House, bearer};
 async fn schemathesis_finds_what_the_description_says() {
     let Some(python) = python() else { return };
     let house = House::with(4).await;
-    let folder = env::temp_dir().join(format!("groupkey-schemathesis-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(python);
     command
         .args(["-m", "schemathesis.cli", "run"])
@@ -22,13 +21,12 @@ async fn schemathesis_finds_what_the_description_says() {
         .args(["--header", &bearer(), "--no-color", "--seed", "1"])
         .args(["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "25"])
         .args(["--checks", "all", "--suppress-health-check", "all"])
-        .current_dir(&folder)
+        .current_dir(folder.path())
         .stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     eprintln!("{said}");
-    std::fs::remove_dir_all(&folder).unwrap();
     // Whatever it did, the service lives and the group is whole.
     assert_eq!(house.get("/health").await.status, 200);
 }

@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use groupkey_mqtt::Version;
 use groupkey_mqtt::driver::{Connection, Quality};
+use tempfile::TempDir;
 
 use crate::authority::Authority;
 
@@ -42,7 +42,7 @@ pub(crate) enum Rights {
 
 struct Mosquitto {
     program: PathBuf,
-    folder: PathBuf,
+    folder: TempDir,
     process: Option<Child>,
 }
 
@@ -60,19 +60,19 @@ pub(crate) fn all() -> Vec<Broker> {
 /// Mosquitto, if it is installed; it takes anybody.
 pub(crate) fn mosquitto() -> Option<Broker> {
     let program = program()?;
-    let (port, folder) = (free_port(), new_folder());
+    let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let settings = format!(
         "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 10000\n\
          max_inflight_messages 100\npersistence false\n"
     );
-    fs::write(folder.join(SETTINGS), settings).unwrap();
+    fs::write(folder.path().join(SETTINGS), settings).unwrap();
     Some(Broker::start(program, folder, Access::at(port, None)))
 }
 
 /// Mosquitto, if it is installed, with the files of `docs/mosquitto`, and TLS.
 pub(crate) fn guarded_mosquitto(rights: Rights) -> Option<Broker> {
     let program = program()?;
-    let (port, folder) = (free_port(), new_folder());
+    let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let documented = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mosquitto");
     let settings = fs::read_to_string(documented.join(SETTINGS)).unwrap();
     assert_eq!(settings.matches("listener 8883\n").count(), 1);
@@ -88,10 +88,10 @@ pub(crate) fn guarded_mosquitto(rights: Rights) -> Option<Broker> {
             }
         }
     }
-    fs::write(folder.join(SETTINGS), settings).unwrap();
-    fs::write(folder.join("acl"), rights_list).unwrap();
+    fs::write(folder.path().join(SETTINGS), settings).unwrap();
+    fs::write(folder.path().join("acl"), rights_list).unwrap();
     let authority = Authority::new();
-    authority.equip_broker(&folder);
+    authority.equip_broker(folder.path());
     Some(Broker::start(program, folder, Access::at(port, Some(Arc::new(authority)))))
 }
 
@@ -119,7 +119,7 @@ impl Broker {
         let mosquitto = self.mosquitto.as_mut().expect("the embedded broker cannot be restarted");
         let process = Command::new(&mosquitto.program)
             .args(["-c", SETTINGS])
-            .current_dir(&mosquitto.folder)
+            .current_dir(mosquitto.folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -140,7 +140,7 @@ impl Broker {
         }
     }
 
-    fn start(program: PathBuf, folder: PathBuf, access: Access) -> Self {
+    fn start(program: PathBuf, folder: TempDir, access: Access) -> Self {
         let mosquitto = Mosquitto { program, folder, process: None };
         let mut broker = Self { access, mosquitto: Some(mosquitto) };
         broker.restart();
@@ -189,9 +189,6 @@ impl Access {
 impl Drop for Broker {
     fn drop(&mut self) {
         self.stop();
-        if let Some(mosquitto) = &self.mosquitto {
-            let _ = fs::remove_dir_all(&mosquitto.folder);
-        }
     }
 }
 
@@ -211,15 +208,6 @@ fn program() -> Option<PathBuf> {
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
-}
-
-fn new_folder() -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = format!("groupkey-mosquitto-{}-{number}", std::process::id());
-    let folder = env::temp_dir().join(folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 const SETTINGS: &str = "mosquitto.conf";

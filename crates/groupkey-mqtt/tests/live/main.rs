@@ -216,9 +216,8 @@ async fn a_group_may_speak_both_versions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_service_goes_on_from_its_file() {
-    let folder = std::env::temp_dir().join(format!("groupkey-live-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("group.redb");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("group.redb");
     for mut broker in brokers::all() {
         for version in Version::ALL {
             broker.forget();
@@ -226,7 +225,6 @@ async fn a_restarted_service_goes_on_from_its_file() {
             std::fs::remove_file(&path).unwrap();
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 async fn restart(access: Access, path: &Path) {

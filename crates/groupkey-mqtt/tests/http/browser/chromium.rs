@@ -1,17 +1,19 @@
 //! A headless Chromium with one page, spoken to in the DevTools protocol over two pipes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, process, thread};
+use std::{env, thread};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 pub(crate) struct Browser {
     process: Child,
-    folder: PathBuf,
+    /// Goes with the browser.
+    _folder: TempDir,
     commands: File,
     answers: BufReader<File>,
     number: u64,
@@ -28,12 +30,8 @@ impl Browser {
             eprintln!("SKIPPED, not tested: {missing}");
             return None;
         };
-        let folder = env::temp_dir().join(format!("groupkey-page-{}", process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let pipes = [folder.join("commands"), folder.join("answers")];
-        for pipe in &pipes {
-            let _ = fs::remove_file(pipe);
-        }
+        let folder = tempfile::tempdir().unwrap();
+        let pipes = ["commands", "answers"].map(|name| folder.path().join(name));
         assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
         // Chromium reads commands from descriptor 3 and answers on 4; a shell can open those.
         let process = Command::new("sh")
@@ -47,7 +45,7 @@ impl Browser {
             .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu"])
             .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
             .args(["--disable-component-update", "--hide-scrollbars", "--no-proxy-server"])
-            .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -57,7 +55,7 @@ impl Browser {
         let answers = BufReader::new(File::open(&pipes[1]).unwrap());
         let mut browser = Self {
             process,
-            folder,
+            _folder: folder,
             commands,
             answers,
             number: 0,
@@ -158,7 +156,6 @@ impl Drop for Browser {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
