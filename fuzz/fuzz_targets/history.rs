@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: Input| {
     let scheme = &SCHEMES[usize::from(input.scheme) % SCHEMES.len()];
-    let served = scheme.class != Class::Distributed;
+    let served = scheme.class() != Class::Distributed;
     let [profile, protection, suite, degree, size] = input.choices;
     let parameters = scheme.parameters.iter().map(|parameter| {
         let (low, high) = parameter.range;

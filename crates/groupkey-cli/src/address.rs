@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// A host, by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostAndPort {
-    /// An address of version 6 stands in brackets.
+    /// An IPv6 address is in brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }

@@ -45,7 +45,7 @@ Examples:
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
 )]
 pub(crate) struct Cli {
-    /// What to do; a short tour if nothing is said.
+    /// What to do; a short tour if nothing is given.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -59,30 +59,30 @@ pub(crate) enum Command {
     /// Attack schemes: what they claim, beside what an adversary gets.
     ///
     /// Every short history of joins and leaves is run, and many longer ones, with every operation on
-    /// secrets traced. From the trace follows all that an adversary can derive who heard everything and
-    /// corrupted members that left, members that came, or controllers of subgroups. Where a group key
-    /// that it must not have is among that, the shortest way to it is printed.
+    /// secrets traced. From the trace it computes everything that an adversary can derive who heard
+    /// all traffic and corrupted former members, new members or subgroup controllers. If that
+    /// includes a group key it must not have, the shortest way to it is printed.
     Audit(AuditArguments),
     /// Measure what each role of a scheme computes, keeps and sends.
     ///
     /// One row for each role, operation and phase: time with its confidence interval, the cost of the
     /// counted primitives by themselves and the ratio of the two, bytes kept, messages and bytes sent.
-    /// Schemes with a controller and schemes without stand in tables of their own, because they are
-    /// for different needs. Counts and bytes are the same in every run; times are this machine's.
+    /// Schemes with a controller and schemes without are listed in separate tables, because they
+    /// serve different needs. Counts and bytes are the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
-    /// Set two results files side by side: what changed, and what chance may have done.
+    /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
     /// See a live group: a broker, a service and members in this process.
     Demo(DemoArguments),
     /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
     Device(DeviceArguments),
-    /// Be a member of a live group over an MQTT broker.
+    /// Join a live group over an MQTT broker as a member.
     Member(MemberArguments),
     /// Check whether a broker keeps the MQTT rules that group keys depend on.
     ///
-    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections in the
-    /// worst moments: is a QoS 2 message delivered exactly once all the same, is what a client missed
-    /// kept for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
+    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections at the
+    /// worst moments: is a QoS 2 message still delivered exactly once, is what a client missed kept
+    /// for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
     /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
     MqttProbe(MqttProbeArguments),
     /// Run schemes in a network, simulated or real: how long until everybody has the new key.
@@ -93,17 +93,17 @@ pub(crate) enum Command {
     /// The same arguments and seed give the same numbers, with any number of threads. With --live a
     /// real broker carries the very same messages.
     Net(Box<NetArguments>),
-    /// Make one page of results: charts, a section for each scheme, a table to compare them in.
+    /// Make a results page: charts, a section per scheme, a comparison table.
     Report(ReportArguments),
-    /// Run a published study again and set our numbers beside the published ones.
+    /// Run a published study again and compare our numbers with the published ones.
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
     /// Serve a live group over an MQTT broker: who may join, and the group's key.
     Serve(ServeArguments),
-    /// Make a trace of members that join and leave, by chance.
+    /// Generate a random trace of joins and leaves.
     Trace(Box<TraceArguments>),
-    /// Measure through a real broker and the kernel's TCP, and set the simulator beside it.
+    /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.
     ///
     /// Starts a Mosquitto behind a network device of its own that delays and drops packets, runs
     /// operations of groups through it (or single messages, with --probe), and says for each
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Something that may stand on a command line: often what is expected there, sometimes not.
+    /// Something that may be on a command line: often what is expected there, sometimes not.
     fn word() -> impl Strategy<Value = String> {
         let known = prop::sample::select(vec![
             "bench",

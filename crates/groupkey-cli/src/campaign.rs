@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
 
-/// Runs the plans on so many threads, or on all cores, and hands over each row as it is done.
+/// Runs the plans on `threads` threads, or on all cores, and hands over each row as it is done.
 pub(crate) fn run(
     plans: &[Plan],
     threads: Option<u16>,

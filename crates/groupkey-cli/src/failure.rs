@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     OutputClosed,
     /// Something failed while running.
     Running(Explanation),
-    /// What the argument parser says, in its own words; `--help` and `--version` are among it.
+    /// What the argument parser says, in its own words, including `--help` and `--version`.
     Usage(clap::Error),
 }
 

@@ -28,7 +28,7 @@ use crate::arguments::Cli;
 use crate::failure::Failure;
 
 /// Runs the command on the program's arguments. It knows these schemes beside the catalogue's: how a
-/// program of somebody else's puts a scheme of its own on the same bench as all others.
+/// third-party program puts a scheme of its own on the same bench as all others.
 pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
     let outcome = registry::register(schemes)
         .map_err(|error| Failure::input(error.to_string()))

@@ -32,7 +32,7 @@ impl ProgressBar {
         self.advance(progress.runs_done, progress.runs_total);
     }
 
-    /// Moves on to so many of so many.
+    /// Moves on to `done` of `total`.
     pub(crate) fn advance(&self, done: usize, total: usize) {
         if self.bar.is_hidden() && self.started.elapsed() > PATIENCE {
             // Stays hidden where standard error is no terminal.

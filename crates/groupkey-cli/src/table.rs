@@ -113,7 +113,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// What stands between two columns.
+/// What separates two columns.
 const GAP: &str = "  ";
 
 /// A number for people: three significant digits, and three decimals at most.

@@ -13,7 +13,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     if before.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return fs::write(path, content);
     }
-    // Who links to a file elsewhere means that file.
+    // A link to a file elsewhere means that file.
     let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
     let unfinished = Unfinished::write(&path, content)?;
     if let Some(metadata) = before {
@@ -65,7 +65,7 @@ impl Unfinished {
         unfinished.push(name);
         unfinished.push(".unfinished");
         let unfinished = path.with_file_name(unfinished);
-        // Who was killed may have left one. What is there is not written into: it may be a link.
+        // A killed process may have left one. What is there is not written into: it may be a link.
         let _ = fs::remove_file(&unfinished);
         let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
         let unfinished = Self(unfinished);
@@ -105,7 +105,7 @@ mod tests {
         let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         write(&path, b"before").expect("writable");
         fs::hard_link(&path, &link).expect("links are there");
-        // As somebody left it who was killed.
+        // As a killed process left it.
         fs::write(folder.path().join(".file.unfinished"), "half").expect("writable");
         write(&path, b"after").expect("writable");
         assert_eq!((read(&path), read(&link)), ("after".to_owned(), "before".to_owned()));

@@ -219,14 +219,14 @@ impl Costs {
 }
 
 impl Cost {
-    /// The time of so many calls on so many units in all (ns).
+    /// The time of this many calls on this many units in all (ns).
     fn time_ns(&self, calls: f64, amount: f64) -> f64 {
         calls * self.per_call_ns + amount * self.per_unit_ns
     }
 }
 
 impl Clock {
-    /// Time of so many instructions (ns).
+    /// Time of this many instructions (ns).
     pub fn time_ns(&self, instructions: f64) -> f64 {
         instructions * 1e9 / (self.hertz as f64 * self.instructions_per_cycle)
     }

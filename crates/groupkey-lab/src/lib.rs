@@ -5,6 +5,9 @@
 //! compares them; [`reproduce`] sets them beside a published study, and [`report`] shows it all.
 //! [`mod@bench`] measures what each role of a scheme computes, keeps and sends, and [`audit`]
 //! attacks what a scheme claims.
+//!
+//! Beside these, [`conditions`] are those of a link, [`published`] holds the values that papers
+//! print, [`registry`] adds schemes to those of the catalogue, and [`input`] reads users' files.
 
 pub mod audit;
 pub mod bench;

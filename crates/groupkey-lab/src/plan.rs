@@ -1,4 +1,4 @@
-//! A plan: one group in one network, to be run so many times.
+//! A plan: one group in one network, to be run a number of times.
 
 mod setting;
 mod step;
@@ -21,7 +21,7 @@ pub(crate) use setting::told_parameters;
 pub use step::{Action, Step};
 pub use validation::PlanError;
 
-/// One group in one network, to be run so many times. [`Plan::new`] gives one to change.
+/// One group in one network, to be run a number of times. [`Plan::new`] gives one to change.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The scheme.
@@ -87,8 +87,8 @@ impl Plan {
     /// Longer requests (bytes) as well.
     pub const MOST_REQUEST_BYTES: u32 = 1_000_000;
 
-    /// A sound group of so many members on hosts in a perfect network, for ten runs of all that the
-    /// scheme can do.
+    /// A sound group of this many members on hosts in a perfect network, for ten runs of all that
+    /// the scheme can do.
     pub fn new(scheme: &'static Scheme, members: u32) -> Self {
         let host = Arc::new(Device::named("host").expect("it is built in"));
         Self {
@@ -96,7 +96,7 @@ impl Plan {
             profile: Profile::default(),
             parameters: Vec::new(),
             suite: Suite::default(),
-            protection: scheme.usual_protection(Profile::default()),
+            protection: scheme.default_protection(Profile::default()),
             members,
             steps: Self::history(scheme, scheme.operations),
             link: Timeline::default(),
@@ -153,7 +153,7 @@ impl Plan {
         for Exception { numbers, link, device } in &self.exceptions {
             let _ = write!(key, ", {numbers:?}: {link}, {}", device.name);
         }
-        if self.scheme.class == Class::Hybrid {
+        if self.scheme.class() == Class::Hybrid {
             let _ = write!(key, ", {}", self.subgroup_device.name);
         }
         for Exception { numbers, link, device } in &self.subgroup_exceptions {

@@ -36,7 +36,7 @@ pub struct ServeConfig {
     pub policy: Policy,
     /// Where the store is.
     pub store: PathBuf,
-    /// The HTTP interface, if there shall be one.
+    /// The HTTP interface, if there is to be one.
     pub http: Option<HttpConfig>,
 }
 
@@ -232,8 +232,8 @@ impl BrokerFile {
             (None, Some(_)) => return Err("broker.password needs a broker.user".to_owned()),
             (None, None) => None,
         };
-        let usual_port = if self.tls.is_some() { 8883 } else { 1883 };
-        let port = self.port.unwrap_or(usual_port);
+        let default_port = if self.tls.is_some() { 8883 } else { 1883 };
+        let port = self.port.unwrap_or(default_port);
         let tls = self.tls.map(|tls| tls.understand(folder)).transpose()?;
         Ok(Connection { login, tls, version, qos, ..Connection::new(self.host, port, client) })
     }
@@ -361,7 +361,7 @@ impl MemberFile {
             })
         } else {
             let form = self.group.form()?;
-            if form.configuration.scheme().class != Class::Distributed {
+            if form.configuration.scheme().class() != Class::Distributed {
                 return Err(format!("{} has a controller: remove the peers", self.group.scheme));
             }
             let mut directory = Vec::new();

@@ -3,11 +3,11 @@
 //! The client is rebuilt at every reconnection, and what the broker has not acknowledged is published
 //! again from a queue of our own, for two reasons: rumqttc can livelock on a packet id after a
 //! reconnection, and a runtime's publishes must survive the client. That decides about sessions: at QoS 1
-//! the session at the broker persists, so that it keeps messages for who is away; at QoS 2 it cannot,
-//! because the half of a hand-shake that the broker remembers is lost here; who was away catches up
-//! from the notice of the epoch. Runtimes take a message twice without harm, so QoS 1 is the default.
-//! In MQTT 5, a session ends a day after its client has gone, and messages may expire before
-//! ([`Publish::expiry`]); in 3.1.1 neither ends.
+//! the session at the broker persists, so that it keeps messages for clients that are away; at QoS
+//! 2 it cannot, because the half of a hand-shake that the broker remembers is lost here; whoever
+//! was away catches up from the notice of the epoch. Runtimes take a message twice without harm, so
+//! QoS 1 is the default. In MQTT 5, a session ends a day after its client has gone, and messages
+//! may expire before ([`Publish::expiry`]); in 3.1.1 neither ends.
 
 mod clock;
 mod link;
@@ -68,7 +68,7 @@ pub enum Quality {
 /// How the connection is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Whether it stands, with all subscriptions.
+    /// Whether it is up, with all subscriptions made.
     pub connected: bool,
     /// How often it was made.
     pub connections: u64,
@@ -108,7 +108,7 @@ impl Connection {
 }
 
 impl Quality {
-    /// From the number that stands in packets: 0, 1 or 2.
+    /// From the number in packets: 0, 1 or 2.
     pub const fn from_level(level: u8) -> Option<Self> {
         match level {
             0 => Some(Self::AtMostOnce),
@@ -120,7 +120,7 @@ impl Quality {
 }
 
 impl Status {
-    /// What there is to tell somebody who was told `before`.
+    /// What is new since the status `before`.
     pub fn news(&self, before: &Self) -> Vec<String> {
         let mut news = Vec::new();
         if self.refusal != before.refusal {

@@ -10,7 +10,7 @@ use minicbor::{Decode, Encode};
 /// What all parties of a live group have in common.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// The group's number, which stands in every message.
+    /// The group's number, which is in every message.
     pub group: GroupId,
     /// The scheme with its profile and parameters.
     pub configuration: Configuration,
@@ -23,7 +23,7 @@ pub struct Form {
 /// Why a form does not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
-    /// It is for reproducing papers, and nobody has said that it shall run all the same.
+    /// It is for reproducing papers, and nobody has said that it may run anyway.
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
@@ -62,7 +62,7 @@ impl Form {
     }
 
     /// Refuses what must not run live. `published_allowed` is the operator's explicit word that a form
-    /// which exists for reproducing papers shall run.
+    /// which exists for reproducing papers may run.
     pub fn check(&self, published_allowed: bool) -> Result<(), FormError> {
         let scheme = self.configuration.scheme();
         if scheme.law != Law::OneKey {
@@ -95,7 +95,7 @@ impl Form {
             scheme: scheme.id.to_owned(),
             profile: self.configuration.profile().name().to_owned(),
             values: (scheme.parameters.iter())
-                .map(|parameter| self.configuration.value(parameter.name))
+                .map(|parameter| self.configuration.value(parameter))
                 .collect(),
             suite: self.suite.name().to_owned(),
             guard: self.guard.name().to_owned(),

@@ -53,7 +53,7 @@ impl Secret {
         SigningKey::from_bytes(&self.0).verifying_key().to_bytes()
     }
 
-    /// Signs what stands in `parts`; `purpose` keeps signatures for different ends apart.
+    /// Signs what is in `parts`; `purpose` keeps signatures for different ends apart.
     pub fn sign(&self, purpose: &'static str, parts: &[&[u8]]) -> [u8; 64] {
         SigningKey::from_bytes(&self.0).sign(&statement(purpose, parts)).to_bytes()
     }

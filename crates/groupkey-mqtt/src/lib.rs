@@ -15,8 +15,8 @@
 //!
 //! What a party sends is published as it is: the payload is the simulator's, byte for byte
 //! (`tests/simulator.rs`). What this crate adds has topics of its own ([`topics`]): joining
-//! ([`join`]), the retained notice of the present epoch ([`notice`]), and what members say to each
-//! other. `docs/live.md` is the page for users, ADR 12 and 15 say why it is made this way.
+//! ([`join`]), the retained notice of the current epoch ([`notice`]), and what members say to each
+//! other. `docs/live.md` is the page for users, ADRs 12 and 15 say why it is made this way.
 
 #![forbid(unsafe_code)]
 

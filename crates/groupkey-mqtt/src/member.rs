@@ -9,7 +9,7 @@ use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages;
-use groupkey::{Channel, Epoch, Error, Key, MemberId, Recipient};
+use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -19,7 +19,7 @@ use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice};
-use crate::parties::{Order, party_of};
+use crate::parties::Order;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{BadPrefix, Place, Topics};
 
@@ -230,7 +230,7 @@ impl Member {
             keyring.share_mac(&Secret::from_bytes(key.into()));
         }
         for (number, public) in &welcome.controllers {
-            keyring.learn(party_of(*number)?, public).then_some(())?;
+            keyring.learn(PartyId::from_number(*number)?, public).then_some(())?;
             if *number == 0 {
                 self.service = Some((*public).into());
             }

@@ -6,7 +6,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, Key, MemberId, Outbox, Party, PartyId,
-    Recipient, SubgroupId,
+    Recipient,
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
@@ -148,13 +148,7 @@ impl Parties {
     }
 
     fn neighbour(&self, to: Recipient) -> Option<PartyId> {
-        let id = match to {
-            Recipient::Controller => PartyId::Controller,
-            Recipient::Member(member) => member.into(),
-            Recipient::SubgroupController(subgroup) => subgroup.into(),
-            Recipient::Group | Recipient::Subset(_) => return None,
-        };
-        self.seats.contains_key(&id).then_some(id)
+        to.party().filter(|id| self.seats.contains_key(id))
     }
 }
 
@@ -180,24 +174,6 @@ impl std::fmt::Debug for Parties {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Parties").field("form", &self.form).finish_non_exhaustive()
     }
-}
-
-/// A party as a number: as on the wire.
-pub(crate) const fn number_of(party: PartyId) -> i64 {
-    match party {
-        PartyId::Controller => 0,
-        PartyId::Member(MemberId(id)) => id as i64 + 1,
-        PartyId::SubgroupController(SubgroupId(id)) => -1 - id as i64,
-    }
-}
-
-/// The party with this number.
-pub(crate) fn party_of(number: i64) -> Option<PartyId> {
-    Some(match number {
-        0 => PartyId::Controller,
-        1.. => PartyId::Member(MemberId(u32::try_from(number - 1).ok()?)),
-        _ => PartyId::SubgroupController(SubgroupId(u32::try_from(-1 - number).ok()?)),
-    })
 }
 
 /// Steps that one step may cause within the process: far more than a controller and its subgroups' do.

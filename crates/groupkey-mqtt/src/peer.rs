@@ -32,9 +32,9 @@ use crate::topics::{BadPrefix, Place, Topics};
 pub struct Settings {
     /// The prefix of the group's topics.
     pub prefix: String,
-    /// The own number.
+    /// This peer's number.
     pub me: MemberId,
-    /// The own identity.
+    /// This peer's identity.
     pub identity: Secret,
     /// Scheme, parameters, algorithms: the same for all.
     pub form: Form,
@@ -92,7 +92,7 @@ impl Peer {
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
         let Settings { me, form, .. } = &settings;
-        if form.configuration.scheme().class != Class::Distributed {
+        if form.configuration.scheme().class() != Class::Distributed {
             return Err(SettingsError::HasController);
         }
         let mut keyring = Keyring::default();
@@ -301,7 +301,7 @@ impl fmt::Display for SettingsError {
         match self {
             Self::HasController => write!(
                 f,
-                "the scheme has a controller: its members join a service, and are no peers"
+                "the scheme has a controller: its members join a service and are not peers"
             ),
             Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
             Self::Prefix(error) => write!(f, "{error}"),

@@ -11,7 +11,7 @@ use crate::runtime::{MILLISECOND, SECOND};
 pub struct Policy {
     /// Scheme, parameters, algorithms. It is fixed when the group is founded.
     pub form: Form,
-    /// The operator's explicit word that a form which is there to reproduce papers shall run.
+    /// The operator's explicit word that a form that exists to reproduce papers may run.
     pub published_allowed: bool,
     /// The service's identity, if it was made beforehand so that devices know its public key. Else one is
     /// drawn when the group is founded.
@@ -34,7 +34,7 @@ pub struct Policy {
     /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.
     pub period: Option<u64>,
     /// How long a broker of MQTT 5 keeps messages that change the key for members that are away, in s, 1
-    /// or more. Who is away longer catches up with one request.
+    /// or more. A member that is away longer catches up with one request.
     pub rekey_expiry: u32,
     /// What is kept at most.
     pub limits: Limits,
@@ -46,7 +46,7 @@ pub struct Limits {
     /// Entries of the log. Two to four make an operation. A service whose log is full refuses all
     /// operations; see ADR 13.
     pub log: u64,
-    /// Devices that wait to be taken in.
+    /// Devices that wait to be admitted.
     pub waiting: usize,
     /// Requests that one member may make in [`Limits::ALLOWANCE_TIME`].
     pub allowance: u32,

@@ -205,7 +205,7 @@ impl fmt::Display for Error {
             Self::NoConnection(reason) => write!(f, "no connection: {reason}"),
             Self::NoTls(reason) => write!(f, "no TLS: {reason}"),
             Self::NoBroker(seen) => write!(f, "no MQTT broker: {seen}"),
-            Self::Refused(code) => write!(f, "the broker refuses to connect us, with code {code}"),
+            Self::Refused(code) => write!(f, "the broker refused the connection with code {code}"),
         }
     }
 }

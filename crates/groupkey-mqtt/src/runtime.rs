@@ -16,7 +16,7 @@ pub enum Input<'a> {
         /// The payload.
         payload: &'a [u8],
     },
-    /// A connection to the broker stands, and the subscriptions are made.
+    /// The broker is connected, and the subscriptions are made.
     Connected,
     /// The time that [`Runtime::deadline`] named has come, or a little more.
     Tick,
@@ -51,7 +51,7 @@ pub struct Publish {
     pub expiry: Option<u32>,
 }
 
-/// One that cannot go on. It must be made anew from its store.
+/// One that cannot continue. It must be reopened from its store.
 #[derive(Debug)]
 pub enum Fatal {
     /// It has died: a commit failed, or a fault point was reached; see [`Service::crash_at`](crate::Service::crash_at).
@@ -84,7 +84,7 @@ pub trait Runtime {
 impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Crashed => write!(f, "it has died before: open it anew from its store"),
+            Self::Crashed => write!(f, "it has crashed: reopen it from its store"),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
             Self::Store(error) => write!(f, "{error}"),
         }
@@ -99,7 +99,7 @@ impl From<StoreError> for Fatal {
     }
 }
 
-/// How long a request or the answer to one is of use, in s: who asks in vain asks again sooner.
+/// How long a request or the answer to one is of use, in s: whoever asks in vain asks again sooner.
 pub(crate) const REQUEST_EXPIRY: u32 = 30;
 
 /// A millisecond in ns.

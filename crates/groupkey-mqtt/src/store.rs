@@ -102,7 +102,7 @@ impl fmt::Display for StoreError {
             Self::Failed(what) => write!(f, "the store failed: {what}"),
             Self::Unreadable => write!(f, "the store is damaged, or from another version"),
             Self::Full { limit } => {
-                write!(f, "the store's log has its limit of {limit} entries: begin a new group")
+                write!(f, "the store's log is full ({limit} entries): start a new group")
             }
         }
     }

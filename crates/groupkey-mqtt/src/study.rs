@@ -68,7 +68,7 @@ pub struct LiveNetwork<'a> {
     /// Answers that the broker owes.
     pings: usize,
     wake_ups: BinaryHeap<Reverse<(Time, u64)>>,
-    /// Not told to the group yet.
+    /// Not reported to the group yet.
     ready: VecDeque<Event>,
     deliveries: u64,
     traffic: Traffic,

@@ -133,7 +133,7 @@ fn settings(id: &str, computation: fn(&Meter) -> u64) -> GroupSettings {
     GroupSettings {
         configuration,
         suite: Suite::Standard,
-        protection: scheme.usual_protection(Profile::Sound),
+        protection: scheme.default_protection(Profile::Sound),
         seed: 7,
         network: NetworkConfig::default(),
         controller: station.clone(),

@@ -19,7 +19,7 @@ use rand_core::{TryCryptoRng, TryRng};
 #[derive(Debug)]
 pub struct Watch;
 
-/// Random bytes, as it seems to who gets them. A key is four bytes that are always the same, four that
+/// Random bytes, as it seems to the caller. A key is four bytes that are always the same, four that
 /// count, and so on; no two are the same. What is longer is made into numbers by libraries that are not
 /// ours, and leaves itself on the stack; it has no mark.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES};
+use groupkey::catalogue::{Audience, Class, Configuration, Profile, SCHEMES};
 use groupkey::credentials::Credentials;
 use groupkey::protection::Guard;
 use groupkey::{
@@ -160,7 +160,7 @@ impl Group {
             self.parties.insert(member.into(), Seat::new(self.configuration.member(member)));
             self.members.insert(member);
         }
-        if self.configuration.scheme().class != Class::Distributed {
+        if self.configuration.scheme().class() != Class::Distributed {
             self.tell([PartyId::Controller], Command::Enroll(members));
         }
     }
@@ -173,17 +173,12 @@ impl Group {
 
     /// A command for the controller, or for all members where there is none.
     fn tell_all(&mut self, command: Command<'_>) {
-        match (self.configuration.scheme().class, command) {
-            (Class::Distributed, _) => {
-                let members: Vec<_> = self.members.iter().map(|&member| member.into()).collect();
-                self.tell(members, command);
-            }
-            (Class::Hybrid, Command::Rekey) => {
-                let everybody: Vec<_> = self.parties.keys().copied().collect();
-                self.tell(everybody, command);
-            }
-            _ => self.tell([PartyId::Controller], command),
-        }
+        let parties: Vec<_> = match self.configuration.scheme().audience(&command) {
+            Audience::Controller => vec![PartyId::Controller],
+            Audience::Everybody => self.parties.keys().copied().collect(),
+            Audience::Members => self.members.iter().map(|&member| member.into()).collect(),
+        };
+        self.tell(parties, command);
     }
 
     /// A command for some, and what comes of it.
@@ -245,10 +240,6 @@ impl Seat {
     }
 
     fn hears(&self, id: PartyId, to: Recipient) -> bool {
-        match to {
-            Recipient::Group => matches!(id, PartyId::Member(_)),
-            Recipient::Subset(subset) => self.subsets.contains(&subset),
-            one => one == id.into(),
-        }
+        to.includes(id, |subset| self.subsets.contains(&subset))
     }
 }

@@ -1,7 +1,7 @@
 //! Running a connection ahead of the others while a long packet is under way.
 //!
 //! Until that packet has arrived, nothing but segments and timers happens to its connection, and
-//! its luck is its own. These events need not stand in the queue of all events: they run in a loop
+//! its losses are its own. These events need not be in the queue of all events: they run in a loop
 //! of their own, up to the one that others must know of, and only that one is queued. They are the
 //! same events in the same order, so a connection's course is the same; only among things that
 //! happen to several connections in the same nanosecond the order may be another.
@@ -163,7 +163,7 @@ impl Course {
 }
 
 impl Numbers {
-    /// Runs a connection by itself, for at most so many events and not to `until`.
+    /// Runs a connection by itself, for at most this many events and not to `until`.
     fn run(
         &mut self,
         connection: &mut Connection,

@@ -44,7 +44,7 @@ impl<T: Copy> Fifo<T> {
         self.items.insert(self.first + place, item);
     }
 
-    /// Drops all but the first so many.
+    /// Drops all but the first this many.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.items.truncate(self.first + length);
     }

@@ -9,7 +9,7 @@
 //!
 //! An operation begins at a quiet network and ends when it is quiet again. Its time runs until the
 //! last current member has the new key; the time on the way to that key that devices spent computing
-//! is told apart from the rest, which is transmission.
+//! is separated from the rest, which is transmission.
 
 mod carrier;
 mod operation;
@@ -19,7 +19,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use groupkey::catalogue::{Class, Configuration, Law};
+use groupkey::catalogue::{Audience, Configuration, Law};
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
@@ -157,7 +157,7 @@ impl<C: Carrier> Group<C> {
         group
     }
 
-    /// Creates the group with so many members.
+    /// Creates the group with this many members.
     pub fn create(&mut self, members: u32) -> Result<OperationResult, GroupError> {
         let ids: Vec<_> = (0..members).map(|_| self.take_seat()).collect();
         self.enroll(&ids)?;
@@ -212,11 +212,6 @@ impl<C: Carrier> Group<C> {
         self.operation.sent()
     }
 
-    /// The time on the network's clock, in ns.
-    pub fn now_ns(&self) -> u64 {
-        self.carrier.now().as_nanos()
-    }
-
     fn seat(&mut self, id: PartyId, party: Box<dyn Party>, station: Station) {
         let computation = Arc::clone(&station.computation);
         let client = self.carrier.seat(id, station);
@@ -261,10 +256,8 @@ impl<C: Carrier> Group<C> {
         let outbox = std::mem::take(&mut self.outbox);
         let mut check = Check::InFull;
         for message in outbox.messages() {
-            let to = match message.to {
-                Recipient::Member(member) => member.into(),
-                Recipient::SubgroupController(subgroup) => subgroup.into(),
-                Recipient::Controller | Recipient::Group | Recipient::Subset(_) => continue,
+            let Some(to) = message.to.party().filter(|to| *to != PartyId::Controller) else {
+                continue;
             };
             let given = Given::Bytes(Channel::Confidential, message.bytes, check);
             self.step(self.seat_of[&to], given)?;
@@ -324,9 +317,9 @@ impl<C: Carrier> Group<C> {
     /// Gives a command to the controller, or where there is none to all current members; a new
     /// period of a hybrid scheme begins for all parties.
     fn command_all(&mut self, command: Command<'_>) -> Result<(), GroupError> {
-        let to = match (self.settings.configuration.scheme().class, command) {
-            (Class::Distributed, _) | (Class::Hybrid, Command::Rekey) => 0..self.seats.len(),
-            (Class::Centralized | Class::Hybrid, _) => 0..1,
+        let to = match self.settings.configuration.scheme().audience(&command) {
+            Audience::Controller => 0..1,
+            Audience::Everybody | Audience::Members => 0..self.seats.len(),
         };
         for number in to {
             if self.seats[number].current {
@@ -435,7 +428,7 @@ impl<C: Carrier> Group<C> {
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
         // A stream of its own: what a party draws does not depend on whose message arrives first.
-        self.rng.set_stream(stream_of(seat.id));
+        self.rng.set_stream(PartyId::stream(seat.id));
         self.rng.set_word_pos(seat.drawn);
         let mut cx = Context::new(
             setting,
@@ -561,15 +554,6 @@ impl fmt::Display for GroupError {
 }
 
 impl std::error::Error for GroupError {}
-
-/// Which of the seed's streams a party draws from.
-fn stream_of(party: PartyId) -> u64 {
-    match party {
-        PartyId::Controller => 0,
-        PartyId::Member(member) => u64::from(member.0) + 1,
-        PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
-    }
-}
 
 struct Seat {
     id: PartyId,

@@ -196,7 +196,7 @@ impl Line {
     }
 }
 
-/// Whole bytes that a line of so many bits a second sends in a time.
+/// Whole bytes that a line of this many bits a second sends in a time.
 fn bytes_in(time: Duration, bandwidth: u64) -> u128 {
     u128::from(time.as_nanos()) * u128::from(bandwidth) / 8_000_000_000
 }

@@ -155,7 +155,7 @@ impl Network {
     }
 
     /// Adds a client whose session is connected and subscribed to its own topic. Its round-trip
-    /// estimate stands as the set-up exchange leaves it at the links' nominal delay.
+    /// estimate is as the set-up exchange leaves it at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
         let number = self.clients.len() as u32;
         let luck = [0, 1].map(|side| Stream::new(self.config.seed, u64::from(number) * 2 + side));
@@ -271,7 +271,7 @@ impl Network {
     }
 
     /// Whether what was queued is still to come. What belongs to a connection that is ahead is not:
-    /// it has happened, or will be queued anew. Neither moves the clock.
+    /// it has happened, or will be queued again. Neither moves the clock.
     fn is_valid(&mut self, due: Due, happening: Happening) -> bool {
         match happening {
             Happening::Arrival(number) => {

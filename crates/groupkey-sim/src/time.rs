@@ -10,7 +10,7 @@ pub struct Time(u64);
 impl Time {
     /// The moment the network was made.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens; stands for "never".
+    /// Later than everything that happens; means "never".
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The point `nanoseconds` after the start.

@@ -1,5 +1,5 @@
-//! How an answer is known to be fresh: who asks for what it missed draws a nonce, and takes no answer
-//! but one to that.
+//! How an answer is known to be fresh: a party that asks for what it missed draws a nonce, and
+//! takes no answer but one to that.
 //!
 //! The header of every message of [`Operation::CatchUp`] has a nonce, and
 //! no other message has one. A request brings its own. Whatever a party sends of this operation while
@@ -21,7 +21,7 @@ use crate::wire::Message;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nonce(pub [u8; Self::BYTES]);
 
-/// The request of one who missed something, until it is answered.
+/// The request of one that missed something, until it is answered.
 #[derive(Debug, Default)]
 pub struct Asked(Option<Nonce>);
 

@@ -102,8 +102,8 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The same with somebody who is told of every operation on secrets. For audits: every secret is
-    /// laid open to the tracer.
+    /// The same with a tracer that is notified of every operation on secrets. For audits: every
+    /// secret is laid open to the tracer.
     #[cfg(feature = "rig")]
     #[must_use]
     pub const fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
@@ -245,8 +245,8 @@ impl<'a> Context<'a> {
         draft.send();
     }
 
-    /// Makes room for so many messages of about so many body bytes each, so that sending to a large
-    /// group does not move what was written already.
+    /// Makes room for this many messages of about this many body bytes each, so that sending to a
+    /// large group does not move what was written already.
     pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
         const HEADER_BYTES: usize = 24;
         let each = HEADER_BYTES + body_bytes + 2 + self.protection.tag_length();
@@ -267,7 +267,7 @@ impl<'a> Context<'a> {
         self.nonce
     }
 
-    /// What is sent from now on is or answers this request: for who forges.
+    /// What is sent from now on is or answers this request: for forgers.
     #[cfg(feature = "rig")]
     pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
         self.nonce = nonce;
@@ -288,13 +288,7 @@ impl<'a> Context<'a> {
         if header.group != self.setting.group {
             return Err(Misbehaviour::ForeignGroup.into());
         }
-        let for_us = match header.to {
-            Recipient::Controller => self.me == PartyId::Controller,
-            Recipient::Member(member) => self.me == PartyId::Member(member),
-            Recipient::SubgroupController(subgroup) => self.me == subgroup.into(),
-            Recipient::Group | Recipient::Subset(_) => true,
-        };
-        if !for_us {
+        if header.to.party().is_some_and(|party| party != self.me) {
             return Err(Misbehaviour::NotForUs.into());
         }
         // An individual key that came over an open channel is nobody's own.

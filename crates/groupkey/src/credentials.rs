@@ -45,7 +45,7 @@ impl Credentials {
             return;
         }
         self.identities.0.entry(party).or_insert_with(|| {
-            let identity = Identity::from_secret(&secret(self.seed, number(party)));
+            let identity = Identity::from_secret(&secret(self.seed, party.stream()));
             let public = identity.public();
             (identity, public)
         });
@@ -75,7 +75,7 @@ impl Credentials {
 
     fn exponent(&self, party: PartyId, suite: Suite) -> Exponent {
         // Other secrets than those of identities, which have smaller numbers.
-        Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + number(party)))
+        Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + party.stream()))
     }
 }
 
@@ -105,14 +105,6 @@ struct Identities(HashMap<PartyId, (Identity, PublicIdentity)>);
 impl Directory for Identities {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
         self.0.get(&party).map(|(_, public)| *public)
-    }
-}
-
-fn number(party: PartyId) -> u64 {
-    match party {
-        PartyId::Controller => 0,
-        PartyId::Member(member) => u64::from(member.0) + 1,
-        PartyId::SubgroupController(subgroup) => (1 << 33) + u64::from(subgroup.0),
     }
 }
 

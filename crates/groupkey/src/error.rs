@@ -12,7 +12,7 @@ pub enum Error {
     Misbehaved(Misbehaviour),
     /// The caller asked for something that makes no sense in the present state.
     Misuse(Misuse),
-    /// The scheme does not have this operation, or not for so many members.
+    /// The scheme does not have this operation, or not for this many members.
     Unsupported(Unsupported),
 }
 
@@ -31,7 +31,7 @@ pub enum Misbehaviour {
     NotForUs,
     /// A sender that may not send this.
     UnexpectedSender,
-    /// A message of this kind has no place in the present state.
+    /// A message of this kind is not expected in the current state.
     UnexpectedMessage,
     /// The message's epoch is over, or the message was seen before.
     StaleEpoch {
@@ -115,8 +115,8 @@ pub enum Misuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// So many members were enrolled since the group began, and no place is given twice: what
-    /// somebody who left has keeps. Make the group anew, with a larger capacity.
+    /// This many members were enrolled since the group began, and no place is given twice: what a
+    /// former member holds stays valid. Make a new group, with a larger capacity.
     CapacityUsedUp {
         /// How many could be.
         capacity: u32,
@@ -130,7 +130,7 @@ pub enum Unsupported {
     },
     /// More senders in one epoch than are remembered.
     TooManySources {
-        /// So many are.
+        /// This many are.
         limit: usize,
     },
 }
@@ -171,15 +171,15 @@ impl fmt::Display for Misbehaviour {
             Self::ForeignGroup => write!(f, "it belongs to another group"),
             Self::NotForUs => write!(f, "it is addressed to somebody else"),
             Self::UnexpectedSender => write!(f, "its sender may not send this"),
-            Self::UnexpectedMessage => write!(f, "it has no place in the present state"),
+            Self::UnexpectedMessage => write!(f, "it is not expected in the current state"),
             Self::StaleEpoch { got, current } => {
                 write!(f, "epoch {got} is over (the group is in epoch {current})")
             }
             Self::SkippedEpoch { got, current } => {
                 write!(f, "epoch {got} does not follow epoch {current}: catch up first")
             }
-            Self::WrongChannel => write!(f, "it came over a channel that it must not come over"),
-            Self::Replayed => write!(f, "it came before, or too late"),
+            Self::WrongChannel => write!(f, "it came over the wrong kind of channel"),
+            Self::Replayed => write!(f, "it is a replay, or came too late"),
             Self::StaleAnswer => write!(f, "it does not answer the last request to catch up"),
             Self::WrongKey => write!(f, "a wrapped key does not open"),
             Self::NothingForUs => write!(f, "it carries no key for this member"),

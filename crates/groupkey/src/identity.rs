@@ -29,6 +29,37 @@ pub enum PartyId {
     Member(MemberId),
 }
 
+impl PartyId {
+    /// The party as a number, as it goes over the wire: 0 is the controller, `n + 1` is member `n`,
+    /// and `-1 - s` is the controller of subgroup `s`.
+    pub const fn number(self) -> i64 {
+        match self {
+            Self::Controller => 0,
+            Self::Member(MemberId(member)) => member as i64 + 1,
+            Self::SubgroupController(SubgroupId(subgroup)) => -1 - subgroup as i64,
+        }
+    }
+
+    /// The party with this number, if there can be one.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Some(match number {
+            0 => Self::Controller,
+            1.. => Self::Member(MemberId(u32::try_from(number - 1).ok()?)),
+            _ => Self::SubgroupController(SubgroupId(u32::try_from(-1 - number).ok()?)),
+        })
+    }
+
+    /// Which of the streams of a seed is the party's, where all parties draw from one seed.
+    #[cfg(any(test, feature = "rig", feature = "workbench"))]
+    pub const fn stream(self) -> u64 {
+        match self {
+            Self::Controller => 0,
+            Self::Member(MemberId(member)) => member as u64 + 1,
+            Self::SubgroupController(SubgroupId(subgroup)) => (1 << 33) + subgroup as u64,
+        }
+    }
+}
+
 impl Epoch {
     /// The epoch after this one. There is none after the last, so that no message can cause an
     /// overflow.

@@ -28,11 +28,12 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
+#[cfg(test)]
 extern crate std;
 
 pub mod catching_up;
 pub mod context;
+#[cfg(any(test, feature = "rig", feature = "workbench"))]
 pub mod credentials;
 pub mod crypto;
 pub mod error;

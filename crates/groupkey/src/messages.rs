@@ -3,7 +3,7 @@
 //! Source: S003 definition 3.2 for what members do; OSCORE (RFC 8613) and RFC 4303 for how senders are
 //! kept apart and replays out. `docs/messages.md` has the format to the byte.
 //!
-//! - The key id is group and epoch, the partial IV the sender's counter. Who sends stands in the key
+//! - The key id is group and epoch, the partial IV the sender's counter. The sender is in the key
 //!   id's context, with a session that the sender draws when it starts and counts on with each key, so
 //!   that one that has forgotten its counters cannot use one twice.
 //! - Each sender's key is derived from the group key for group, epoch, sender and session. The nonce
@@ -290,7 +290,7 @@ const SESSIONS: usize = 8;
 /// What keys of messages are derived for.
 const LABEL: &str = "groupkey message";
 
-/// And what stands for such a key in a signature: keys may come again in name, under one epoch.
+/// And what represents such a key in a signature: keys may come again in name, under one epoch.
 const SIGNED: &str = "groupkey signed message";
 
 /// The content, in a signed one if there must be a signature.

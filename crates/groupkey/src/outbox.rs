@@ -27,6 +27,27 @@ pub enum Recipient {
     Subset(SubsetId),
 }
 
+impl Recipient {
+    /// The one party that it names; none for the group and for subsets.
+    pub const fn party(self) -> Option<PartyId> {
+        match self {
+            Self::Controller => Some(PartyId::Controller),
+            Self::Member(member) => Some(PartyId::Member(member)),
+            Self::SubgroupController(subgroup) => Some(PartyId::SubgroupController(subgroup)),
+            Self::Group | Self::Subset(_) => None,
+        }
+    }
+
+    /// Whether it includes a party that is in the group and subscribed to these subsets.
+    pub fn includes(self, party: PartyId, subscribed: impl FnOnce(SubsetId) -> bool) -> bool {
+        match self {
+            Self::Group => matches!(party, PartyId::Member(_)),
+            Self::Subset(subset) => subscribed(subset),
+            one => one == party.into(),
+        }
+    }
+}
+
 impl From<PartyId> for Recipient {
     fn from(party: PartyId) -> Self {
         match party {
@@ -142,7 +163,7 @@ impl Outbox {
         self.buffer_for(0)
     }
 
-    /// The buffer, for so many bytes and their head.
+    /// The buffer, for this many bytes and their head.
     pub(crate) fn buffer_for(&mut self, bytes: usize) -> &mut Vec<u8> {
         let more = bytes + ITEM_BYTES;
         if self.confidential && self.bytes.capacity() - self.bytes.len() < more {

@@ -167,7 +167,7 @@ pub enum Operation {
 /// A node of a party's key tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyNode {
-    /// Where the node above it stands in the list; none for the root.
+    /// Where the node above it is in the list; none for the root.
     pub parent: Option<usize>,
     /// Who is at this leaf.
     pub member: Option<MemberId>,
@@ -199,6 +199,21 @@ impl KeyFingerprint {
 }
 
 impl Operation {
+    /// All of them, in the order of their codes on the wire.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Enroll,
+        Self::Create,
+        Self::Add,
+        Self::Remove,
+        Self::CatchUp,
+        Self::Batch,
+        Self::Rekey,
+        Self::Grant,
+        Self::Send,
+        Self::Merge,
+        Self::Partition,
+        Self::Order,
+    ];
     /// The operations that change a running group's key, in the order in which the papers name them.
     pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
 
@@ -220,21 +235,7 @@ impl Operation {
         }
     }
 
-    pub(crate) const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            0 => Some(Self::Enroll),
-            1 => Some(Self::Create),
-            2 => Some(Self::Add),
-            3 => Some(Self::Remove),
-            4 => Some(Self::CatchUp),
-            5 => Some(Self::Batch),
-            6 => Some(Self::Rekey),
-            7 => Some(Self::Grant),
-            8 => Some(Self::Send),
-            9 => Some(Self::Merge),
-            10 => Some(Self::Partition),
-            11 => Some(Self::Order),
-            _ => None,
-        }
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
     }
 }

@@ -1,6 +1,6 @@
 //! A whole group in virtual time: controller, members and the wires between them.
 //!
-//! The rig is what tests of schemes stand on, ours and those of a scheme written elsewhere. It
+//! The rig is the basis of tests of schemes, ours and those of a scheme written elsewhere. It
 //! enrols, creates, adds and removes, delivers every message after a latency drawn from its seed,
 //! and knows what must be true afterwards: [`Rig::agreed_key`]. Members can sleep through operations,
 //! subgroup controllers too, and parties that were evicted stay on and are offered whatever goes over an open channel.
@@ -36,7 +36,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Channel, Recipient, SubsetId};
 use crate::party::{Command, Party};
-use crate::schemes::catalogue::{Class, Configuration, Profile, Scheme};
+use crate::schemes::catalogue::{Audience, Configuration, Profile, Scheme};
 
 use self::delivery::{Delivery, Given};
 pub use self::history::Move;
@@ -57,9 +57,9 @@ pub struct Settings {
     /// The algorithms.
     pub suite: Suite,
     /// How messages are protected: if nothing else is said, by a MAC, whatever the scheme, so that sizes
-    /// compare. What is usual for a scheme, [`Scheme::usual_protection`] says.
+    /// compare. What is usual for a scheme, [`Scheme::default_protection`] says.
     pub protection: Guard,
-    /// Everything drawn by chance follows from this.
+    /// Everything drawn at random follows from this.
     pub seed: u64,
     /// Messages take a random time up to this, in ns; those from one party to another keep their order.
     pub latency: u64,
@@ -336,8 +336,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Whether a member waits for the controller of its subgroup, which is asleep. Who was not enrolled
-    /// because of that listens to no subgroup yet.
+    /// Whether a member waits for the controller of its subgroup, which is asleep. A member that
+    /// was not enrolled because of that listens to no subgroup yet.
     fn has_no_server(&self, id: PartyId, seat: &Seat) -> bool {
         let asleep = |subgroup: SubgroupId| {
             let server = self.seats.get(&subgroup.into());
@@ -411,19 +411,17 @@ impl Rig {
         self.report = Report::default();
     }
 
-    /// Gives a command to those whom it is for and who are awake: the controller, or where there is
-    /// none all members; a new period of a hybrid scheme to all parties, those too that are enrolled
-    /// but not in the group: clocks tick for everybody.
+    /// Gives a command to those that it is for and that are awake. Everybody includes those that are
+    /// enrolled but not in the group: clocks tick for them too.
     fn command(
         &mut self,
         command: Command<'_>,
         everybody: &BTreeSet<MemberId>,
     ) -> Result<(), RigError> {
-        let class = self.configuration.scheme().class;
-        let parties: Vec<_> = match (class, command) {
-            (Class::Hybrid, Command::Rekey) => self.seats.keys().copied().collect(),
-            (Class::Distributed, _) => everybody.iter().map(|&id| id.into()).collect(),
-            (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
+        let parties: Vec<_> = match self.configuration.scheme().audience(&command) {
+            Audience::Controller => vec![PartyId::Controller],
+            Audience::Everybody => self.seats.keys().copied().collect(),
+            Audience::Members => everybody.iter().map(|&id| id.into()).collect(),
         };
         for party in parties {
             if self.seats[&party].standing == Standing::Awake {
@@ -502,12 +500,6 @@ impl Seat {
     }
 
     fn receives(&self, id: PartyId, to: Recipient) -> bool {
-        match to {
-            Recipient::Controller => id == PartyId::Controller,
-            Recipient::Group => matches!(id, PartyId::Member(_)),
-            Recipient::Member(member) => id == member.into(),
-            Recipient::SubgroupController(subgroup) => id == subgroup.into(),
-            Recipient::Subset(subset) => self.subscriptions.contains(&subset),
-        }
+        to.includes(id, |subset| self.subscriptions.contains(&subset))
     }
 }

@@ -17,7 +17,7 @@ use minicbor::{Decoder, Encoder};
 
 use crate::catching_up::Nonce;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::Operation;
 use crate::secret::Key;
@@ -187,14 +187,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn subgroup(&mut self) -> Result<SubgroupId, Error> {
-        let start = self.decoder.position();
-        let number = self.decoder.i64().map_err(malformed)?;
-        let subgroup = u32::try_from(-1 - number).map_err(|_| Misbehaviour::Malformed)?;
-        self.require_length(start, head_length(subgroup.into()))?;
-        Ok(SubgroupId(subgroup))
-    }
-
     fn nonce(&mut self) -> Result<Nonce, Error> {
         self.bytes()?.try_into().map(Nonce).map_err(|_| Misbehaviour::Malformed.into())
     }
@@ -227,21 +219,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parties are numbered: 0 is the controller, `n + 1` is member `n`, and `-1 - s` is the
-    /// controller of subgroup `s`.
     fn party(&mut self) -> Result<PartyId, Error> {
-        if matches!(
-            self.decoder.datatype().map_err(malformed)?,
-            Type::I8 | Type::I16 | Type::I32 | Type::I64
-        ) {
-            return self.subgroup().map(PartyId::SubgroupController);
-        }
-        match self.number()? {
-            0 => Ok(PartyId::Controller),
-            number => u32::try_from(number - 1)
-                .map(|id| PartyId::Member(MemberId(id)))
-                .map_err(|_| Misbehaviour::Malformed.into()),
-        }
+        let start = self.decoder.position();
+        let number = self.decoder.i64().map_err(malformed)?;
+        let magnitude = if number < 0 { -1 - number } else { number };
+        self.require_length(start, head_length(magnitude as u64))?;
+        PartyId::from_number(number).ok_or_else(|| Misbehaviour::Malformed.into())
     }
 }
 
@@ -294,13 +277,7 @@ impl<'a> Writer<'a> {
     }
 
     fn party(&mut self, party: PartyId) {
-        match party {
-            PartyId::Controller => self.number(0),
-            PartyId::Member(member) => self.number(u64::from(member.0) + 1),
-            PartyId::SubgroupController(subgroup) => {
-                infallible(self.0.i64(-1 - i64::from(subgroup.0)));
-            }
-        }
+        infallible(self.0.i64(party.number()));
     }
 }
 
@@ -349,8 +326,10 @@ fn infallible<T>(result: Result<T, minicbor::encode::Error<core::convert::Infall
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::identity::SubgroupId;
 
     fn any_header() -> impl Strategy<Value = Header> {
         let party = prop_oneof![
@@ -365,9 +344,9 @@ mod tests {
             any::<u32>().prop_map(|id| Recipient::SubgroupController(SubgroupId(id))),
             any::<u32>().prop_map(|id| Recipient::Subset(SubsetId(id))),
         ];
-        (any::<u64>(), any::<u64>(), 0..9u8, any::<u8>(), party, to, any::<[u8; 8]>()).prop_map(
+        let operation = prop::sample::select(&Operation::ALL[..]);
+        (any::<u64>(), any::<u64>(), operation, any::<u8>(), party, to, any::<[u8; 8]>()).prop_map(
             |(group, epoch, operation, kind, sender, to, nonce)| {
-                let operation = Operation::from_code(operation).unwrap();
                 let nonce = (operation == Operation::CatchUp).then_some(Nonce(nonce));
                 let (group, epoch) = (GroupId(group), Epoch(epoch));
                 Header { group, epoch, operation, kind, sender, to, nonce }

@@ -240,7 +240,7 @@ impl Workbench<'_> {
         }
     }
 
-    /// The last so many bytes of a message with what `write` writes.
+    /// The last this many bytes of a message with what `write` writes.
     fn body(&self, write: &dyn Fn(&mut Draft<'_, '_>), length: usize) -> Vec<u8> {
         let message = self.sent(Guard::None, |cx| {
             let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);

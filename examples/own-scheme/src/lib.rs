@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{Claims, Class, Law, Parties, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Claims, Law, Parties, Provenance, Recovery, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::wire::{Message, Reader};
 use groupkey::{
@@ -33,7 +33,6 @@ use groupkey::{
 pub static SCHEME: Scheme = Scheme {
     id: "list",
     name: "one broadcast list of wrapped keys",
-    class: Class::Centralized,
     provenance: Provenance::Specified,
     source: "an example of this project",
     operations: &Operation::MEASURED,
@@ -44,7 +43,7 @@ pub static SCHEME: Scheme = Scheme {
     growth: &[],
     parameters: &[],
     members: (2, 65_536),
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |_| Box::new(Controller::default()),
         member: |_, id| Box::new(Member::new(id)),
     },

@@ -27,13 +27,13 @@ Examples:
   groupkey audit --out before.jsonl
   groupkey audit --against before.jsonl
 
-Each claim is sought to be broken by all that follows from what an adversary knows, and by attacks
-that were written down; the attacks have rows of their own, too.
+Each claim is tested against everything the adversary can derive and against scripted attacks; each
+attack also has a row of its own.
 
 What was found: broken, with the shortest history and how the adversary gets to the key; holds,
 where nothing was found in all that was tried, which is no proof; not-applicable, where no history
-of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md says what
-adversary it is and what it cannot find, docs/attacks.md describes the attacks.
+of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md
+describes the adversary and what it cannot find, docs/attacks.md the attacks.
 
 The exit code is 1 if a claim of a sound profile is broken. What is broken as published, and attacks
 against which nobody claims anything, are reported.")]
@@ -50,8 +50,8 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = choice::profile())]
     profile: Vec<Profile>,
 
-    /// Try all histories of so many events after the creation (1 to 6) [default: 3].
-    /// Each more takes about ten times as long.
+    /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3]. Each
+    /// further event takes about ten times as long.
     #[arg(
         long,
         value_name = "EVENTS",
@@ -137,10 +137,10 @@ fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::running(format!("{} cannot be written: {error}", path.display()))
-        .with_help("--out takes a file's name in a folder that is there")
+        .with_help("--out takes a file in an existing folder")
 }
 
-/// Fails where the findings are others than those of before.
+/// Fails where the findings differ from the earlier ones.
 fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
     let differences = recorded::differences(findings, known);
     if differences.is_empty() {
@@ -148,7 +148,7 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
     }
     let (count, told) = (differences.len(), differences.join("\n  "));
     Err(Failure::running(format!("{count} findings differ from those recorded:\n  {told}"))
-        .with_help("if that is as it should be, write the file anew: groupkey audit --out FILE"))
+        .with_help("if that is intended, write the file again: groupkey audit --out FILE"))
 }
 
 /// The schemes and profiles that are asked for, in the order of the registry.
@@ -156,7 +156,7 @@ fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
     let AuditArguments { scheme: schemes, class: classes, profile: profiles, .. } = arguments;
     let chosen = registry::schemes().filter(|scheme| {
         (schemes.is_empty() || schemes.iter().any(|chosen| chosen.id == scheme.id))
-            && (classes.is_empty() || classes.contains(&scheme.class))
+            && (classes.is_empty() || classes.contains(&scheme.class()))
     });
     let subjects: Vec<_> = chosen
         .flat_map(|scheme| {
@@ -168,7 +168,7 @@ fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
         })
         .collect();
     if subjects.is_empty() {
-        return Err(Failure::input("none of these schemes is of such a class")
+        return Err(Failure::input("none of these schemes is of that class")
             .with_help("groupkey schemes lists the schemes with their classes"));
     }
     Ok(subjects)
@@ -196,7 +196,7 @@ fn print(
     writeln!(
         out,
         "Histories: {ran}, of up to {} members at creation and {} events after it, and longer ones \
-         by chance; seed {}.",
+         at random; seed {}.",
         depth.members, depth.events, arguments.seed
     )?;
     let attacks = audited.findings.iter().filter(|finding| finding.claim_is_attack());

@@ -46,7 +46,7 @@ scheme's mathematics. A device's time is modelled from its profile, never measur
 docs/benchmark.md has more, docs/workloads.md has the built-in workloads and describes a file with
 another.
 
-What a whole day of joins and leaves takes, of each role: groupkey trace --replay.")]
+What a whole day of joins and leaves costs each role: groupkey trace --replay.")]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     plans: PlanArguments,
@@ -80,7 +80,7 @@ struct OutputArguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Go on with the results in --out where they end.
+    /// Continue an unfinished run in --out.
     #[arg(long, requires = "out", conflicts_with = "fresh")]
     resume: bool,
 
@@ -213,8 +213,8 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
             let (measured, total) = (done + measured, done + total);
             let failure = Failure::interrupted(format!("{measured} of {total} sizes are done"));
             Err(match &output.out {
-                Some(_) => failure.with_help("--resume goes on with the rest"),
-                None => failure.with_help("with --out what is done is kept, and --resume goes on"),
+                Some(_) => failure.with_help("--resume continues with the rest"),
+                None => failure.with_help("with --out what is done is kept for --resume"),
             })
         }
     }
@@ -239,7 +239,7 @@ impl OutputArguments {
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a benchmark takes for granted.
+/// What a benchmark assumes.
 const ASSUMPTIONS: [&str; 5] = [
     "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
     "With a controller only the parties that are looked at exist; without one, everybody does.",
@@ -253,15 +253,15 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
         return;
     }
     let keeps = if output.out.is_some() {
-        "Ctrl-C keeps what is done, --resume goes on"
+        "Ctrl-C keeps what is done, --resume continues"
     } else {
-        "with --out what is done is kept, and --resume goes on"
+        "with --out what is done is kept for --resume"
     };
     let (sizes, expected) = (units.len(), in_words(expected));
     remark(&format!("{sizes} sizes to measure, about {expected}; {keeps}"));
 }
 
-/// Says something beside the results. Who closed standard error does not want to hear it.
+/// Says something beside the results. If standard error is closed, nobody wants to hear it.
 fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

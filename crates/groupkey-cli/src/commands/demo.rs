@@ -24,7 +24,7 @@ use crate::table::figure;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Nothing is simulated: parties of the library, MQTT over TCP on this machine, signatures, real keys.
-Of times, look at their order of magnitude: everybody shares one processor here.
+Read times as orders of magnitude only: everybody shares one processor here.
 
 Examples:
   groupkey demo
@@ -37,7 +37,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, default_value = "lkh-group", value_parser = choice::scheme())]
     scheme: &'static Scheme,
 
-    /// Members that found the group.
+    /// Founding members.
     #[arg(
         long,
         default_value_t = 8,
@@ -46,7 +46,8 @@ pub(crate) struct DemoArguments {
     )]
     members: u32,
 
-    /// Add and remove members in turn, so many times, and time each change; without it, a story.
+    /// Add and remove members in turn this many times and time each change; without it, a scripted
+    /// story.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -131,7 +132,7 @@ async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(
     let heard = group.heard(0).await?;
     writeln!(out, "         device-{members} to all, encrypted: {heard:?} - device-0 reads it")?;
     group.assert_secret(&there).await?;
-    writeln!(out, "         device-1 has not the group's key")?;
+    writeln!(out, "         device-1 does not have the group's key")?;
     let counters = group.service_counters().await?;
     writeln!(
         out,

@@ -41,10 +41,10 @@ enum Action {
     /// Measure the primitives on this machine and print a profile of it.
     ///
     /// Takes a few minutes on one core, for which nothing else should run; with --quick some seconds.
-    /// Only times are measured: what packets cost is assumed, and power takes a meter.
+    /// Only times are measured: what packets cost is assumed, and power needs a meter.
     ///
     /// With --target it counts instructions instead: it builds the firmware of the repository for a
-    /// microcontroller and runs it in QEMU, which takes a few minutes, too.
+    /// microcontroller and runs it in QEMU, which also takes a few minutes.
     Measure {
         /// The profile's name [default: this-machine, or the target's].
         #[arg(long, value_name = "NAME")]
@@ -136,7 +136,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nmeasured, published, calibrated, counted, assumed: so many of the profile's figures come from there.\n\
+        "\nmeasured, published, calibrated, counted, assumed: how many of the profile's figures are so.\n\
          Counted are instructions, in an emulator: an assumed clock makes times of them.\n\
          Each figure with its source: groupkey device show esp32-pbc"
     )?;

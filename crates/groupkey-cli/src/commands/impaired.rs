@@ -27,7 +27,7 @@ enum Broker {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Emulation {
     packets: u64,
-    /// Packets that it dropped by chance.
+    /// Packets that it dropped at random.
     dropped: u64,
     /// Packets that it dropped for want of room; any spoil the row.
     overflow: u64,
@@ -126,7 +126,7 @@ pub(crate) fn refuse_overflow<'a>(
 ) -> Result<(), Failure> {
     match rows.any(|emulation| emulation.overflow > 0) {
         true => Err(Failure::running("the emulator had no room for all packets")
-            .with_help("the rows are spoilt; fewer members, or less delay")),
+            .with_help("the rows are invalid; use fewer members or less delay")),
         false => Ok(()),
     }
 }
@@ -141,7 +141,7 @@ fn refusal(error: &Error) -> Failure {
         Error::NoRights => "run it as root, or in a container with NET_ADMIN",
         Error::Command("mosquitto", _) => "install it: apt install mosquitto",
         Error::Command(..) => {
-            "it takes ip of iproute2, and a congestion control that the kernel has"
+            "it needs ip from iproute2, and a congestion control that the kernel has"
         }
         Error::Device(_) => "groupkey net simulates without a device",
     };

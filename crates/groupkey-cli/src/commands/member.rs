@@ -21,9 +21,10 @@ use crate::{interruption, lines};
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line of standard input goes to the group, encrypted. What others say comes on standard output:
+Each line of standard input goes to the group, encrypted. Messages from others appear on
+standard output:
   3: slippery road         member 3 said it
-Everything else that happens comes on standard error. When the input ends, the member goes on
+Everything else that happens appears on standard error. When the input ends, the member keeps
 listening.
 
 With [[peer]]s in the file, there is no service: run this on each side.
@@ -31,9 +32,9 @@ With [[peer]]s in the file, there is no service: run this on each side.
 Examples:
   groupkey member --print-config > member.toml
   groupkey member --config member.toml
-  groupkey member --public truck-7.key      the public key of an identity, made if need be")]
+  groupkey member --public truck-7.key      the public key of an identity, created if missing")]
 pub(crate) struct MemberArguments {
-    /// The file that says how.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["print_config", "public"])]
     config: Option<PathBuf>,
 
@@ -41,7 +42,7 @@ pub(crate) struct MemberArguments {
     #[arg(long)]
     print_config: bool,
 
-    /// Print the public key of the identity in this file, which is made if it is not there.
+    /// Print the public key of the identity in this file, which is created if missing.
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     public: Option<PathBuf>,
 }

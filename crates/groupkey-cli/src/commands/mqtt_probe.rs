@@ -44,7 +44,7 @@ pub(crate) struct MqttProbeArguments {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// File with the password; a line end at its end does not count.
+    /// File with the password; a trailing line break does not count.
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
 
@@ -196,7 +196,7 @@ fn failure(broker: &HostAndPort, error: &probe::Error) -> Failure {
              this host?"
         }
         probe::Error::NoBroker(_) => {
-            "a port with TLS takes --ca, and perhaps --certificate and --key; WebSockets are not spoken"
+            "a TLS port needs --ca, and perhaps --certificate and --key; WebSockets are not supported"
         }
         probe::Error::Refused(_) => "give a user with --user and --password-file",
     };

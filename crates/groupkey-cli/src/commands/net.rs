@@ -37,11 +37,11 @@ segments. Payload is whole messages, as MQTT carries them, and wire what MQTT an
 them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
 runs in all (combinations x runs) are refused.
 
-What comes before an operation is done first, in the order create, add, remove, rekey, send, as far
-as the scheme has it: remove is from a group that one more has joined.
+What precedes an operation is done first, in the order create, add, remove, rekey, send, as far
+as the scheme has it: remove is from a group that one more member has joined.
 
 With --live, a party still pauses for as long as its device would compute, and longer if this
-machine does; late is by how much the emulator delayed each packet beyond what was asked.")]
+machine does; late is how much the emulator delayed each packet beyond what was asked.")]
 pub(crate) struct NetArguments {
     #[command(flatten)]
     group: group::GroupArguments,

@@ -28,8 +28,8 @@ pub(crate) struct ReportArguments {
     #[arg(value_name = "RESULTS", required = true, value_parser = results_path())]
     results: Vec<PathBuf>,
 
-    /// What `groupkey audit --json` printed, to be set beside what schemes claim in place of what is
-    /// recorded of the catalogue.
+    /// What `groupkey audit --json` printed, to show beside the claims, instead of the recorded
+    /// audit.
     #[arg(long, value_name = "FINDINGS.jsonl")]
     audit: Option<PathBuf>,
 

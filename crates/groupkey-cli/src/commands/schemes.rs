@@ -33,8 +33,8 @@ pub(crate) struct SchemesArguments {
     #[arg(value_name = "ID", value_parser = choice::scheme())]
     schemes: Vec<&'static Scheme>,
 
-    /// Run each scheme in a small group and tell what it asked of the network: to how many messages go,
-    /// who sends to whom, whether members' memory limits the group.
+    /// Run each scheme in a small group and report what it needs of the network: how many parties
+    /// messages go to, who sends to whom, whether members' memory limits the group.
     #[arg(long)]
     requirements: bool,
 
@@ -90,7 +90,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
     for scheme in registry::schemes() {
         table.row([
             scheme.id.to_owned(),
-            scheme.class.name().to_owned(),
+            scheme.class().name().to_owned(),
             scheme.provenance.name().to_owned(),
             operations(scheme).join(" "),
             format!("{}-{}", scheme.members.0, scheme.members.1),
@@ -114,11 +114,11 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
-    let Scheme { id, name, class, provenance, source, law, recovery, .. } = scheme;
+    let Scheme { id, name, provenance, source, law, recovery, .. } = scheme;
     let Scheme { parameters, members, .. } = scheme;
     let (least, most) = members;
     writeln!(out, "{id}: {name}")?;
-    writeln!(out, "  class       {}", class.name())?;
+    writeln!(out, "  class       {}", scheme.class().name())?;
     writeln!(out, "  provenance  {}", provenance.name())?;
     writeln!(out, "  source      {source}")?;
     writeln!(out, "  operations  {}", operations(scheme).join(", "))?;
@@ -137,7 +137,7 @@ fn object(scheme: &Scheme) -> Value {
     json!({
         "id": scheme.id,
         "name": scheme.name,
-        "class": scheme.class.name(),
+        "class": scheme.class().name(),
         "provenance": scheme.provenance.name(),
         "source": scheme.source,
         "operations": operations(scheme),

@@ -22,21 +22,21 @@ use crate::{interruption, lines};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 On standard input it takes:
-  members         who is in the group, and what was refused so far
-  evict NAME      out, and not back until readmit
-  readmit NAME    may join again, as may other hardware under its name
+  members         list members and refusals
+  evict NAME      evict and bar until readmitted
+  readmit NAME    let it, or other hardware under its name, join again
   rekey           a new key for the same members, where the scheme can
 
-With [http] in the file it answers requests and shows a page in the browser as well: docs/live.md.
+With [http] in the file it also answers requests and shows a page in the browser: docs/live.md.
 
 Every operation is in the store before its first message leaves. Killed at any point, the service
-goes on where it was when it is started again.
+continues where it was when it is started again.
 
 Examples:
   groupkey serve --print-config > serve.toml
   groupkey serve --config serve.toml")]
 pub(crate) struct ServeArguments {
-    /// The file that says how.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", required_unless_present = "print_config")]
     config: Option<PathBuf>,
 
@@ -65,7 +65,7 @@ fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
         .map_err(|error| Failure::running(error.to_string()))?;
     writeln!(out, "service {}", hex(&service.public()))?;
     if let Some((epoch, _)) = service.group_key() {
-        writeln!(out, "goes on in epoch {epoch} with {} members", service.members().len())?;
+        writeln!(out, "continues in epoch {epoch} with {} members", service.members().len())?;
     }
     out.flush()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
@@ -190,7 +190,9 @@ async fn command(
             });
             rekeyed.await.map(|done| done.map(|epoch| format!("epoch {epoch}")))
         }
-        _ => Some(Err(format!("{verb}: there are members, evict NAME, readmit NAME and rekey"))),
+        _ => Some(Err(format!(
+            "{verb}: unknown command; use members, evict NAME, readmit NAME or rekey"
+        ))),
     };
     match answer {
         Some(Ok(done)) => writeln!(out, "{done}")?,

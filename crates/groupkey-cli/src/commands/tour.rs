@@ -39,7 +39,7 @@ Creating a group of {MEMBERS} ESP32, mean of {RUNS} runs, over MQTT with QoS 2:
         Ok(())
     })?;
     if outcome != Outcome::Finished {
-        return Err(Failure::interrupted("the tour is over"));
+        return Err(Failure::interrupted("the tour was interrupted"));
     }
 
     let contenders: Vec<Contender<'_>> = schemes
@@ -120,7 +120,7 @@ fn table(contenders: &[Contender<'_>]) -> Table {
         let Contender { scheme, good, poor } = contender;
         table.row([
             scheme.id.to_owned(),
-            scheme.class.name().to_owned(),
+            scheme.class().name().to_owned(),
             format!("{} ms", figure(*good)),
             format!("{} ms", figure(*poor)),
             format!("{:.1}x", contender.slowdown()),
@@ -130,7 +130,7 @@ fn table(contenders: &[Contender<'_>]) -> Table {
     table
 }
 
-/// What is seen: who is fastest in the poor network, and whom it hurts most.
+/// What is seen: which scheme is fastest in the poor network, and which it hurts most.
 fn sentence(contenders: &[Contender<'_>]) -> Option<String> {
     let fastest = contenders.iter().min_by(|a, b| a.poor.total_cmp(&b.poor))?;
     let slowest = contenders.iter().max_by(|a, b| a.poor.total_cmp(&b.poor))?;

@@ -1,4 +1,4 @@
-//! `groupkey trace`: members that join and leave, by chance; and what that takes of schemes.
+//! `groupkey trace`: random joins and leaves, and what they cost each scheme.
 
 mod replay;
 
@@ -60,7 +60,7 @@ pub(crate) struct TraceArguments {
     )]
     duration: f64,
 
-    /// Everything drawn by chance follows from this.
+    /// Everything drawn at random follows from this.
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
@@ -68,7 +68,7 @@ pub(crate) struct TraceArguments {
     replay: replay::ReplayArguments,
 }
 
-/// Prints a trace, or what one takes of schemes.
+/// Prints a trace, or what one costs each scheme.
 pub(crate) fn run(arguments: &TraceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let TraceArguments { kind, members, stay, duration, seed, ref replay } = *arguments;
     if let Some(path) = &replay.path {

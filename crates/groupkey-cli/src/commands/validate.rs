@@ -28,8 +28,8 @@ Needs Linux, Mosquitto, the command ip, and the right to make a TUN device (CAP_
 
 Of operations, both sides run the same groups: the same keys, messages and bytes (same_payload; but
 in dh-lkh what arrives late changes what is sent), and parties that pause for as long as the device
-profile host computes. A step that takes this machine longer is longer live alone. The simulator
-runs each setting 1000 times, the first of them with the seeds of the live runs.
+profile host computes. A step that takes this machine longer counts only on the live side. The
+simulator runs each setting 1000 times, the first of them with the seeds of the live runs.
 
 Lateness is what the emulator added by itself, once for each packet; a difference of that size,
 or within two standard errors, says nothing about the simulator.")]
@@ -145,7 +145,7 @@ pub(crate) struct ValidateArguments {
     #[arg(long, default_value = "1", allow_negative_numbers = true)]
     seed: u64,
 
-    /// Fail if any mean is further from the measured one than so many per cent.
+    /// Fail if any mean is more than this many per cent from the measured one.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = share)]
     within: Option<f64>,
 
@@ -200,7 +200,7 @@ fn judge(
     let is_too_far = |difference: &&Option<f64>| difference.is_none_or(|d| d.abs() > within);
     match differences.iter().filter(is_too_far).count() {
         0 => Ok(()),
-        rows => Err(Failure::running(format!("{rows} rows are more than {within} % apart"))),
+        rows => Err(Failure::running(format!("{rows} rows differ by more than {within} %"))),
     }
 }
 

@@ -36,8 +36,8 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     }
     for (arguments, expected) in [
         ("net --loss 101", "0 to 100"),
-        ("net --until publish --members 3", "--until is for --probe alone"),
-        ("net --members 3 --messages 20", "--messages is for --probe alone"),
+        ("net --until publish --members 3", "--until needs --probe"),
+        ("net --members 3 --messages 20", "--messages needs --probe"),
         ("net --scheme boneh-fat --members 200 --runs 1", "limits"),
         ("demo --seed -1", "-1"),
         ("net --loss 5,,10", "--loss"),

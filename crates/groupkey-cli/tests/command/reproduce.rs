@@ -80,7 +80,7 @@ fn an_interrupted_campaign_keeps_what_is_done_and_resumes_to_the_same_files() {
     // Neither started again by accident, nor resumed as another campaign.
     let finished = reproduce(broken.path(), "--runs 3");
     assert_eq!(finished.code, 2);
-    assert!(finished.stderr.contains("help: --resume goes on"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("help: --resume continues"), "{}", finished.stderr);
     let finished = reproduce(broken.path(), "--runs 4 --resume");
     assert_eq!(finished.code, 2);
     assert!(finished.stderr.contains("was begun with --seed 1 --runs 3"), "{}", finished.stderr);
@@ -99,7 +99,8 @@ fn an_interrupted_campaign_keeps_what_is_done_and_resumes_to_the_same_files() {
 fn the_command_that_resumes_is_printed_and_works() {
     let folder = Folder::new();
     let finished = interrupt_reproduction(folder.path(), "--runs 2 --threads 1 --seed 9");
-    let (_, command) = finished.stderr.split_once("help: go on with: groupkey ").expect("advice");
+    let advice = finished.stderr.split_once("help: continue with: groupkey ");
+    let (_, command) = advice.expect("advice");
     let arguments: Vec<&str> = command.split_whitespace().collect();
     groupkey_in(folder.path(), &arguments).success();
 }

@@ -45,7 +45,7 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
     fs::write(&results, kept.join("\n") + "\n").expect("writable");
     let finished = groupkey_in(folder.path(), &arguments);
     assert_eq!(finished.code, 2, "{}", finished.stderr);
-    assert!(finished.stderr.contains("--resume goes on"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("--resume continues"), "{}", finished.stderr);
     let resumed = [&arguments[..], &["--resume"]].concat();
     groupkey_in(folder.path(), &resumed).success();
     let lines = fs::read_to_string(&results).expect("results").lines().count();

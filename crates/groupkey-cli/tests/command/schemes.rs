@@ -13,7 +13,7 @@ fn json_holds_the_whole_catalogue() {
     for (object, scheme) in listed.iter().zip(SCHEMES) {
         assert_eq!(object["id"], scheme.id);
         assert_eq!(object["name"], scheme.name);
-        assert_eq!(object["class"], scheme.class.name());
+        assert_eq!(object["class"], scheme.class().name());
         assert_eq!(object["provenance"], scheme.provenance.name());
         assert_eq!(object["source"], scheme.source);
         assert_eq!(object["members"]["min"], scheme.members.0);

@@ -69,7 +69,7 @@ impl<'r> Examination<'r> {
         let members = self.members();
         self.key_independence();
         self.coalitions(&members);
-        if self.scheme.class == Class::Hybrid {
+        if self.scheme.class() == Class::Hybrid {
             self.subgroups(&members);
         }
         if self.scheme.has_controller() && self.wanted.has(Claim::ControllerSecrecy) {
@@ -161,7 +161,7 @@ impl<'r> Examination<'r> {
         let stays = &self.run.stays;
         let same = |&other: &usize| stays[other].member == stays[stay].member;
         let all: Vec<usize> = (0..stays.len()).filter(same).collect();
-        (self.scheme.class == Class::Distributed && all.len() > 1).then_some(all)
+        (self.scheme.class() == Class::Distributed && all.len() > 1).then_some(all)
     }
 
     /// Members of different times together: all pairs, then all who left.

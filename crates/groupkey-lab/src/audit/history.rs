@@ -87,7 +87,7 @@ pub(super) struct Station {
 const MOST: usize = 60;
 
 impl History {
-    /// A group of so many members to which nothing happens.
+    /// A group of this many members to which nothing happens.
     pub fn of(members: u32) -> Self {
         Self { events: Vec::new(), members: (0..members).collect(), grants: Vec::new() }
     }

@@ -16,12 +16,12 @@ pub(super) struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Nothing is done yet of so many histories and attacks, on so many subjects.
+    /// Nothing is done yet of this many histories and attacks, on this many subjects.
     pub(super) const fn new(options: &'a Options<'a>, total: usize, subjects: usize) -> Self {
         Self { options, done: AtomicUsize::new(0), total, subjects }
     }
 
-    /// Does so many things on several threads; `None` if it was stopped.
+    /// Does this many things on several threads; `None` if it was stopped.
     pub(super) fn spread<T: Send>(
         &self,
         count: usize,
@@ -49,7 +49,7 @@ impl<'a> Sweep<'a> {
         results.into_inner().ok()?.into_iter().collect()
     }
 
-    /// Tells that so many more are done, of the subject with this number.
+    /// Reports that this many more are done, of the subject with this number.
     pub(super) fn advance(&self, count: usize, subject: usize) {
         let runs_done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         (self.options.on_progress)(Progress {

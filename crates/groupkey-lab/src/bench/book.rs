@@ -46,7 +46,7 @@ impl<'p> Book<'p> {
         };
         let own = first.iter().filter(|episode| episode.activity == activity);
         let series = own.flat_map(|episode| {
-            let parts = parts(plan.scheme.class, members, episode, &effort);
+            let parts = parts(plan.scheme.class(), members, episode, &effort);
             parts.into_iter().map(|part| Series {
                 phase: episode.phase,
                 part,
@@ -106,7 +106,7 @@ impl<'p> Book<'p> {
             parameters: told_parameters(parameters),
             suite: suite.name().to_owned(),
             security_bits: circumstances.security_bits,
-            class: scheme.class.name().to_owned(),
+            class: scheme.class().name().to_owned(),
             provenance: scheme.provenance.name().to_owned(),
             protection: protection.name().to_owned(),
             workload: workload.clone(),

@@ -215,8 +215,8 @@ struct Point {
 }
 
 impl Point {
-    /// How long it takes with so many members, on the power law through two sizes. Between linear and
-    /// quadratic, as all schemes are if what is small is left out.
+    /// How long it takes with this many members, on the power law through two sizes. Between linear
+    /// and quadratic, as all schemes are if what is small is left out.
     fn beyond(few: Self, many: Self, members: u32) -> f64 {
         let ratio = |a: u32, b: u32| f64::from(a) / f64::from(b);
         let exponent = match many.members == few.members {

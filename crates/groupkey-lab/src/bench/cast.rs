@@ -24,7 +24,7 @@ pub(crate) type Division = HashMap<MemberId, SubgroupId>;
 pub(crate) const BATCH: u32 = 2;
 
 impl Cast {
-    /// The parties of a group of so many members that are looked at.
+    /// The parties of a group of this many members that are looked at.
     ///
     /// Of a served group: the first and the last member, the one in the middle, which leaves, and its
     /// neighbours. In a hybrid scheme neighbours are those in the subgroups of who leaves and who joins;
@@ -33,7 +33,7 @@ impl Cast {
         let members: Vec<_> = (0..count).map(MemberId).collect();
         let (leaver, newcomer) = (leaver(count), newcomer(count));
         let in_place = |offset: u32| (offset < count).then_some(MemberId(offset));
-        let present: BTreeSet<MemberId> = match scheme.class {
+        let present: BTreeSet<MemberId> = match scheme.class() {
             Class::Distributed => members.iter().copied().collect(),
             Class::Centralized => {
                 let middle = leaver.0;
@@ -66,12 +66,12 @@ impl Cast {
     }
 }
 
-/// Who leaves a group of so many members: the one in the middle.
+/// Who leaves a group of this many members: the one in the middle.
 pub(crate) const fn leaver(count: u32) -> MemberId {
     MemberId(count / 2)
 }
 
-/// Who joins a group of so many members.
+/// Who joins a group of this many members.
 pub(crate) const fn newcomer(count: u32) -> MemberId {
     MemberId(count)
 }

@@ -186,7 +186,7 @@ impl Comparison {
 }
 
 impl TimeChange {
-    /// Whether the means differ, at [`Comparison::LEVEL`], and by at least so many per cent.
+    /// Whether the means differ, at [`Comparison::LEVEL`], and by at least this many per cent.
     pub fn is_significant(&self, least_percent: f64) -> bool {
         self.corrected_p_value < Comparison::LEVEL
             && self.percent.is_none_or(|percent| percent.abs() >= least_percent)

@@ -29,7 +29,7 @@ impl Function {
             return Vec::new();
         }
         Self::all()
-            .filter(|function| function.activity == activity && function.is_of(scheme.class))
+            .filter(|function| function.activity == activity && function.is_of(scheme.class()))
             .collect()
     }
 

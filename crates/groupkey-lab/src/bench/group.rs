@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use groupkey::catalogue::{Class, Law};
+use groupkey::catalogue::{Audience, Law};
 use groupkey::messages::{Messenger, Settings};
 use groupkey::protection::Guard;
 use groupkey::{
@@ -139,11 +139,10 @@ impl<'s> Group<'s> {
 
     /// Gives a command to those whom it is for, and carries what comes of it.
     fn operate(&mut self, command: Command<'_>) -> Result<(), BenchError> {
-        let everybody = self.current.iter().map(|&member| PartyId::from(member));
-        let parties: Vec<PartyId> = match (self.stage.configuration.scheme().class, command) {
-            (Class::Hybrid, Command::Rekey) => self.seats.keys().copied().collect(),
-            (Class::Distributed, _) => everybody.collect(),
-            (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
+        let parties: Vec<PartyId> = match self.stage.configuration.scheme().audience(&command) {
+            Audience::Controller => vec![PartyId::Controller],
+            Audience::Everybody => self.seats.keys().copied().collect(),
+            Audience::Members => self.current.iter().map(|&member| member.into()).collect(),
         };
         for party in parties {
             self.command(party, command)?;
@@ -182,7 +181,7 @@ impl<'s> Group<'s> {
         self.check()
     }
 
-    /// Creates the group, has the member in the middle encrypt so many messages of this length
+    /// Creates the group, has the member in the middle encrypt this many messages of this length
     /// (bytes), and the first member decrypt them.
     pub(crate) fn converse(
         mut self,

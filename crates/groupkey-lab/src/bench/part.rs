@@ -14,9 +14,9 @@ pub(crate) struct Part {
     pub(crate) party: PartyId,
 }
 
-/// The parts in an episode of a group of so many members: each row is of one party. Of several that play
-/// a role it is the one that has most to do of those observed; but among members without a controller
-/// the one in the middle, the sponsor left out. Who begins a message is its sponsor.
+/// The parts in an episode of a group of this many members: each row is of one party. Of several
+/// that play a role it is the one that has most to do of those observed; but among members without
+/// a controller the one in the middle, the sponsor left out. Who begins a message is its sponsor.
 ///
 /// `effort` says how much a share is; it must not depend on what was measured, or rows of two runs
 /// would be of different parties.

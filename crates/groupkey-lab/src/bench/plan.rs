@@ -1,4 +1,4 @@
-//! A plan: one scheme at one or more sizes, so many repetitions of each activity.
+//! A plan: one scheme at one or more sizes, with a number of repetitions of each activity.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct BenchPlan {
     pub protection: Guard,
     /// What is measured; what the scheme does not have is left out.
     pub activities: Vec<Activity>,
-    /// Of that, the functions that are told of; all of them if none is named.
+    /// Of that, the functions that are reported; all of them if none is named.
     pub functions: Vec<Function>,
     /// Bytes of the messages that are encrypted and decrypted.
     pub message_bytes: u32,
@@ -38,7 +38,7 @@ pub struct BenchPlan {
     pub repetitions: u32,
     /// Everything that a scheme draws follows from this.
     pub seed: u64,
-    /// The device that counted costs are told for as well, with figures for the suite.
+    /// The device for which counted costs are also reported, with figures for the suite.
     pub device: Option<Arc<Device>>,
 }
 

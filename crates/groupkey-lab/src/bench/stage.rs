@@ -77,7 +77,8 @@ pub(crate) struct Work {
 }
 
 impl Stage {
-    /// A stage for a plan's groups of so many members. In a hybrid scheme it sees first who is put where.
+    /// A stage for a plan's groups of this many members. In a hybrid scheme it sees first who is
+    /// put where.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
         let scheme = plan.scheme;
         let configuration =
@@ -93,7 +94,7 @@ impl Stage {
             outbox: Outbox::new(),
             counted: Meter::new(),
         };
-        let division = match scheme.class {
+        let division = match scheme.class() {
             Class::Hybrid => stage.divide(members)?,
             Class::Centralized | Class::Distributed => Division::new(),
         };
@@ -108,8 +109,8 @@ impl Stage {
         Group::new(self).perform(activity)
     }
 
-    /// Has a member of a group encrypt so many messages of this length (bytes), one after the other,
-    /// and another decrypt them.
+    /// Has a member of a group encrypt this many messages of this length (bytes), one after the
+    /// other, and another decrypt them.
     pub(crate) fn converse(
         &mut self,
         messages: u32,
@@ -128,12 +129,12 @@ impl Stage {
         // Of the pairings only Type A is weaker than 128 bits, and is in one suite only.
         let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
         let is_weak = weak_pairing || used(Primitive::is_of_group);
-        let subgroups = match self.configuration.scheme().class {
-            Class::Hybrid => self.configuration.value("subgroups"),
-            Class::Centralized | Class::Distributed => 0,
-        };
         let security_bits = if is_weak { suite.security_bits() } else { 128 };
-        Circumstances { clock: self.clock, security_bits, subgroups }
+        Circumstances {
+            clock: self.clock,
+            security_bits,
+            subgroups: self.configuration.subgroups(),
+        }
     }
 
     /// Does something in a party's context, and measures it: what came of it, the time it took (ns),

@@ -14,7 +14,7 @@ pub struct StaticVariables {
     ready: Vec<u8>,
     drawn: usize,
     last: [u8; 32],
-    /// After so many bytes they begin again.
+    /// After this many bytes they begin again.
     period: usize,
 }
 
@@ -26,8 +26,8 @@ impl StaticVariables {
         Self { ready: Vec::new(), drawn: 0, last, period: usize::MAX }
     }
 
-    /// The same, ready, and beginning again after so many bytes: for work that is done so often that
-    /// nobody can keep what it draws.
+    /// The same, ready, and beginning again after this many bytes: for work that is done so often
+    /// that nobody can keep what it draws.
     pub fn recurring(seed: u64, period: usize) -> Self {
         let mut variables = Self::new(seed);
         variables.make_ready(period);

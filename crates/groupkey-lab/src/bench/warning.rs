@@ -107,7 +107,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A step should be as long as so many grains of the clock.
+/// A step should be as long as this many grains of the clock.
 const GRAINS: f64 = 10.0;
 
 /// Waiting for a processor up to this share of the time is nothing.

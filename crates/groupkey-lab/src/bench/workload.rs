@@ -70,9 +70,9 @@ pub struct Pattern {
 /// What an actor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// It decrypts a message of so many bytes.
+    /// It decrypts a message of this many bytes.
     Decrypt(u32),
-    /// It encrypts a message of so many bytes.
+    /// It encrypts a message of this many bytes.
     Encrypt(u32),
     /// Nothing.
     Idle,
@@ -104,7 +104,7 @@ impl Workload {
 
     /// The patterns that concern a scheme: those whose actor there is, and whose operation the scheme has.
     pub fn patterns_of(&self, scheme: &Scheme) -> impl Iterator<Item = &Pattern> {
-        let class = scheme.class;
+        let class = scheme.class();
         let operations = scheme.operations;
         self.patterns.iter().filter(move |pattern| {
             let there = match pattern.actor {
@@ -129,8 +129,8 @@ impl Sizes {
         (self.min..=self.max).step_by(self.step.max(1) as usize)
     }
 
-    /// At most so many of them, the first and the last among them, and the others spread evenly on a
-    /// logarithmic axis: for a first look.
+    /// At most this many of them, the first and the last among them, and the others spread evenly
+    /// on a logarithmic axis: for a first look.
     pub fn few(self, count: usize) -> Vec<u32> {
         let all: Vec<u32> = self.all().collect();
         let (Some(&first), Some(&last)) = (all.first(), all.last()) else { return Vec::new() };

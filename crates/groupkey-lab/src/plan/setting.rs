@@ -44,7 +44,7 @@ impl Plan {
     }
 
     fn told_subgroup_device(&self) -> &str {
-        match self.scheme.class {
+        match self.scheme.class() {
             Class::Hybrid => &self.subgroup_device.name,
             Class::Centralized | Class::Distributed => "",
         }

@@ -80,7 +80,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
     ids.map(|id| {
         let scheme = registry::schemes().find(|scheme| scheme.id == id);
         let scheme = scheme.expect("the catalogue has the study's schemes");
-        let distributed = scheme.class == Class::Distributed;
+        let distributed = scheme.class() == Class::Distributed;
         let members = match (distributed, extent) {
             (true, Extent::Full) => platoon.members.all().collect(),
             (true, Extent::Quick) => platoon.members.few(4),

@@ -235,7 +235,7 @@ pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String
     each.sum()
 }
 
-/// The name of a scheme as the literature has it: what stands before the first comma.
+/// The name of a scheme as the literature has it: what comes before the first comma.
 pub(super) fn scheme_name(id: &str) -> String {
     let name = crate::registry::schemes().find(|scheme| scheme.id == id).map_or(id, |s| s.name);
     let orientation = id.strip_prefix("lkh-").filter(|word| *word != "plus");
@@ -336,7 +336,7 @@ pub(super) mod example {
     use super::*;
     use crate::bench::Traffic;
 
-    /// A controller's creation that took about so long (ns), with so many wraps and bytes.
+    /// A controller's creation that took about this long (ns), with this many wraps and bytes.
     pub(in crate::reproduce) fn row(
         scheme: &str,
         members: u32,

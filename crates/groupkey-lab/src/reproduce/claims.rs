@@ -126,7 +126,7 @@ impl<'r> Claim<'r> {
         self.bounded(Bound::Above(bound), subject, schemes)
     }
 
-    /// The claim speaks of groups of so many members: without any, it is not confirmed.
+    /// The claim speaks of groups of this many members: without any, it is not confirmed.
     pub(super) fn reaches(mut self, members: u32) -> Self {
         let largest = self.cells.0.iter().map(|row| row.members).max().unwrap_or(0);
         if largest < members {

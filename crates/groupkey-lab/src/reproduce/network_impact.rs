@@ -21,7 +21,7 @@ use crate::results::NetworkRow;
 
 pub use findings::verdicts;
 
-/// All settings of the study, each to be run so many times (the study: 30).
+/// All settings of the study, each to be run this many times (the study: 30).
 pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
     let setup = published::network_impact().setup;
     let member = Arc::new(built_in(MEMBER));

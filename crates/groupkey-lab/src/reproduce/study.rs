@@ -71,7 +71,8 @@ impl Study {
         studies().into_iter().find(|study| study.id == id)
     }
 
-    /// What is measured: in other repetitions if that is wanted, and of groups of at most so many members.
+    /// What is measured: in other repetitions if that is wanted, and of groups of at most this many
+    /// members.
     pub fn plans(
         &self,
         extent: Extent,

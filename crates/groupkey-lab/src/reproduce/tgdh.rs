@@ -112,7 +112,7 @@ fn total_s(totals: &[NetworkRow], operation: &str, members: u32) -> Option<f64> 
     Some(row.mean_ms / 1e3)
 }
 
-/// The join by which the group comes to have so many members (s).
+/// The join by which the group comes to have this many members (s).
 fn join_s(totals: &[NetworkRow], members: u32) -> Option<f64> {
     match members {
         2 => total_s(totals, "create", 2),
@@ -252,7 +252,7 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
     .verdict()
 }
 
-/// Bytes of the tree that a newcomer gets when it joins so many members: the longest body.
+/// Bytes of the tree that a newcomer gets when it joins this many members: the longest body.
 fn tree_bytes(members: u32) -> Result<usize, RigError> {
     let settings = Settings {
         profile: Profile::Published,

@@ -103,7 +103,7 @@ impl File {
         set(&mut plan.suite, suite.as_ref().map(|named| named.0));
         plan.protection = match protection {
             Some(named) => named.0,
-            None => scheme.usual_protection(plan.profile),
+            None => scheme.default_protection(plan.profile),
         };
         set(&mut plan.device, device.as_ref().map(|named| Arc::clone(&named.get_ref().0)));
         let controller_device = controller_device.as_ref();
@@ -193,7 +193,7 @@ impl File {
                 return Err(mistake(subgroups.span(), problem));
             }
             if let Some(subgroups) = &section.subgroups
-                && self.group.scheme.get_ref().0.class != Class::Hybrid
+                && self.group.scheme.get_ref().0.class() != Class::Hybrid
             {
                 let problem = "this scheme has no subgroups; hybrid schemes have";
                 return Err(mistake(subgroups.span(), problem));

@@ -77,7 +77,7 @@ fn nothing_is_found_where_a_sound_form_claims_something() {
     for class in [0, 1, 2] {
         let subjects: Vec<_> = SCHEMES
             .iter()
-            .filter(|scheme| scheme.class as usize == class)
+            .filter(|scheme| scheme.class() as usize == class)
             .map(|scheme| Subject::new(scheme, Profile::Sound))
             .collect();
         let shallow = Depth { events: 2, sampled: 5, ..Depth::QUICK };

@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{
-    Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
-};
+use groupkey::catalogue::{Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::party::Input;
 use groupkey::{
@@ -35,14 +33,16 @@ pub(crate) const FAULTS: [Fault; 3] =
 /// The scheme with a fault.
 pub(crate) fn subject(fault: Fault) -> Subject {
     let mut subject = Subject::new(&PLANTED, Profile::Sound);
-    subject.parameters.push(("fault", fault as u32));
+    subject.parameters.push((FAULT.name, fault as u32));
     subject
 }
+
+const FAULT: Parameter =
+    Parameter { name: "fault", meaning: "what is wrong", sound: 0, published: 0, range: (0, 3) };
 
 pub(crate) static PLANTED: Scheme = Scheme {
     id: "planted",
     name: "a star of pairs, with a fault",
-    class: Class::Centralized,
     provenance: Provenance::Specified,
     source: "this test",
     operations: &Operation::MEASURED,
@@ -51,17 +51,11 @@ pub(crate) static PLANTED: Scheme = Scheme {
     claims: Claims::ALL,
     published_claims: Claims::ALL,
     growth: &[],
-    parameters: &[Parameter {
-        name: "fault",
-        meaning: "what is wrong",
-        sound: 0,
-        published: 0,
-        range: (0, 3),
-    }],
+    parameters: &[FAULT],
     members: (2, 100),
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| {
-            let fault = match configuration.value("fault") {
+            let fault = match configuration.value(&FAULT) {
                 1 => Fault::OldKeyReused,
                 2 => Fault::WrappedUnderKnownKey,
                 3 => Fault::SiblingNotRefreshed,

@@ -53,7 +53,7 @@ fn a_benchmark_that_is_run_again_counts_the_same() {
 #[test]
 fn the_controller_counts_what_it_counts_in_the_rig() {
     let mut prices = prices();
-    for scheme in SCHEMES.iter().filter(|scheme| scheme.class != Class::Distributed) {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.class() != Class::Distributed) {
         let n = 20;
         let plan = BenchPlan { repetitions: 1, ..everything(scheme) };
         let rows = measured(&plan, n, &mut prices).rows;

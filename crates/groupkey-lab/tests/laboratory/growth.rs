@@ -67,7 +67,7 @@ const PAIRED: &[u32] = &[16, 18, 20, 22, 24, 26, 28, 30];
 type Curves = BTreeMap<(Operation, Role), Vec<Point>>;
 
 fn curves(scheme: &'static Scheme, profile: Profile, costs: &Costs) -> Curves {
-    let sizes = match (scheme.class, scheme.id) {
+    let sizes = match (scheme.class(), scheme.id) {
         (_, "boneh-fat" | "boneh-thin" | "nishat") => PAIRED,
         (Class::Centralized, _) => SERVED,
         (Class::Distributed, _) => PEERS,
@@ -75,7 +75,7 @@ fn curves(scheme: &'static Scheme, profile: Profile, costs: &Costs) -> Curves {
     };
     // Without protection, for lengths of messages are not what the tables of costs are about.
     let mut settings = Settings { profile, protection: Guard::None, ..Settings::default() };
-    match (scheme.class, scheme.id) {
+    match (scheme.class(), scheme.id) {
         (_, "boneh-fat") => settings.parameters.push(("capacity", 64)),
         (Class::Hybrid, _) => settings.parameters.push(("subgroups", 4)),
         _ => {}
@@ -120,7 +120,7 @@ fn busiest(
     let mut busiest = Vec::new();
     for (role, mut costs) in by_role {
         costs.sort_unstable();
-        if (scheme.class, role) == (Class::Distributed, Role::Member) {
+        if (scheme.class(), role) == (Class::Distributed, Role::Member) {
             busiest.extend(costs.pop().map(|cost| (Role::Sponsor, cost as f64)));
         }
         busiest.extend(costs.pop().map(|cost| (role, cost as f64)));

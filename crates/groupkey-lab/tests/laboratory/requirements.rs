@@ -14,12 +14,12 @@ fn every_scheme_is_told() {
             let parties = [used.from, used.to];
             let has_controller = parties.contains(&Role::Controller);
             assert!(
-                !has_controller || scheme.class != Class::Distributed,
+                !has_controller || scheme.class() != Class::Distributed,
                 "{}: {used:?}",
                 scheme.id
             );
             let has_subgroups = parties.contains(&Role::SubgroupController);
-            assert!(!has_subgroups || scheme.class == Class::Hybrid, "{}: {used:?}", scheme.id);
+            assert!(!has_subgroups || scheme.class() == Class::Hybrid, "{}: {used:?}", scheme.id);
             // What is confidential goes to one party each.
             assert!(
                 used.phase == Phase::Operational || used.reach == Reach::Unicast,
@@ -29,7 +29,7 @@ fn every_scheme_is_told() {
             assert!(used.messages > 0, "{}: {used:?}", scheme.id);
         }
         // Claimed secrecy shows at least in a new key at once.
-        if scheme.claims.backward_secrecy && scheme.class != Class::Hybrid {
+        if scheme.claims.backward_secrecy && scheme.class() != Class::Hybrid {
             assert_ne!(found.join_changes_key, Some(false), "{}", scheme.id);
         }
     }

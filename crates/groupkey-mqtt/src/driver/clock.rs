@@ -15,7 +15,7 @@ pub fn now() -> u64 {
     u64::try_from(reading.time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What was told last, and when.
+/// What was returned last, and when.
 #[derive(Clone, Copy)]
 struct Reading {
     /// Since 1970.

@@ -14,7 +14,8 @@ impl Window {
         flying < self.size
     }
 
-    /// The broker has acknowledged none of so many for long: a quarter of them is what it gets from now on.
+    /// The broker has acknowledged none of this many for long: a quarter of them is what it gets
+    /// from now on.
     pub(super) fn stalled(&mut self, flying: usize) {
         *self = Self { size: (flying / 4).max(1), acknowledged: 0 };
     }

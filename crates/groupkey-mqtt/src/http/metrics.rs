@@ -44,11 +44,11 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     let (entries, backlog) = service.stored();
     text.gauge(
         "epoch",
-        "The present epoch; 0 before there is a group.",
+        "The current epoch; 0 before there is a group.",
         epoch(service).unwrap_or(0),
     );
     text.gauge("members", "Members of the group.", service.member_count());
-    text.gauge("devices_waiting", "Devices that wait to be taken in.", service.waiting());
+    text.gauge("devices_waiting", "Devices that wait to be admitted.", service.waiting());
     text.gauge("publish_backlog", "Publishes that the broker has not acknowledged.", backlog);
     text.gauge("log_entries", "Entries of the store's log.", entries);
     text.gauge("log_limit_entries", "Entries that it may have.", service.policy().limits.log);

@@ -224,7 +224,7 @@ struct Portion {
     /// From this number on.
     #[serde(default)]
     from: u32,
-    /// So many at most.
+    /// This many at most.
     #[serde(default = "Portion::usual")]
     limit: usize,
 }

@@ -141,9 +141,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(name, said) => write!(f, "{name} fails: {said}"),
-            Self::Device(error) => write!(f, "no TUN device can be made: {error}"),
+            Self::Device(error) => write!(f, "cannot create a TUN device: {error}"),
             Self::NoDevice => f.write_str("/dev/net/tun is missing"),
-            Self::NoRights => f.write_str("making a TUN device takes the right CAP_NET_ADMIN"),
+            Self::NoRights => f.write_str("creating a TUN device needs CAP_NET_ADMIN"),
         }
     }
 }

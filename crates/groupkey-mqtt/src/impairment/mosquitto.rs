@@ -1,4 +1,4 @@
-//! A Mosquitto for one run: the broker whose timing the simulator is held against.
+//! A Mosquitto for one run: the broker whose timing the simulator is compared with.
 
 use std::env;
 use std::io::Write;

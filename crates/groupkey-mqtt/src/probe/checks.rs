@@ -1,4 +1,4 @@
-//! The rules, in the order in which they are told.
+//! The rules, in the order in which they are reported.
 
 mod connection;
 mod delivery;
@@ -131,7 +131,7 @@ pub static CHECKS: &[Check] = &[
     },
     Check {
         name: "qos2-forwarded",
-        about: "a QoS 2 message is forwarded once; at PUBLISH or at PUBREL is told",
+        about: "a QoS 2 message is forwarded once; reports if at PUBLISH or PUBREL",
         clauses_v3: Some("4.3.3, [MQTT-4.3.3-2]"),
         clauses_v5: "4.3.3, [MQTT-4.3.3-8] [MQTT-4.3.3-11]",
         run: exactly_once::forwarded,

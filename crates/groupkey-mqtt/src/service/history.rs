@@ -21,7 +21,7 @@ pub enum Kind {
     Create,
     /// The operator evicted a member.
     Evict,
-    /// Devices were taken in, some of them perhaps anew, after they had lost their memory.
+    /// Devices were admitted, some of them perhaps again, after they had lost their memory.
     Join,
     /// Nobody came or went.
     Rekey,

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use super::log::{Draw, Entry};
 use super::{Happened, OperationError, Service};
 use crate::join::{MAX_PAYLOAD, Request, encoded};
-use crate::parties::{Given, number_of, party_of};
+use crate::parties::Given;
 use crate::policy::Limits;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::store::StoreError;
@@ -98,7 +98,7 @@ impl Service {
         match self.parties.step(party, Given::Message(Channel::Open, bytes), now, rng) {
             Ok(left) => {
                 self.counters.taken += 1;
-                let entry = Entry::Received(number_of(party), bytes.to_vec().into(), draw);
+                let entry = Entry::Received(party.number(), bytes.to_vec().into(), draw);
                 self.change.entries.push(encoded(&entry));
                 let _ = self.post(left);
                 self.commit(now)
@@ -152,5 +152,5 @@ fn sender(bytes: &[u8]) -> Option<PartyId> {
     for _ in 0..5 {
         decoder.skip().ok()?;
     }
-    party_of(decoder.i64().ok()?)
+    PartyId::from_number(decoder.i64().ok()?)
 }

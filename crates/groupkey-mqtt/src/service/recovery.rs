@@ -20,7 +20,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::encoded;
 use crate::keyring::{Keyring, Secret};
-use crate::parties::{Given, Parties, number_of, party_of};
+use crate::parties::{Given, Parties};
 use crate::policy::Policy;
 use crate::runtime::{Fatal, Output};
 use crate::store::{Change, Saved, Store, StoreError};
@@ -101,7 +101,7 @@ impl Service {
         let subgroups = form.configuration.subgroup_controllers();
         for ((subgroup, _), secret) in subgroups.iter().zip(&secrets.subgroups) {
             let secret = Secret::from_bytes((*secret).into());
-            controllers.push((number_of((*subgroup).into()), secret.public().into()));
+            controllers.push((PartyId::from(*subgroup).number(), secret.public().into()));
             keyring.own((*subgroup).into(), &secret);
         }
         let mut outputs = VecDeque::new();
@@ -161,7 +161,7 @@ impl Service {
             }
             Entry::Received(party, bytes, draw) => {
                 let given = Given::Message(Channel::Open, &bytes);
-                let party = party_of(party).unwrap_or(PartyId::Controller);
+                let party = PartyId::from_number(party).unwrap_or(PartyId::Controller);
                 self.parties.step(party, given, draw.now, &mut draw.rng())?;
             }
         }

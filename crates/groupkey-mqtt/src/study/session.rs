@@ -6,7 +6,7 @@ use groupkey_sim::{HandOver, Qos};
 
 use crate::probe::packet::{self, Acknowledgement, Packet, Publish};
 
-/// The exchanges under way on a connection that stands.
+/// The exchanges under way on a connection that is up.
 #[derive(Debug)]
 pub(super) struct Session {
     qos: Qos,

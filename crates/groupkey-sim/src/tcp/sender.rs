@@ -79,7 +79,7 @@ enum Timer {
 }
 
 /// A timer's setting. When it fires is worked out only if that is asked for: most timers are set
-/// anew long before.
+/// again long before.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     from: Time,

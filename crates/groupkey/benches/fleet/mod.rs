@@ -130,7 +130,7 @@ pub(crate) fn operations(configuration: &Configuration) -> impl Iterator<Item = 
 
 /// Whether the scheme has controllers at all.
 pub(crate) fn is_served(configuration: &Configuration) -> bool {
-    configuration.scheme().class != Class::Distributed
+    configuration.scheme().class() != Class::Distributed
 }
 
 /// So many members' ids.

@@ -31,7 +31,7 @@ impl Draft<'_, '_> {
         self
     }
 
-    /// Appends the head of an array; so many items must follow.
+    /// Appends the head of an array; this many items must follow.
     pub fn array(&mut self, length: usize) -> &mut Self {
         Writer::new(self.cx.outbox.buffer()).array(length as u64);
         self

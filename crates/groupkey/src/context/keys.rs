@@ -163,7 +163,7 @@ impl Context<'_> {
         }
     }
 
-    /// Length in bytes of so many keys wrapped in one call.
+    /// Length in bytes of this many keys wrapped in one call.
     pub const fn wrapped_length(&self, keys: usize) -> usize {
         wrapped_length(self.setting.suite, keys)
     }

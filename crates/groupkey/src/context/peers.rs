@@ -22,9 +22,9 @@ use crate::identity::{Epoch, PartyId};
 use crate::secret::Key;
 
 /// A party's own long-term key for key agreement, and the certified public ones of others. All of
-/// them are of the suite's group. Who implements it answers for the certificates.
+/// them are of the suite's group. The implementer answers for the certificates.
 pub trait PeerKeys {
-    /// The own secret exponent.
+    /// This party's secret exponent.
     fn secret(&self) -> Exponent;
 
     /// The public element of a party, or `None` if the party is unknown.

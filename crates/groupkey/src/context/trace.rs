@@ -12,7 +12,7 @@ use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::pairing::{G1, G2, Gt, Scalar};
 use crate::secret::Key;
 
-/// Is told of every operation.
+/// Is notified of every operation.
 #[cfg(feature = "rig")]
 pub trait Tracer {
     /// A party did something.
@@ -76,7 +76,7 @@ pub enum Rule {
 /// What a traced value is written as.
 #[cfg_attr(not(feature = "rig"), allow(dead_code))]
 pub(crate) trait Bytes {
-    /// The bytes that stand for it, different for different values.
+    /// The bytes that represent it, different for different values.
     fn traced(&self) -> Vec<u8>;
 }
 

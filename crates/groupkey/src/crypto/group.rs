@@ -187,7 +187,7 @@ impl Exponent {
         })
     }
 
-    /// The bytes that stand for it in a trace.
+    /// The bytes that represent it in a trace.
     pub(crate) fn to_traced(&self) -> Vec<u8> {
         match &self.0 {
             ExponentKind::Ristretto(scalar) => scalar.as_bytes().to_vec(),

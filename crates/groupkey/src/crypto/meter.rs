@@ -1,6 +1,6 @@
 //! Counting: how often each primitive operation was used, and on how much.
 
-/// A primitive operation. Costs of devices and formulas in scheme headers are told in these.
+/// A primitive operation. Costs of devices and formulas in scheme headers are given in these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Primitive {
@@ -79,7 +79,7 @@ pub enum Primitive {
     DivideInteger,
 }
 
-/// Is told of every primitive operation.
+/// Is notified of every primitive operation.
 pub trait Probe {
     /// One call of `primitive` on `amount` units (see [`Primitive`]).
     fn record(&mut self, primitive: Primitive, amount: usize);

@@ -3,7 +3,7 @@
 //!
 //! All else is as with messages under the group's key: the same form, source, counter and window.
 //! The key is derived from what the ciphertext carries, for group, epoch, sender and session. It
-//! stands in the protected header because then the message's tag covers it, and there is one
+//! is in the protected header because then the message's tag covers it, and there is one
 //! encoding.
 
 use alloc::vec::Vec;

@@ -47,7 +47,7 @@ pub(super) struct Object<'a> {
 pub(super) const COUNTERS: u64 = 1 << 40;
 
 impl Header {
-    /// The protected header, as it stands in the message; with what carries the message's key, if
+    /// The protected header, as it is in the message; with what carries the message's key, if
     /// it has one of its own.
     pub(super) fn encode(&self, suite: Suite, carried: Option<&[u8]>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64 + carried.map_or(0, <[u8]>::len));

@@ -28,7 +28,7 @@ impl Listener {
         Self { suite, fat }
     }
 
-    /// The elements that a body begins with: a public key, or what a thin client is told; none
+    /// The elements that a body begins with: a public key, or what a thin client is sent; none
     /// where it begins otherwise.
     pub fn elements(&self, body: &[u8]) -> Vec<G1> {
         let Ok(bytes) = Reader::new(body).bytes() else { return Vec::new() };

@@ -33,7 +33,7 @@ pub fn quotient(dividend: &[u8], divisor: &[u8]) -> Vec<u8> {
 
 /// What `k` may be behind a gamma that is not for the adversary, who knows a multiple of the product of
 /// primes behind it: the convergents of gamma over that multiple have in their denominators what the
-/// multiple has too much. Primes, and what gamma lacks, have so many bits.
+/// multiple has too much. Primes, and what gamma lacks, have this many bits.
 pub fn lacking_by_fractions(gamma: &[u8], multiple: &[u8], bits: u32) -> Vec<Vec<u8>> {
     let (gamma, multiple) = (UBig::from_be_bytes(gamma), UBig::from_be_bytes(multiple));
     let bits = bits as usize;

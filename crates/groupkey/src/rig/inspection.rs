@@ -18,7 +18,7 @@ impl Rig {
     /// key is that of the latest epoch, and who is held up is in an earlier one. Members whose subgroup's
     /// controller sleeps do not count.
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
-        let hybrid = self.configuration.scheme().class == Class::Hybrid;
+        let hybrid = self.configuration.scheme().class() == Class::Hybrid;
         let held_up = self.configuration.scheme().recovery == Recovery::Relay
             && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
         let mut agreed: Option<(Epoch, &Key)> = None;

@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::crypto::group::Check;
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::party::{Operation, Party};
+use crate::party::{Command, Operation, Party};
 use crate::protection::Guard;
 use crate::schemes::centralized::{
     boneh, cfkm, gkmp, lkh, lkh_plus, nishat, ofct, oft, s2rp, sbsa_r, sgcsh, skdc, xfks_r,
@@ -73,8 +73,6 @@ pub struct Scheme {
     pub id: &'static str,
     /// The name in the literature.
     pub name: &'static str,
-    /// Who makes the key.
-    pub class: Class,
     /// How sure we are that this is the published protocol.
     pub provenance: Provenance,
     /// Where it was published.
@@ -95,7 +93,7 @@ pub struct Scheme {
     pub members: (u32, u32),
     /// How its costs grow with the group: its file's table of costs, where a test can read it.
     pub growth: &'static [Growth],
-    /// How its parties are made.
+    /// Who takes part, and how these parties are made.
     pub parties: Parties,
 }
 
@@ -129,8 +127,8 @@ pub enum Law {
 pub enum Recovery {
     /// It must leave and join again.
     Rejoin,
-    /// As with [`Self::Request`]. But members hand keys on: who is asleep holds up those behind it,
-    /// until it catches up and hands on what they missed.
+    /// As with [`Self::Request`]. But members hand keys on: a sleeping one holds up those behind
+    /// it, until it catches up and hands on what they missed.
     Relay,
     /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
     Request,
@@ -191,6 +189,18 @@ pub struct Parameter {
 /// How a scheme's parties are made.
 #[derive(Clone, Copy, Debug)]
 pub enum Parties {
+    /// A controller and members.
+    Centralized {
+        /// Makes the controller.
+        controller: fn(&Configuration) -> Box<dyn Party>,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+    /// Members only.
+    Distributed {
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
     /// A controller, controllers of subgroups, and members.
     Hybrid {
         /// Makes the controller.
@@ -200,18 +210,17 @@ pub enum Parties {
         /// Makes a member.
         member: fn(&Configuration, MemberId) -> Box<dyn Party>,
     },
-    /// A controller and members.
-    KeyServer {
-        /// Makes the controller.
-        controller: fn(&Configuration) -> Box<dyn Party>,
-        /// Makes a member.
-        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
-    },
-    /// Members only.
-    Peers {
-        /// Makes a member.
-        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
-    },
+}
+
+/// To whom a driver gives an application's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// The controller alone.
+    Controller,
+    /// All parties.
+    Everybody,
+    /// All current members.
+    Members,
 }
 
 /// A scheme with its profile and parameters chosen.
@@ -239,6 +248,7 @@ pub enum ParameterError {
 impl Scheme {
     /// The scheme in a profile, with that profile's parameters.
     pub fn configuration(&'static self, profile: Profile) -> Configuration {
+        assert!(self.parameters.len() <= Configuration::PARAMETERS, "{} has too many", self.id);
         let mut values = [0; Configuration::PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(self.parameters) {
             *value = match profile {
@@ -249,11 +259,30 @@ impl Scheme {
         Configuration { scheme: self, profile, values, before: Epoch::default() }
     }
 
+    /// Who makes the group key.
+    pub const fn class(&self) -> Class {
+        match self.parties {
+            Parties::Centralized { .. } => Class::Centralized,
+            Parties::Distributed { .. } => Class::Distributed,
+            Parties::Hybrid { .. } => Class::Hybrid,
+        }
+    }
+
+    /// To whom a driver gives a command. [`Command::CatchUp`] and [`Command::Send`] are not for all
+    /// of these but for the one party that wants it.
+    pub const fn audience(&self, command: &Command<'_>) -> Audience {
+        match (self.class(), command) {
+            (Class::Distributed, _) => Audience::Members,
+            (Class::Hybrid, Command::Rekey) => Audience::Everybody,
+            (Class::Centralized | Class::Hybrid, _) => Audience::Controller,
+        }
+    }
+
     /// How its messages are protected in a profile, unless somebody chooses otherwise. Where the
     /// members make the key, the schemes' proofs ask for signatures; everywhere else, and in the
     /// published profile, it is the MAC of the papers.
-    pub const fn usual_protection(&self, profile: Profile) -> Guard {
-        match (self.class, profile) {
+    pub const fn default_protection(&self, profile: Profile) -> Guard {
+        match (self.class(), profile) {
             (Class::Distributed, Profile::Sound) => Guard::Signature,
             _ => Guard::Mac,
         }
@@ -261,13 +290,13 @@ impl Scheme {
 
     /// How the cost of a role in an operation grows, if the role has any part in it.
     pub fn growth_of(&self, profile: Profile, operation: Operation, role: Role) -> Option<Form> {
-        let stated = self.growth.iter();
-        stated.filter(|growth| growth.concerns(profile, operation, role)).map(|it| it.by).next()
+        let stated = self.growth.iter().find(|growth| growth.concerns(profile, operation, role));
+        stated.map(|growth| growth.by)
     }
 
     /// Whether the scheme has a controller.
     pub const fn has_controller(&self) -> bool {
-        matches!(self.parties, Parties::Hybrid { .. } | Parties::KeyServer { .. })
+        matches!(self.class(), Class::Centralized | Class::Hybrid)
     }
 }
 
@@ -308,9 +337,10 @@ impl Configuration {
     ///
     /// # Panics
     ///
-    /// If the scheme has no parameter of this name.
-    pub fn value(&self, name: &str) -> u32 {
-        self.values[self.index(name).expect("a scheme asks for its own parameters only")]
+    /// If the scheme has no such parameter.
+    pub fn value(&self, parameter: &Parameter) -> u32 {
+        let index = self.index(parameter.name);
+        self.values[index.expect("a scheme asks for its own parameters only")]
     }
 
     /// Sets a parameter.
@@ -324,13 +354,21 @@ impl Configuration {
         Ok(())
     }
 
+    /// How many subgroups there are: none, unless the scheme is a hybrid one.
+    pub fn subgroups(&self) -> u32 {
+        match self.scheme.class() {
+            Class::Centralized | Class::Distributed => 0,
+            Class::Hybrid => self.value(&SUBGROUPS),
+        }
+    }
+
     /// Makes the controller, if the scheme has one.
     pub fn controller(&self) -> Option<Box<dyn Party>> {
         match self.scheme.parties {
-            Parties::Hybrid { controller, .. } | Parties::KeyServer { controller, .. } => {
+            Parties::Hybrid { controller, .. } | Parties::Centralized { controller, .. } => {
                 Some(controller(self))
             }
-            Parties::Peers { .. } => None,
+            Parties::Distributed { .. } => None,
         }
     }
 
@@ -338,18 +376,15 @@ impl Configuration {
     pub fn member(&self, id: MemberId) -> Box<dyn Party> {
         match self.scheme.parties {
             Parties::Hybrid { member, .. }
-            | Parties::KeyServer { member, .. }
-            | Parties::Peers { member } => member(self, id),
+            | Parties::Centralized { member, .. }
+            | Parties::Distributed { member } => member(self, id),
         }
     }
 
     /// Makes the controllers of the subgroups, if the scheme has subgroups.
     pub fn subgroup_controllers(&self) -> Vec<(SubgroupId, Box<dyn Party>)> {
-        let Parties::Hybrid { subgroup_controller, .. } = self.scheme.parties else {
-            return Vec::new();
-        };
-        let subgroups = (0..self.value(SUBGROUPS.name)).map(SubgroupId);
-        subgroups.map(|id| (id, subgroup_controller(self, id))).collect()
+        let subgroups = (0..self.subgroups()).map(SubgroupId);
+        subgroups.map(|id| (id, self.party(id.into()))).collect()
     }
 
     /// Makes a party.
@@ -415,7 +450,7 @@ impl Law {
                 "one message: its key reaches all members and nobody else; there is no group key"
             }
             Self::PlannedPeriods => {
-                "planned periods: who was promised a period holds its key, and nobody else"
+                "planned periods: members promised a period hold its key, and nobody else"
             }
         }
     }
@@ -435,13 +470,15 @@ impl Recovery {
     /// What it means.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Rejoin => "who missed a change must leave and join again",
+            Self::Rejoin => "a member that missed a change must leave and rejoin",
             Self::Relay => {
-                "who missed changes catches up with one request; until then it holds up those behind it"
+                "a member that missed changes catches up with one request; until then it holds up \
+                 those behind it"
             }
-            Self::Request => "who missed changes catches up with one request",
+            Self::Request => "a member that missed changes catches up with one request",
             Self::SelfHealing => {
-                "who missed changes gets the missed keys, too, with the next message or one request"
+                "a member that missed changes gets the missed keys, too, with the next message or \
+                 one request"
             }
         }
     }

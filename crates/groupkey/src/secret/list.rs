@@ -32,7 +32,7 @@ impl<T> List<T> {
         self.0.truncate(self.0.len() - 1);
     }
 
-    /// Drops all but the first so many.
+    /// Drops all but the first this many.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }
@@ -44,14 +44,14 @@ impl<T: Clone> List<T> {
         Self(alloc::vec![item; length])
     }
 
-    /// Makes room for so many more items, and for as many again as there are.
+    /// Makes room for this many more items, and for as many again as there are.
     pub(crate) fn reserve(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
             self.reserve_exact(more.max(self.0.len()));
         }
     }
 
-    /// Makes room for so many more items.
+    /// Makes room for this many more items.
     pub(crate) fn reserve_exact(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
             let mut larger = Vec::with_capacity(self.0.len() + more);

@@ -213,7 +213,7 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
             report => take(report),
         }
     }
-    if scheme.class == Class::Hybrid {
+    if scheme.class() == Class::Hybrid {
         let chosen = settings.parameters.iter().find(|(name, _)| *name == "subgroups");
         let away = SubgroupId(7 % chosen.map_or(55, |&(_, subgroups)| subgroups)).into();
         rig.put_to_sleep(away);

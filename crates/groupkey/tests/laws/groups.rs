@@ -11,7 +11,7 @@ use groupkey::{Operation, Suite};
 fn members_agree_in_every_group() {
     // Other tests run the suites of SUITES.
     for suite in Suite::ALL.into_iter().filter(|suite| !SUITES.contains(suite)) {
-        for scheme in SCHEMES.iter().filter(|scheme| scheme.class == Class::Distributed) {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.class() == Class::Distributed) {
             let settings = Settings { suite, profile: Profile::Sound, ..Settings::default() };
             let mut rig = Rig::new(scheme, settings);
             let report = rig.create(3).unwrap();

@@ -45,7 +45,7 @@ fn hybrid_schemes_follow_the_model_in_the_sound_form() {
 }
 
 fn follow_the_model(class: Class, profile: Profile) {
-    for scheme in SCHEMES.iter().filter(|scheme| scheme.class == class) {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.class() == class) {
         for parameters in parameter_sets(scheme) {
             let usual = class != Class::Distributed && parameters.is_empty();
             let cases = pace::share_of(scheme, if usual { 12 } else { 6 });
@@ -57,7 +57,7 @@ fn follow_the_model(class: Class, profile: Profile) {
 #[test]
 fn hundreds_of_operations_at_many_sizes() {
     for scheme in SCHEMES {
-        let sizes = if scheme.class == Class::Distributed { &SIZES[..6] } else { &SIZES[..] };
+        let sizes = if scheme.class() == Class::Distributed { &SIZES[..6] } else { &SIZES[..] };
         let largest = pace::largest(scheme, u32::MAX);
         for &size in sizes.iter().filter(|&&size| size <= largest) {
             let moves: Vec<_> = (0..40u16)
@@ -209,7 +209,7 @@ fn check(
     cases: u32,
 ) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let largest: u32 = if scheme.class == Class::Distributed { 9 } else { 40 };
+    let largest: u32 = if scheme.class() == Class::Distributed { 9 } else { 40 };
     let largest = pace::largest(scheme, largest);
     let history = (
         2u32..largest,
@@ -471,7 +471,7 @@ impl History {
         if self.scheme.recovery == Recovery::Rejoin {
             return Ok(());
         }
-        if self.scheme.class == Class::Distributed {
+        if self.scheme.class() == Class::Distributed {
             let any_may_act = match self.scheme.id {
                 "d-lkh" | "d-oft" | "dh-lkh" | "gdh3" | "tgdh" => true,
                 // Then members stand no longer in the order of their ids.

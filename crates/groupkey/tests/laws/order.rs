@@ -9,7 +9,7 @@ use groupkey::{Command, MemberId, Party};
 use stage::{Doom, Stage};
 
 fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    SCHEMES.iter().filter(|scheme| scheme.class == Class::Distributed)
+    SCHEMES.iter().filter(|scheme| scheme.class() == Class::Distributed)
 }
 
 #[test]

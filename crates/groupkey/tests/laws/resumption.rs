@@ -156,7 +156,7 @@ fn a_promise_that_it_missed_is_kept() {
 }
 
 fn hybrid_schemes() -> impl Iterator<Item = (&'static Scheme, Profile)> {
-    let hybrid = SCHEMES.iter().filter(|scheme| scheme.class == Class::Hybrid);
+    let hybrid = SCHEMES.iter().filter(|scheme| scheme.class() == Class::Hybrid);
     hybrid.flat_map(|scheme| Profile::ALL.map(|profile| (scheme, profile)))
 }
 

@@ -127,8 +127,8 @@ impl Group {
         let mut configuration = scheme.configuration(profile);
         parameters.iter().for_each(|&(name, value)| configuration.set(name, value).unwrap());
         let value = |name| {
-            let known = scheme.parameters.iter().any(|parameter| parameter.name == name);
-            known.then(|| configuration.value(name))
+            let parameter = scheme.parameters.iter().find(|parameter| parameter.name == name);
+            parameter.map(|parameter| configuration.value(parameter))
         };
         let mut rig = rig(scheme, profile, parameters);
         rig.create(n).unwrap();

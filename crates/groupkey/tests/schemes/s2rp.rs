@@ -88,9 +88,12 @@ fn long_chains_serve_many_removals() {
 #[test]
 fn the_join_key_is_there_or_not() {
     for profile in Profile::ALL {
-        let mut configuration = scheme("s2rp").unwrap().configuration(profile);
-        assert_eq!(configuration.value("join-key"), 1);
-        let refused = configuration.set("join-key", 2);
+        let scheme = scheme("s2rp").unwrap();
+        let parameter =
+            scheme.parameters.iter().find(|parameter| parameter.name == "join-key").unwrap();
+        let mut configuration = scheme.configuration(profile);
+        assert_eq!(configuration.value(parameter), 1);
+        let refused = configuration.set(parameter.name, 2);
         assert_eq!(refused, Err(ParameterError::OutOfRange { range: (0, 1) }));
     }
 }

@@ -196,9 +196,12 @@ fn a_newcomer_has_no_key_of_before_it_came_but_with_a_single_chain() {
 #[test]
 fn there_are_one_or_two_chains() {
     for profile in Profile::ALL {
-        let mut configuration = scheme("sgcsh").unwrap().configuration(profile);
-        assert_eq!(configuration.value("single"), 0);
-        let refused = configuration.set("single", 2);
+        let scheme = scheme("sgcsh").unwrap();
+        let parameter =
+            scheme.parameters.iter().find(|parameter| parameter.name == "single").unwrap();
+        let mut configuration = scheme.configuration(profile);
+        assert_eq!(configuration.value(parameter), 0);
+        let refused = configuration.set(parameter.name, 2);
         assert_eq!(refused, Err(ParameterError::OutOfRange { range: (0, 1) }));
     }
 }

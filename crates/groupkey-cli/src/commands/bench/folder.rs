@@ -30,7 +30,7 @@ impl BenchFolder {
         Folder::create(path).map(Self)
     }
 
-    /// What is there to go on with, if that is wanted. Results, finished or not, are not overwritten
+    /// What is there to continue, if that is wanted. Results, finished or not, are not overwritten
     /// unless they are to be replaced.
     pub(crate) fn earlier(
         &self,
@@ -45,7 +45,7 @@ impl BenchFolder {
         let (found, mut rows) = bench::read_jsonl::<BenchHeader>(&path).map_err(|error| {
             Failure::input(error.to_string()).with_help("--fresh replaces the file")
         })?;
-        // Rows do not tell all arguments; files of before the header did have nothing but rows.
+        // Rows do not show all arguments; files from before the header did have nothing but rows.
         let is_ours = found.plans.is_empty() || found.plans == header.plans;
         let Some((kept, units_done)) = remaining(units, &rows).filter(|_| is_ours) else {
             return Err(another(&path, "was begun with other arguments"));

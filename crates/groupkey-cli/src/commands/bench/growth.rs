@@ -47,6 +47,6 @@ pub(super) fn print(rows: &[&BenchRow], json: bool, out: &mut dyn Write) -> io::
     writeln!(
         out,
         "\nstated: in the catalogue, for messages without protection. agrees: no other form fits so much \
-         better\nthat it speaks against the stated one; few or small sizes may tell less than they seem to."
+         better\nthat it speaks against the stated one; few or small sizes may show less than they seem to."
     )
 }

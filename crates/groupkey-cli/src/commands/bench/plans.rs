@@ -95,7 +95,8 @@ pub(crate) struct PlanArguments {
     )]
     bytes: Option<u32>,
 
-    /// Tell the counted cost on this device, a built-in one or a file, as well (modelled, not measured).
+    /// Also report the counted cost on this device, built in or from a file (modelled, not
+    /// measured).
     #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     device: Option<Device>,
 
@@ -143,7 +144,7 @@ impl PlanArguments {
             let like = BenchPlan {
                 profile: self.profile,
                 parameters: self.set.clone(),
-                suite: self.suite.unwrap_or_else(|| self.usual_suite()),
+                suite: self.suite.unwrap_or_else(|| self.default_suite()),
                 protection: self.protection.unwrap_or(if self.growth {
                     Guard::None
                 } else {
@@ -243,7 +244,7 @@ impl PlanArguments {
         if workload.patterns.is_empty() {
             let problem = format!("nothing of that is done in the workload {}", workload.name);
             return Err(Failure::input(problem)
-                .with_help("leave --operation and --bytes out, and there is all that it does"));
+                .with_help("without --operation and --bytes you get all that it does"));
         }
         if let Some(repetitions) = self.repetitions {
             workload.patterns.iter_mut().for_each(|pattern| pattern.repetitions = repetitions);
@@ -253,7 +254,7 @@ impl PlanArguments {
 
     fn schemes(&self) -> Result<Vec<&'static Scheme>, Failure> {
         let of = |classes: &[Class]| -> Vec<&'static Scheme> {
-            registry::schemes().filter(|scheme| classes.contains(&scheme.class)).collect()
+            registry::schemes().filter(|scheme| classes.contains(&scheme.class())).collect()
         };
         let schemes = match (&self.scheme[..], &self.class[..], &self.workload) {
             ([], [], Some(workload)) => of(&workload.classes),
@@ -262,13 +263,13 @@ impl PlanArguments {
             (schemes, ..) => choice::each_once(schemes),
         };
         let Some(workload) = &self.workload else { return Ok(schemes) };
-        match schemes.iter().find(|scheme| !workload.classes.contains(&scheme.class)) {
+        match schemes.iter().find(|scheme| !workload.classes.contains(&scheme.class())) {
             Some(scheme) => {
                 let classes: Vec<_> = workload.classes.iter().map(|class| class.name()).collect();
                 Err(Failure::input(format!(
                     "{} is {}, and the workload {} is for {} schemes",
                     scheme.id,
-                    scheme.class.name(),
+                    scheme.class().name(),
                     workload.name,
                     classes.join(" and ")
                 ))
@@ -289,7 +290,7 @@ impl PlanArguments {
         }
         let of_range = (self.k_min, self.k_max, self.step) != (None, None, None);
         if self.workload.is_none() && !of_range {
-            return Ok(match (self.growth, scheme.class) {
+            return Ok(match (self.growth, scheme.class()) {
                 (false, Class::Distributed) => vec![2, 10, 20, 30],
                 (false, Class::Centralized | Class::Hybrid) => vec![10, 100, 1_000],
                 // Full trees, and with a controller trees that a newcomer makes full.
@@ -299,7 +300,7 @@ impl PlanArguments {
                 (true, Class::Hybrid) => vec![550, 1_100, 1_650, 2_200, 3_300],
             });
         }
-        let usual = || match scheme.class {
+        let usual = || match scheme.class() {
             Class::Distributed => Workload::named("platoon"),
             Class::Centralized | Class::Hybrid => Workload::named("smart-city"),
         };
@@ -313,7 +314,7 @@ impl PlanArguments {
         Ok(Sizes { min, max, step }.all().collect())
     }
 
-    const fn usual_suite(&self) -> Suite {
+    const fn default_suite(&self) -> Suite {
         match self.profile {
             Profile::Published => Suite::Published,
             Profile::Sound => Suite::Standard,

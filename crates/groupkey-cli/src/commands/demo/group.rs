@@ -38,7 +38,7 @@ struct Device {
     heard: Option<String>,
 }
 
-/// What somebody told, and when.
+/// What somebody reported, and when.
 struct News(Instant, Tidings);
 
 enum Tidings {
@@ -205,7 +205,7 @@ impl Group {
 
     async fn next_news(&mut self) -> Result<News, Failure> {
         let news = tokio::time::timeout(PATIENCE, self.news.recv()).await.ok().flatten();
-        let news = news.ok_or_else(|| Failure::running("nothing happens any more"))?;
+        let news = news.ok_or_else(|| Failure::running("nothing happens anymore"))?;
         if let Tidings::Device(number, told) = &news.1
             && let Some(device) = self.devices.get_mut(number)
         {

@@ -30,7 +30,7 @@ pub(crate) struct NetworkArguments {
     qos: Quality,
 
     /// Packets lost on each party's link, each way, in per cent; starts a Mosquitto behind a network
-    /// device that drops them, which takes the right to make one.
+    /// device that drops them, which needs the right to create one.
     #[cfg(target_os = "linux")]
     #[arg(
         long,

@@ -87,7 +87,8 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
     set: Vec<(String, u32)>,
 
-    /// Members send a request of so many bytes to join or leave [default: none; the controller acts].
+    /// Members send a request of this many bytes to join or leave [default: none; the controller
+    /// acts].
     #[arg(
         long,
         value_name = "BYTES",
@@ -127,9 +128,9 @@ impl GroupArguments {
                     plan.steps = Plan::history(scheme, &self.operation);
                     plan.profile = self.profile;
                     plan.parameters.clone_from(&self.set);
-                    plan.suite = self.suite.unwrap_or_else(|| usual_suite(self.profile));
+                    plan.suite = self.suite.unwrap_or_else(|| default_suite(self.profile));
                     plan.protection =
-                        self.protection.unwrap_or_else(|| scheme.usual_protection(self.profile));
+                        self.protection.unwrap_or_else(|| scheme.default_protection(self.profile));
                     plan.set_conditions(conditions);
                     plan.request_bytes = self.request;
                     plan.qos = qos;
@@ -172,7 +173,7 @@ impl GroupArguments {
     }
 }
 
-fn usual_suite(profile: Profile) -> Suite {
+fn default_suite(profile: Profile) -> Suite {
     match profile {
         Profile::Published => Suite::Published,
         Profile::Sound => Suite::Standard,

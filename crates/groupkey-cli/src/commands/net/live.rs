@@ -18,8 +18,8 @@ use crate::table::Column;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Live")]
 pub(crate) struct LiveArguments {
-    /// Run the groups live, each party on a connection of its own to a real broker: to a Mosquitto behind
-    /// a network device that delays and drops packets, which takes the right to make one.
+    /// Run the groups live, each party on a connection of its own to a real broker: a Mosquitto
+    /// behind a network device that delays and drops packets, which needs the right to create one.
     #[arg(
         long,
         conflicts_with_all = [
@@ -29,7 +29,7 @@ pub(crate) struct LiveArguments {
     live: bool,
 
     /// A broker that is there already, without TLS and password. With loss or delay, a relay behind
-    /// the device passes on to it; without, nothing is in between, and it takes no rights.
+    /// the device passes on to it; without either, nothing is in between and no rights are needed.
     #[arg(long, value_name = "HOST:PORT", requires = "live")]
     broker: Option<HostAndPort>,
 

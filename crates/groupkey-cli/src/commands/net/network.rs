@@ -44,7 +44,7 @@ pub(crate) struct NetworkArguments {
     )]
     qos: Vec<u8>,
 
-    /// Each packet's delay varies by up to so many milliseconds, both ways.
+    /// Each packet's delay varies by up to this many milliseconds in either direction.
     #[arg(
         long,
         value_name = "MS",
@@ -63,7 +63,7 @@ pub(crate) struct NetworkArguments {
     )]
     bandwidth: Option<f64>,
 
-    /// Lose packets in bursts of this mean length in time; the loss as a whole stays.
+    /// Lose packets in bursts of this mean length in time; the overall loss stays the same.
     #[arg(
         long,
         value_name = "MS",

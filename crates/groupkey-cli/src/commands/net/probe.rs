@@ -68,7 +68,7 @@ impl ProbeArguments {
     pub(crate) fn refuse_without_probe(&self) -> Result<(), Failure> {
         let given = [("--messages", self.messages.is_some()), ("--until", self.until.is_some())];
         match given.iter().find(|(_, is_given)| *is_given && !self.probe) {
-            Some((option, _)) => Err(Failure::input(format!("{option} is for --probe alone"))
+            Some((option, _)) => Err(Failure::input(format!("{option} needs --probe"))
                 .with_help("add --probe, or leave it out")),
             None => Ok(()),
         }

@@ -17,8 +17,8 @@ use crate::table::{Column, Table};
 /// Arguments of `groupkey reproduce all`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each study has a folder of its own inside, as if it were run alone; overview.html is over all. The
-exit code is 0 if everything ran, whatever became of the findings.
+Each study has a folder of its own inside, as if it were run alone; overview.html covers all of
+them. The exit code is 0 if everything ran, whatever the findings.
 
 Examples:
   groupkey reproduce all --quick

@@ -32,14 +32,14 @@ pub(crate) enum Earlier {
     Keep,
     /// Replace whatever is there.
     Replace,
-    /// Go on where they end.
+    /// Continue where they end.
     Resume,
 }
 
 /// The arguments that say it.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct EarlierArguments {
-    /// Go on where an earlier run was interrupted.
+    /// Continue an interrupted run.
     #[arg(long)]
     pub(crate) resume: bool,
 
@@ -92,7 +92,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Begins the results file, or goes on with it; returns the rows that are there already.
+    /// Begins the results file, or continues it; returns the rows that are there already.
     ///
     /// `plans` makes the campaign's plans of the number of runs and the seed.
     pub(crate) fn begin(
@@ -126,7 +126,7 @@ impl Folder {
         Ok((rows, self.grow(&whole)?))
     }
 
-    /// Begins the results file with this, and goes on from there.
+    /// Begins the results file with this, and continues from there.
     pub(crate) fn grow(&self, begun_with: &[u8]) -> Result<Growing, Failure> {
         let path = self.write_whole(RESULTS, begun_with)?;
         let file = OpenOptions::new().append(true).open(&path);
@@ -167,7 +167,7 @@ pub(crate) fn finished(path: &Path) -> Failure {
 
 pub(crate) fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
     Failure::input(format!("{} is unfinished: {done} of {total} settings", path.display()))
-        .with_help("--resume goes on with it, --fresh starts again")
+        .with_help("--resume continues it, --fresh starts again")
 }
 
 fn refuse_another_campaign(path: &Path, found: &Header, wanted: &Header) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ use crate::table::{Column, Table, figure};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Writes into the folder: results.jsonl (every row with every run), summary.csv (the rows without
-the runs) and report.html (charts; opens from disk). Ctrl-C keeps what is done; --resume goes on,
+the runs) and report.html (charts; opens from disk). Ctrl-C keeps what is done; --resume continues,
 and the files are then the same, byte for byte, as those of a campaign without a break.
 
 Examples:
@@ -98,7 +98,7 @@ pub(super) fn reproduce(
             plans.len(),
             folder.file(RESULTS).display()
         ))
-        .with_help(format!("go on with: {} --resume", arguments.command())));
+        .with_help(format!("continue with: {} --resume", arguments.command())));
     }
 
     let report = report(header, rows, arguments);

@@ -27,9 +27,9 @@ use crate::{interruption, provenance};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Writes into the folder: results.jsonl (every row with every repetition), summary.csv (the rows
-without them) and report.html (findings, values, charts, schemes; opens from disk). Says first how
-long it takes. Ctrl-C keeps what is done, and --resume goes on. Counts and sizes are the same in
-every run; times are this machine's.")]
+without them) and report.html (findings, values, charts, schemes; opens from disk). Prints an
+estimate of the time first. Ctrl-C keeps what is done, and --resume continues. Counts and sizes are
+the same in every run; times are this machine's.")]
 pub(crate) struct StudyArguments {
     /// A few sizes and repetitions, for a first look.
     #[arg(long)]
@@ -78,7 +78,7 @@ pub(super) struct Reproduction {
     pub(super) report: PathBuf,
 }
 
-/// Measures, and sets our values beside the published ones.
+/// Measures, and compares our values with the published ones.
 pub(super) fn run(
     study: &'static Study,
     arguments: &StudyArguments,
@@ -141,7 +141,7 @@ pub(super) fn reproduce(
     })
 }
 
-/// Measures the units, of which so many are done.
+/// Measures the units, of which `done_before` are done.
 fn measure(
     study: &Study,
     arguments: &StudyArguments,
@@ -157,10 +157,10 @@ fn measure(
     let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
     if expected > PATIENCE {
         let (sizes, expected) = (rest.len(), in_words(expected));
-        // Who closed standard error does not want to hear it.
+        // If standard error is closed, nobody wants to hear it.
         let _ = writeln!(
             io::stderr(),
-            "{}: {sizes} sizes to measure, about {expected}; Ctrl-C keeps what is done, --resume goes on",
+            "{}: {sizes} sizes to measure, about {expected}; Ctrl-C keeps what is done, --resume continues",
             study.id
         );
     }
@@ -187,12 +187,12 @@ fn measure(
             units.len(),
             arguments.folder(study).join(RESULTS).display()
         ))
-        .with_help(format!("go on with: {} --resume", arguments.command(study)))),
+        .with_help(format!("continue with: {} --resume", arguments.command(study)))),
     }
 }
 
-/// The same work with sizes that tell how its time grows: few members take as long as one call, and so
-/// tell nothing of thousands. What is left out and put in for that takes next to no time.
+/// The same work with sizes that show how its time grows: few members take as long as one call, and
+/// so say nothing about thousands. What is left out and put in for that takes next to no time.
 fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
     let of_plan = rest.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan));
     of_plan
@@ -237,10 +237,10 @@ impl StudyArguments {
     }
 }
 
-/// Sizes by which the time of large groups is told.
+/// Sizes from which the time of large groups is estimated.
 const FEW: [u32; 2] = [100, 400];
 
-/// Who takes more members than this is tried with [`FEW`] of them.
+/// A scheme that takes more members than this is tried with [`FEW`] of them.
 const LARGE: u32 = 1_000;
 
 /// Work that takes longer than this is announced.

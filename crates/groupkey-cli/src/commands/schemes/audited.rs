@@ -60,7 +60,7 @@ pub(super) fn object(scheme: &Scheme) -> Value {
     Map::from_iter(Profile::ALL.map(profile)).into()
 }
 
-/// What the catalogue has claims about, and the letter that stands for each.
+/// What the catalogue has claims about, and the letter for each.
 const CLAIMS: [(Claim, char); 4] = [
     (Claim::ForwardSecrecy, 'F'),
     (Claim::BackwardSecrecy, 'B'),

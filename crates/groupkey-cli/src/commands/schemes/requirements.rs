@@ -1,4 +1,4 @@
-//! `groupkey schemes --requirements`: what schemes ask of the network, from their own runs.
+//! `groupkey schemes --requirements`: what schemes need of the network, from their own runs.
 
 use std::io::Write;
 
@@ -86,7 +86,7 @@ fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure>
         "\nFrom a run of every operation in a group of {MEMBERS}. enrol is over confidential channels, once for \
          each member;\nall else over open ones. u unicast, m multicast to a subset, b broadcast. join, leave: \
          whether the key changes\nat once. size: limited if what a member holds grows in proportion to the group, \
-         by so many bytes a member.\nWho sends to whom: groupkey schemes --requirements {}",
+         by this many bytes a member.\nWho sends to whom: groupkey schemes --requirements {}",
         found[0].scheme
     )?;
     Ok(())

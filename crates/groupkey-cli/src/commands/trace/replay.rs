@@ -49,7 +49,7 @@ pub(crate) struct ReplayArguments {
     #[arg(long, default_value = "mac", requires = "path", value_parser = choice::protection())]
     protection: Guard,
 
-    /// Tell time and energy on this device, a built-in one or a file, as well (modelled).
+    /// Also report time and energy on this device, built in or from a file (modelled).
     #[arg(long, value_name = "NAME|FILE", requires = "path", value_parser = choice::device())]
     device: Option<Device>,
 

@@ -51,10 +51,10 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         // Not every scheme has it, or has it as small.
         let _ = small.set(name, value);
     }
-    let names = configuration.scheme().parameters.iter().map(|parameter| parameter.name);
+    let parameters = configuration.scheme().parameters.iter();
     let settings = Settings {
         profile: configuration.profile(),
-        parameters: names.map(|name| (name, small.value(name))).collect(),
+        parameters: parameters.map(|parameter| (parameter.name, small.value(parameter))).collect(),
         suite,
         protection: guard,
         seed,
@@ -95,7 +95,7 @@ pub(super) fn is_dynamic(scheme: &Scheme) -> bool {
 
 /// Whether the members make the key among themselves.
 pub(super) fn is_distributed(scheme: &Scheme) -> bool {
-    scheme.class == Class::Distributed
+    scheme.class() == Class::Distributed
 }
 
 /// Whether a member asks for what it missed.

@@ -35,7 +35,7 @@ fn every_attack_succeeds_somewhere_or_we_know_why_not() {
 fn a_stale_answer_is_taken_where_nobody_looks_at_its_nonce() {
     for (looks, found) in [(0, Found::Broken), (1, Found::Holds)] {
         let mut configuration = planted::PLANTED.configuration(Profile::Sound);
-        configuration.set(planted::LOOKS, looks).unwrap();
+        configuration.set(planted::LOOKS.name, looks).unwrap();
         assert_eq!(rollback::STALE_ANSWER.run(&configuration, 1).found, found);
         assert_eq!(rollback::ROLLBACK.run(&configuration, 1).found, Found::Holds);
     }

@@ -246,7 +246,7 @@ mod tests {
         Generator { kind, members: 100, stay_minutes: 60.0, duration_minutes: 1_440.0, seed: 1 }
     }
 
-    /// Joins in each of so many equal parts of a trace.
+    /// Joins in each of this many equal parts of a trace.
     fn joins(trace: &Trace, parts: u64, duration_ms: u64) -> Vec<usize> {
         let mut counts = BTreeMap::new();
         for event in trace.events().iter().filter(|event| event.change == Change::Join) {

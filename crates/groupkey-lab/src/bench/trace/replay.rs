@@ -226,7 +226,7 @@ impl Replay {
             scheme: self.scheme.id,
             profile: self.settings.profile.name(),
             suite: suite.name(),
-            class: self.scheme.class.name(),
+            class: self.scheme.class().name(),
             provenance: self.scheme.provenance.name(),
             protection: self.settings.protection.name(),
             seed: self.settings.seed,

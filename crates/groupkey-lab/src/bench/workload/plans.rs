@@ -14,7 +14,7 @@ impl Workload {
     pub fn plans(&self, like: &BenchPlan) -> Vec<BenchPlan> {
         let mut parameters = like.parameters.clone();
         let is_chosen = parameters.iter().any(|(name, _)| name == SUBGROUPS);
-        if like.scheme.class == Class::Hybrid && self.subgroups > 0 && !is_chosen {
+        if like.scheme.class() == Class::Hybrid && self.subgroups > 0 && !is_chosen {
             parameters.push((SUBGROUPS.to_owned(), self.subgroups));
         }
         let mut plans: Vec<BenchPlan> = Vec::new();

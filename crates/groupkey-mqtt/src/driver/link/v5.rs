@@ -63,7 +63,7 @@ async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, Stri
             }
             Ok(Ok(happened)) => understood(happened).map(Ok),
             Ok(Err(error)) => Some(Err(problem(&error, is_accepted))),
-            Err(_) => Some(Err("the broker takes and sends nothing any more".to_owned())),
+            Err(_) => Some(Err("the broker no longer takes or sends anything".to_owned())),
         };
         let ended = matches!(event, Some(Err(_)));
         if let Some(event) = event
@@ -93,8 +93,8 @@ impl Client for AsyncClient {
     }
 }
 
-/// Half of the broker's Receive Maximum at most: rumqttc begins with its packet identifiers anew when it
-/// has used so many.
+/// Half of the broker's Receive Maximum at most: rumqttc begins again with its packet identifiers
+/// when it has used so many.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
@@ -194,7 +194,7 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
             (reasons::UNSPECIFIED, true)
         }
         PubAckReason::QuotaExceeded => (QUOTA, false),
-        PubAckReason::PacketIdentifierInUse => ("it holds our packet identifier in use", false),
+        PubAckReason::PacketIdentifierInUse => ("our packet identifier is in use", false),
     };
     Some(Refusal { why, is_final })
 }

@@ -108,5 +108,5 @@ pub(super) fn texts(messages: &[Publish]) -> Vec<String> {
 
 const LEVELS: [Qos; 3] = [Qos::Level0, Qos::Level1, Qos::Level2];
 
-/// Messages that are sent without waiting; every broker known to us allows so many.
+/// Messages that are sent without waiting; every broker known to us allows this many.
 const UNDER_WAY: u16 = 20;

@@ -1,4 +1,4 @@
-//! BLS12-381 by the crate blstrs, which stands on the assembly code of the library blst: for hosts.
+//! BLS12-381 by the crate blstrs, which uses the assembly code of the library blst: for hosts.
 //! Same bytes as `bls.rs`; see there.
 
 use alloc::vec::Vec;

@@ -151,7 +151,7 @@ impl Scalar {
         }
     }
 
-    /// The bytes that stand for it in a trace.
+    /// The bytes that represent it in a trace.
     pub(crate) fn to_traced(&self) -> Vec<u8> {
         match &self.0 {
             Of::Bls(scalar) => scalar.to_bytes().to_vec(),

@@ -43,7 +43,7 @@ impl Quadratic {
         Self { real: self.real.mul(&inverse), imaginary: self.imaginary.neg().mul(&inverse) }
     }
 
-    /// Raises to a number of so many bits, in a time that does not depend on it.
+    /// Raises to a number of this many bits, in a time that does not depend on it.
     pub(super) fn power<const LIMBS: usize>(&self, number: &Uint<LIMBS>, bits: u32) -> Self {
         let mut multiples = [Self::ONE; 16];
         for i in 1..16 {

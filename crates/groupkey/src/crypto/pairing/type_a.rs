@@ -46,8 +46,8 @@ pub(super) type Scalar = ConstMontyForm<Order160, { U192::LIMBS }>;
 /// The only group: both sides of the pairing.
 pub(super) struct TypeA;
 
-/// A point that is stored. (0, 0) stands for the identity: it is on the curve, of order 2, and never
-/// decoded.
+/// A point that is stored. (0, 0) represents the identity: it is on the curve, of order 2, and
+/// never decoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Affine {
     x: Field,

@@ -1,5 +1,5 @@
 //! Boneh+, broadcast encryption from pairings, with members that come and go: the fat client works its
-//! decryption element out of a public key, the thin client is told.
+//! decryption element out of a public key, the thin client is sent it.
 //!
 //! Source: S003 section 2, after Boneh, Gentry and Waters, CRYPTO 2005. Class: centralized.
 //! Provenance: specified, with errata (below). With g_k = g^(alpha^k), v = g^gamma, SK_i = v^(alpha^i),
@@ -15,9 +15,9 @@
 //! C_1 in G2.
 //!
 //! **`sound`:** h = N + 1, fixed; N (`capacity`) members can ever be enrolled, for an index is never used
-//! again: who has gone keeps its SK_i. The controller makes every product as one power of g. In a
-//! group of n, with E1, E2 exponentiations in G1 and G2, E1' with a table, M products in G1, P Miller
-//! loops, F final exponentiations, V checks of received elements:
+//! again: a former member keeps its SK_i. The controller makes every product as one power of g. In
+//! a group of n, with E1, E2 exponentiations in G1 and G2, E1' with a table, M products in G1, P
+//! Miller loops, F final exponentiations, V checks of received elements:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -62,8 +62,8 @@
 //! Deviations, beside these: Type 3 pairings, where S003 has symmetric ones; the group key is
 //! derived from K, the header is sent together with what opens it, and a member that missed something
 //! asks (S003 assumes that nothing is lost). `sound`: members get a_i, not u_(c,i) (S003 sends
-//! SK_i times a_i in the open); the thin one gets it anew with every change instead of a factor, for the
-//! same bytes.
+//! SK_i times a_i in the open); the thin one gets a new one with every change instead of a factor,
+//! for the same bytes.
 
 mod controller;
 mod encapsulation;
@@ -78,17 +78,17 @@ pub use self::member::{FatMember, ThinMember};
 use crate::crypto::pairing::G2;
 use crate::party::Operation;
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::growth::{Form, Growth, Role};
 
 /// The fat client in the catalogue.
-pub(crate) const FAT: Scheme = Scheme {
-    id: "boneh-fat",
-    name: "Boneh+, fat client",
-    parameters: &[FAT_CAPACITY],
-    members: (2, FAT_CAPACITY.range.1),
-    growth: &[
+pub(crate) const FAT: Scheme = entry(
+    "boneh-fat",
+    "Boneh+, fat client",
+    &[FAT_CAPACITY],
+    (2, FAT_CAPACITY.range.1),
+    &[
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
         Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Published),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
@@ -96,40 +96,69 @@ pub(crate) const FAT: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Sound),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]).only(Profile::Published),
     ],
-    parties: Parties::KeyServer {
+    Parties::Centralized {
         controller: |configuration| {
-            let capacity = configuration.value(FAT_CAPACITY.name);
+            let capacity = configuration.value(&FAT_CAPACITY);
             Box::new(Controller::new(Client::Fat, configuration.profile(), capacity))
         },
         member: |configuration, _| {
             Box::new(FatMember::new(configuration.profile(), configuration.check()))
         },
     },
-    ..EITHER
-};
+);
 
 /// The thin client in the catalogue.
-pub(crate) const THIN: Scheme = Scheme {
-    id: "boneh-thin",
-    name: "Boneh+, thin client",
-    parameters: &[THIN_CAPACITY],
-    members: MEMBERS,
-    growth: &[
+pub(crate) const THIN: Scheme = entry(
+    "boneh-thin",
+    "Boneh+, thin client",
+    &[THIN_CAPACITY],
+    MEMBERS,
+    &[
         Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    Parties::Centralized {
         controller: |configuration| {
-            let capacity = configuration.value(THIN_CAPACITY.name);
+            let capacity = configuration.value(&THIN_CAPACITY);
             Box::new(Controller::new(Client::Thin, configuration.profile(), capacity))
         },
         member: |configuration, _| {
             Box::new(ThinMember::new(configuration.profile(), configuration.check()))
         },
     },
-    ..EITHER
-};
+);
+
+/// What the two have in common.
+const fn entry(
+    id: &'static str,
+    name: &'static str,
+    parameters: &'static [Parameter],
+    members: (u32, u32),
+    growth: &'static [Growth],
+    parties: Parties,
+) -> Scheme {
+    Scheme {
+        id,
+        name,
+        provenance: Provenance::Specified,
+        source: "S003 section 2; Boneh, Gentry and Waters 2005",
+        operations: &Operation::MEASURED,
+        law: Law::OneKey,
+        recovery: Recovery::Request,
+        claims: Claims::ALL,
+        published_claims: Claims {
+            forward_secrecy: false,
+            backward_secrecy: false,
+            collusion_resistance: false,
+            key_independence: false,
+        },
+        parameters,
+        members,
+        growth,
+        parties,
+    }
+}
 
 /// Who makes the product a_i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,29 +168,6 @@ pub enum Client {
     /// The controller.
     Thin,
 }
-
-/// What the two have in common; the rest stands for either.
-const EITHER: Scheme = Scheme {
-    id: "boneh",
-    name: "Boneh+",
-    class: Class::Centralized,
-    provenance: Provenance::Specified,
-    source: "S003 section 2; Boneh, Gentry and Waters 2005",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims {
-        forward_secrecy: false,
-        backward_secrecy: false,
-        collusion_resistance: false,
-        key_independence: false,
-    },
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[],
-    parties: Parties::Peers { member: |_, _| unreachable!("it stands for either") },
-};
 
 /// Every member holds and checks twice as many elements.
 const FAT_CAPACITY: Parameter = Parameter {

@@ -6,8 +6,8 @@
 //! Class: centralized. Provenance: reconstructed: descriptions give the table and what is wrapped
 //! under what; the messages, and the key under which a refreshed key is wrapped, are ours.
 //!
-//! With W bits, in wrapped keys; s is the number of bits that a member shares with the one who comes
-//! or goes:
+//! With W bits, in wrapped keys; s is the number of bits that a member shares with the one that
+//! joins or leaves:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -22,7 +22,7 @@
 //! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from it.
 //!
 //! Members are numbered by their slots. On a join T and the keys of the newcomer's bits go through
-//! a one-way function; the newcomer is sent the results, the others are told its slot. On a removal
+//! a one-way function; the newcomer is sent the results, the others its slot. On a removal
 //! a random T' is wrapped under the key of each bit that the evicted member does not have, and for
 //! each bit that it has, a random key is wrapped under one derived from the old key and T'.
 //!
@@ -37,8 +37,8 @@
 //! Claims: in `published` not key independence either. T is the group key, and a join hashes it: a group
 //! key gives the next ones, up to the next removal.
 //!
-//! Deviations: the epoch stands for the source's versions and revisions; a member that missed
-//! rekeys asks for its keys.
+//! Deviations: the epoch takes the place of the source's versions and revisions; a member that
+//! missed rekeys asks for its keys.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -49,7 +49,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::growth::{Form, Growth, Role};
@@ -60,7 +60,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "cfkm",
     name: "CFKM, centralized flat key management",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
     operations: &Operation::MEASURED,
@@ -76,13 +75,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| {
-            let bits = configuration.value(BITS.name);
+            let bits = configuration.value(&BITS);
             Box::new(Controller::new(configuration.profile(), bits))
         },
         member: |configuration, _| {
-            let bits = configuration.value(BITS.name);
+            let bits = configuration.value(&BITS);
             Box::new(Member::new(configuration.profile(), bits))
         },
     },

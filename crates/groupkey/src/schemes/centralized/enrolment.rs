@@ -32,7 +32,7 @@ pub(crate) struct Enrolment {
 /// The members that a controller enrolled, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    /// The occupied slots, to be found by who sits in them. It holds no ids a second time.
+    /// The occupied slots, to be found by their members. It holds no ids a second time.
     occupied: SlotIndex,
     members: Vec<MemberId>,
     keys: IndividualKeys,

@@ -35,9 +35,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
-};
+use crate::schemes::catalogue::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
@@ -47,7 +45,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "gkmp",
     name: "GKMP, group key management protocol",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -63,7 +60,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |_| Box::new(Controller::new()),
         member: |_, _| Box::new(Member::new()),
     },

@@ -107,7 +107,7 @@ pub(crate) fn step(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.hash(key, "groupkey chain")
 }
 
-/// Whether a chain leads from a key down to one held, in at most so many steps.
+/// Whether a chain leads from a key down to one held, in at most this many steps.
 pub(crate) fn leads_to(cx: &mut Context<'_>, key: &Key, held: &Key, steps: u16) -> bool {
     let mut reached = key.clone();
     for _ in 0..steps {

@@ -30,7 +30,7 @@ impl IndividualKeys {
         Self::Derived { master: None, predecessors: Vec::new() }
     }
 
-    /// Makes room for exactly so many more slots.
+    /// Makes room for exactly this many more slots.
     pub(crate) fn reserve_exact(&mut self, slots: usize) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.reserve_exact(slots),
@@ -97,7 +97,7 @@ impl IndividualKeys {
         }
     }
 
-    /// Bytes of key material, with so many slots occupied.
+    /// Bytes of key material, with this many slots occupied.
     pub(crate) fn key_bytes(&self, occupied: usize) -> usize {
         match self {
             Self::Derived { master, .. } => usize::from(master.is_some()) * Key::BYTES,

@@ -1,6 +1,6 @@
 //! The shape and the keys of a logical key tree, in flat arrays.
 //!
-//! Level 0 are the members' slots; the node `index` of level `l` stands above the slots
+//! Level 0 are the members' slots; the node `index` of level `l` is above the slots
 //! `index * degree^l` to `(index + 1) * degree^l - 1`. So a member knows its ancestors from its slot
 //! alone, a tree grows by a level on top without moving anybody, and nothing is allocated per node.
 //!
@@ -153,7 +153,7 @@ impl KeyTree {
         self.decide_keys_above(slot);
     }
 
-    /// Decides anew which nodes above a slot have a key.
+    /// Decides again which nodes above a slot have a key.
     fn decide_keys_above(&mut self, slot: u32) {
         for level in 1..=self.height() {
             let node = Node::above(slot, level, self.degree);

@@ -42,7 +42,7 @@
 //! h + 2.
 //!
 //! Profiles: `published` has degree 2, uses the root key as group key, computes the wraps of
-//! `lkh-key` for every member anew, sends an add as one unicast and one broadcast and the messages
+//! `lkh-key` for every member again, sends an add as one unicast and one broadcast and the messages
 //! of a remove to every member singly (S000 sections 5.2.1 to 5.2.3). `sound` has degree 4, derives
 //! the group key from the root key, and sends to the topics of subtrees.
 //!
@@ -53,7 +53,7 @@
 //! `key_tree`).
 //!
 //! Claims: in `published` not key independence. The root key is the group key, and an add wraps the next
-//! one under it: who gets hold of a group key and hears the add has the next.
+//! one under it: whoever gets hold of a group key and hears the add has the next.
 //!
 //! What a derived store gives up: whoever takes the master keys has the keys of all epochs, past
 //! ones included. Nobody else gains anything; the claims are about members.
@@ -80,8 +80,8 @@ use crate::context::{Context, Draft};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance,
-    Recovery, Scheme,
+    Claims, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
+    Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
@@ -101,7 +101,7 @@ pub(crate) const USER: Scheme = entry(
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    Parties::KeyServer {
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::configured(Strategy::User, configuration)),
         member: |configuration, _| Box::new(Member::configured(Strategy::User, configuration)),
     },
@@ -119,7 +119,7 @@ pub(crate) const KEY: Scheme = entry(
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    Parties::KeyServer {
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::configured(Strategy::Key, configuration)),
         member: |configuration, _| Box::new(Member::configured(Strategy::Key, configuration)),
     },
@@ -135,7 +135,7 @@ pub(crate) const GROUP: Scheme = entry(
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    Parties::KeyServer {
+    Parties::Centralized {
         controller: |configuration| {
             Box::new(Controller::configured(Strategy::Group, configuration))
         },
@@ -153,7 +153,6 @@ const fn entry(
     Scheme {
         id,
         name,
-        class: Class::Centralized,
         provenance: Provenance::Specified,
         source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
         operations: &OPERATIONS,
@@ -221,8 +220,8 @@ impl Controller {
     }
 
     fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        let keys = KeyStore::new(configuration.value(DERIVED.name) == 1);
-        let (profile, degree) = (configuration.profile(), configuration.value(DEGREE.name));
+        let keys = KeyStore::new(configuration.value(&DERIVED) == 1);
+        let (profile, degree) = (configuration.profile(), configuration.value(&DEGREE));
         Self::with_keys(keys, strategy, profile, degree)
     }
 }

@@ -1,5 +1,5 @@
 //! LKH+: LKH in which an add replaces the keys of the newcomer's path by what a one-way function
-//! makes of them. Who holds a key computes the next one, so that hardly a key is sent.
+//! makes of them. Whoever holds a key computes the next one, so that hardly a key is sent.
 //!
 //! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999),
 //! the name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized.
@@ -47,9 +47,9 @@
 //! Deviations: there are no revision numbers, epochs do their work; a member that missed changes
 //! asks for its path. The creation is LKH's in one go, unless asked to be incremental: S002 seems
 //! to have measured n single adds, whose messages are left out here but for the last. A batch is
-//! LKH's, its joins too: who leaves in it may have known any key there is. There is no derived
-//! store (see `lkh`), for a key follows from the one before, not from a master key. A removal
-//! draws random keys, as in LKH (LKH+2 would derive some of them).
+//! LKH's, its joins too: a member that leaves in it may have known any key there is. There is no
+//! derived store (see `lkh`), for a key follows from the one before, not from a master key. A
+//! removal draws random keys, as in LKH (LKH+2 would derive some of them).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -60,7 +60,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
@@ -74,7 +74,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "lkh-plus",
     name: "LKH+, logical key hierarchy, joins by a one-way function",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
     operations: &lkh::OPERATIONS,
@@ -90,17 +89,17 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| {
-            let degree = configuration.value(DEGREE.name);
-            let creation = match configuration.value(CREATION.name) {
+            let degree = configuration.value(&DEGREE);
+            let creation = match configuration.value(&CREATION) {
                 0 => Creation::Bulk,
                 _ => Creation::Incremental,
             };
             Box::new(Controller::new(configuration.profile(), degree, creation))
         },
         member: |configuration, _| {
-            let degree = configuration.value(DEGREE.name);
+            let degree = configuration.value(&DEGREE);
             Box::new(Member::new(configuration.profile(), degree))
         },
     },

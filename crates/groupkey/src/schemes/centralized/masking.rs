@@ -36,7 +36,7 @@ pub(crate) const ENTRY: u8 = 0;
 pub(crate) const ENTRY_BYTES: usize = 2 * (Key::BYTES + 1);
 
 impl Masking {
-    /// Masks that cost so many steps, at least one.
+    /// Masks that cost this many steps, at least one.
     pub(crate) const fn new(profile: Profile, iterations: u32) -> Self {
         Self { iterations, profile }
     }

@@ -23,7 +23,7 @@ pub(crate) mod slot_index;
 pub(crate) mod whole_tree;
 pub mod xfks_r;
 
-/// Room for so many members at once, and for some who come after them one by one: else everything
+/// Room for this many members at once, and for some who come after them one by one: else everything
 /// moves for the first of those. A controller's memory is mostly this, so it is little more.
 const fn room_for(members: usize) -> usize {
     members + members / 64 + 1

@@ -80,7 +80,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::growth::{Form, Growth, Role};
@@ -90,7 +90,6 @@ use crate::secret::Key;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "nishat",
     name: "Nishat, group-oriented encryption",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Nishat et al. 2016, revised in S004",
     operations: &Operation::MEASURED,
@@ -110,7 +109,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration)),
         member: |configuration, _| Box::new(Member::new(configuration)),
     },
@@ -173,7 +172,7 @@ impl Controller {
             Profile::Sound => (ServedGroup::default(), Lock::Masks(Key::default())),
         };
         Self {
-            capacity: configuration.value(CAPACITY.name),
+            capacity: configuration.value(&CAPACITY),
             group,
             master: None,
             lock,

@@ -58,7 +58,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
@@ -73,7 +73,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "ofct",
     name: "OFCT, one-way function chain tree",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
     operations: &lkh::OPERATIONS,
@@ -89,7 +88,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },

@@ -57,7 +57,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
@@ -70,7 +70,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "oft",
     name: "OFT, one-way function tree",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Sherman and McGrew 2003; Ku and Chen 2003",
     operations: &Operation::MEASURED,
@@ -90,7 +89,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |_, _| Box::new(Member::default()),
     },
@@ -523,7 +522,8 @@ fn blind(cx: &mut Context<'_>, secret: &Key) -> Key {
     cx.hash(secret, "groupkey oft blind")
 }
 
-/// The secret of the node above, for who has one half's secret and the other half's blinded one.
+/// The secret of the node above, for a member that has one half's secret and the other half's
+/// blinded one.
 fn parent_secret(cx: &mut Context<'_>, own: &Key, other: &Key) -> Key {
     let own = blind(cx, own);
     cx.xor(&own, other)

@@ -257,7 +257,7 @@ impl Update<'_> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads records of so many keys each.
+    /// Reads records of this many keys each.
     pub(crate) fn parse(cx: &Context<'_>, keys: usize, packed: &'a [u8]) -> Result<Self, Error> {
         let length = 8 + cx.wrapped_length(keys);
         if packed.is_empty() || !packed.len().is_multiple_of(length) {

@@ -81,7 +81,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::hash_chains::Chains;
 use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
@@ -95,7 +95,6 @@ use crate::secret::Key;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "s2rp",
     name: "S2RP, secure and scalable rekeying protocol",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Dini and Savino 2006",
     operations: &Operation::MEASURED,
@@ -113,15 +112,15 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only(Profile::Published),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| {
-            let value = |parameter: Parameter| configuration.value(parameter.name);
+            let value = |parameter: Parameter| configuration.value(&parameter);
             let [chain, degree, joins, stored] = [CHAIN, DEGREE, JOIN_KEY, STORED].map(value);
             let (profile, has_join_key) = (configuration.profile(), joins == 1);
             Box::new(Controller::new(profile, degree, chain as u16, has_join_key, stored))
         },
         member: |configuration, _| {
-            let value = |parameter: Parameter| configuration.value(parameter.name);
+            let value = |parameter: Parameter| configuration.value(&parameter);
             let [chain, degree, joins] = [CHAIN, DEGREE, JOIN_KEY].map(value);
             Box::new(Member::new(configuration.profile(), degree, chain as u16, joins == 1))
         },

@@ -44,7 +44,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking};
@@ -56,7 +56,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "sbsa-r",
     name: "SBSA-R, stand-in for SBSA: a star that masks",
-    class: Class::Centralized,
     provenance: Provenance::StandIn,
     source: "none: costs as S002 section 5.1 reports of SBSA",
     operations: &Operation::MEASURED,
@@ -71,7 +70,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },

@@ -11,14 +11,14 @@
 //! **With a single chain (`single` 1) there is no backward secrecy**: that is there to be shown.
 //!
 //! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random;
-//! the session key, which is the group key, is `F(f_j XOR b_j, j)`. Who joins in session s gets f_s
-//! and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a binary key
-//! tree, so that only members get it, and leads back to all sessions that a member missed. An add
-//! hashes the keys of the newcomer's path (LKH+), a removal replaces them by random ones, masked by
-//! their children's.
+//! the session key, which is the group key, is `F(f_j XOR b_j, j)`. A member that joins in session
+//! s gets f_s and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a
+//! binary key tree, so that only members get it, and leads back to all sessions that a member
+//! missed. An add hashes the keys of the newcomer's path (LKH+), a removal replaces them by random
+//! ones, masked by their children's.
 //!
 //! With p key nodes above the newcomer, after a removal above the place that was freed; session j
-//! of m; r times a forward chain began anew since the member came:
+//! of m; r times a forward chain began again since the member came:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -30,11 +30,11 @@
 //!
 //! That is with computed chains (`chain` 1, lazy), but for the m - j hashes more that each change
 //! takes the controller for b_j. With stored ones there are none, but members hash their chains in
-//! advance, m - j hashes for who comes in session j, and 1 less in every change. In `sound`, a
-//! removal is 1 derivation more and 1 hash less for all; members that store make m - j instead. A
-//! member that missed k sessions and takes the next message makes k hashes more for each chain. In
-//! what a request asks for, a forward chain began c times; where that reaches into the generation
-//! before, the answer has one key more. Members that store make at most 2m hashes of it.
+//! advance, m - j hashes for a member that comes in session j, and 1 less in every change. In
+//! `sound`, a removal is 1 derivation more and 1 hash less for all; members that store make m - j
+//! instead. A member that missed k sessions and takes the next message makes k hashes more for each
+//! chain. In what a request asks for, a forward chain began c times; where that reaches into the
+//! generation before, the answer has one key more. Members that store make at most 2m hashes of it.
 //!
 //! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and
 //! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
@@ -42,9 +42,9 @@
 //!
 //! With a single chain, b, the session key is `F(b_j, j)`. There is no f: 1 key less is wrapped for
 //! a member that comes, and c less in an answer; 1 derivation less where a generation begins; no
-//! hashes of f, and nothing begins anew at a removal. The controller holds 1 key of the chain, and m
-//! if stored; a member p + 3, and m if it stores, for which a newcomer makes j - 1 hashes instead of
-//! m - j. Of the generation before, both keep 1 key.
+//! hashes of f, and nothing begins again at a removal. The controller holds 1 key of the chain, and
+//! m if stored; a member p + 3, and m if it stores, for which a newcomer makes j - 1 hashes instead
+//! of m - j. Of the generation before, both keep 1 key.
 //!
 //! When all m sessions are used, the next change opens a generation: its broadcast carries the last
 //! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
@@ -57,9 +57,9 @@
 //! the one before.
 //!
 //! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it
-//! anew at each removal, under the new root key, and computes it. What breaks the former: who was
-//! evicted with session t computes f_j for all later j; who joins in session s has b_s and so all
-//! earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f, which
+//! again at each removal, under the new root key, and computes it. What breaks the former: a member
+//! evicted with session t computes f_j for all later j; one that joins in session s has b_s and so
+//! all earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f, which
 //! newcomers get for later sessions only. Healing then costs nothing more, for a member could not
 //! follow after a removal anyway.
 //!
@@ -72,8 +72,8 @@
 //! Claims: session keys are independent of each other in both profiles, each derived for its session
 //! from chains that it does not give. What a member holds gives later ones, up to the next removal.
 //! The catalogue's claims are those of the default. With a single chain backward secrecy is not
-//! claimed, for who comes in session s hashes b_s back to the first of its generation, as one who
-//! heals does: [`Party::past_key`] has all those keys.
+//! claimed, because a member that comes in session s hashes b_s back to the first of its
+//! generation, as one who heals does: [`Party::past_key`] has all those keys.
 //!
 //! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
 //! from its only child's, so that an add carries no key; healing over adds; generations; the answer
@@ -95,8 +95,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
-    Scheme,
+    Claims, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::Node;
@@ -110,7 +109,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "sgcsh",
     name: "SGCSH, secure group communication with self-healing",
-    class: Class::Centralized,
     provenance: Provenance::Reconstructed,
     source: "Kausar, Hussain, Park and Masood 2007",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -131,7 +129,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only(Profile::Sound),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Published),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::configured(configuration)),
         member: |configuration, _| Box::new(Member::configured(configuration)),
     },
@@ -203,8 +201,8 @@ const REQUEST: u8 = 3;
 const DEGREE: u32 = 2;
 
 impl Controller {
-    /// A controller without members, for generations of so many sessions. `stored` says whether it
-    /// keeps the backward chain, `single` whether that is the only one.
+    /// A controller without members, for generations of this many sessions. `stored` says whether
+    /// it keeps the backward chain, `single` whether that is the only one.
     pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Backward } else { Keep::Ends };
         Self {
@@ -223,7 +221,7 @@ impl Controller {
 
     fn configured(configuration: &Configuration) -> Self {
         let [sessions, chain, single] =
-            [SESSIONS, CHAIN, SINGLE].map(|it| configuration.value(it.name));
+            [&SESSIONS, &CHAIN, &SINGLE].map(|parameter| configuration.value(parameter));
         Self::new(configuration.profile(), sessions, chain == 0, single == 1)
     }
 
@@ -427,7 +425,7 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet, for generations of so many sessions. `stored` says
+    /// A member that is not enrolled yet, for generations of this many sessions. `stored` says
     /// whether it keeps the chains, `single` whether there is the backward one only.
     pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Both } else { Keep::Ends };
@@ -441,7 +439,7 @@ impl Member {
 
     fn configured(configuration: &Configuration) -> Self {
         let [sessions, chain, single] =
-            [SESSIONS, CHAIN, SINGLE].map(|it| configuration.value(it.name));
+            [&SESSIONS, &CHAIN, &SINGLE].map(|parameter| configuration.value(parameter));
         Self::new(configuration.profile(), sessions, chain == 0, single == 1)
     }
 
@@ -594,7 +592,7 @@ impl Party for Member {
 struct Begun {
     /// The last backward key of the generation that it closes.
     closing: Option<Key>,
-    /// The forward key, if its chain begins anew.
+    /// The forward key, if its chain begins again.
     forward: Option<Key>,
     backward: Key,
 }
@@ -623,7 +621,7 @@ const fn label(sessions: u64, call: u64) -> u64 {
     sessions << 16 | call
 }
 
-/// Whether a forward chain begins, with a generation or anew within it.
+/// Whether a forward chain begins, with a generation or again within it.
 fn begins_forward(chains: &Chains, opens: bool, profile: Profile, operation: Operation) -> bool {
     let anew = profile == Profile::Sound && operation == Operation::Remove;
     chains.has_forward() && (opens || anew)

@@ -24,9 +24,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, Scheme,
-};
+use crate::schemes::catalogue::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
@@ -36,7 +34,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "skdc",
     name: "SKDC, simple key distribution center",
-    class: Class::Centralized,
     provenance: Provenance::Specified,
     source: "S003 section 3.5; Li and Wu 2010",
     operations: &Operation::MEASURED,
@@ -51,7 +48,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |_| Box::new(Controller::new()),
         member: |_, _| Box::new(Member::new()),
     },

@@ -12,7 +12,7 @@ use hashbrown::DefaultHashBuilder;
 use crate::identity::MemberId;
 use crate::schemes::centralized::room_for;
 
-/// The slots, to be found by who sits in them; it holds no ids.
+/// The slots, to be found by their members; it holds no ids.
 #[derive(Debug, Default)]
 pub(crate) struct SlotIndex {
     /// Each slot at its member's home or, if that is taken, at the next free place after it.
@@ -65,7 +65,7 @@ impl SlotIndex {
         }
     }
 
-    /// Makes room for so many more slots, and for some that come after them one by one: each time
+    /// Makes room for this many more slots, and for some that come after them one by one: each time
     /// that there is none, all slots move.
     pub(crate) fn reserve(&mut self, members: &[MemberId], additional: usize) {
         if capacity_for(self.len + additional) > self.places.len() {
@@ -122,7 +122,7 @@ impl SlotIndex {
     }
 }
 
-/// Places for so many slots, of which a quarter stays free.
+/// Places for this many slots, of which a quarter stays free.
 const fn capacity_for(slots: usize) -> usize {
     (4 * slots).div_ceil(3) + 1
 }

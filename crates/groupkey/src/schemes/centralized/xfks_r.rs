@@ -57,7 +57,7 @@ use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
@@ -69,7 +69,6 @@ use crate::wire::Message;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "xfks-r",
     name: "XFKS-R, stand-in for XFKS: a star with costly masks",
-    class: Class::Centralized,
     provenance: Provenance::StandIn,
     source: "none: costs as S002 section 5.1 reports of XFKS",
     operations: &Operation::MEASURED,
@@ -85,13 +84,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |configuration| {
-            let iterations = configuration.value(ITERATIONS.name);
+            let iterations = configuration.value(&ITERATIONS);
             Box::new(Controller::new(configuration.profile(), iterations))
         },
         member: |configuration, _| {
-            let iterations = configuration.value(ITERATIONS.name);
+            let iterations = configuration.value(&ITERATIONS);
             Box::new(Member::new(configuration.profile(), iterations))
         },
     },
@@ -136,7 +135,7 @@ const REQUEST: u8 = 2;
 const TEMPORARY: usize = 2 * Key::BYTES;
 
 impl Controller {
-    /// A controller without members, whose masks take so many steps, at least one.
+    /// A controller without members, whose masks take this many steps, at least one.
     pub fn new(profile: Profile, iterations: u32) -> Self {
         Self {
             masking: Masking::new(profile, iterations),

@@ -5,7 +5,7 @@
 //! Class: distributed. Provenance: reconstructed: the originals could not be read; elements and key
 //! are the published ones, layouts are ours.
 //!
-//! Members `M_1 .. M_n` stand in a circle, indices are modulo n, `r_i` is a secret exponent. The key
+//! Members `M_1 .. M_n` form a circle, indices are modulo n, `r_i` is a secret exponent. The key
 //! is derived from `K = g^(r_1 r_2 + r_2 r_3 + .. + r_n r_1)`, which `M_i` computes without small
 //! exponents: `T_0 = Z_i-1^r_i`, `T_j = T_j-1 X_i+j-1`, `K = T_0 T_1 .. T_n-1`.
 //!
@@ -16,10 +16,11 @@
 //! | sound, n = 2 | 6 broadcasts in 3 rounds | 2 | 2; 1; 0; 1 |
 //! | published, n = 2 | 2 broadcasts in 1 round | 2 | 2; 1; 0; 1 |
 //!
-//! Every event is a new run among those who are there after it, all of whom draw anew: as the source has
-//! no other operation, and Kim, Perrig and Tsudik 2004 (table 1) count it. Keys held: 1, the group key. The exponent is wiped when
-//! the run ends. Profiles: in `published` there are no nonces and no confirmation, the product of all
-//! `X_i` is not looked at, and elements are not checked to be in the subgroup.
+//! Every event is a new run among those that are there afterwards, all of which draw again: as the
+//! source has no other operation, and Kim, Perrig and Tsudik 2004 (table 1) count it. Keys held: 1,
+//! the group key. The exponent is wiped when the run ends. Profiles: in `published` there are no
+//! nonces and no confirmation, the product of all `X_i` is not looked at, and elements are not
+//! checked to be in the subgroup.
 //!
 //! ```text
 //! NONCE,   M_i to all, sound:   [roster,] N_i, 16 bytes
@@ -30,16 +31,16 @@
 //!
 //! When somebody joins, the first message of each carries the roster, which the new member learns from
 //! whichever comes first, and only then sends its own. In a merger the members stand by ascending id.
-//! `session` stands in the sound profile only: a digest of group, epoch, members and all nonces. With
+//! `session` is in the sound profile only: a digest of group, epoch, members and all nonces. With
 //! it a signed message says for which run it was signed, as Katz and Yung have it, and not only for
-//! which epoch: every group begins with epoch 1, also the one that is made anew under an old name.
+//! which epoch: every group begins with epoch 1, also one that is made again under an old name.
 //! The group key is taken once everybody has confirmed it, so that a member that cheats cannot leave
 //! the others with different keys.
 //!
 //! Deviations: with two members `X_i` would be the identity, so it is not sent. A member looks at the
 //! shares of its two neighbours only. Equal shares of the neighbours are refused. The group key is
-//! derived from `K`. Signatures are the messages' protection, not part of the body. Who misses a run
-//! cannot catch up, and a run needs everybody awake.
+//! derived from `K`. Signatures are the messages' protection, not part of the body. A member that
+//! misses a run cannot catch up, and a run needs everybody awake.
 
 mod run;
 

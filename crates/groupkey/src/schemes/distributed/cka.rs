@@ -24,7 +24,7 @@
 //! CONFIRM, M_i to all, i > 1, sound:  confirmation
 //! ```
 //!
-//! `session` and confirmations stand in the sound profile only, 16 bytes each. The session is a
+//! `session` and confirmations are in the sound profile only, 16 bytes each. The session is a
 //! digest of group, epoch, members and nonces: the leader sends its secret when it has all nonces,
 //! encrypted for this session, and the key is derived for group, epoch and members. A confirmation
 //! is derived from `N_1` in the same way, for its sender; the key is taken when all have confirmed
@@ -36,8 +36,8 @@
 //!
 //! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader
 //! sends its secret after the nonces in the sound profile, at once in the published one.
-//! Signatures are the messages' protection. Who misses a run cannot catch up, and a run needs
-//! everybody awake.
+//! Signatures are the messages' protection. A member that misses a run cannot catch up, and a run
+//! needs everybody awake.
 
 mod run;
 

@@ -30,14 +30,14 @@
 //! ANSWER,  controller to member:      [id, ..], [g^c,] the group key wrapped
 //! ```
 //!
-//! `g^c` stands in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
+//! `g^c` is in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
 //! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two; in the
 //! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that nobody
 //! opens a key who thinks otherwise of who is there: 1 derivation for everybody. A wrapped key is
 //! bound to epoch and member.
 //!
 //! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and
-//! the catching up are ours. Two must join anew: a member that was asleep while the controller
+//! the catching up are ours. Two must rejoin: a member that was asleep while the controller
 //! changed, without which that cannot complete, and a controller that was evicted in its sleep.
 
 mod bonds;

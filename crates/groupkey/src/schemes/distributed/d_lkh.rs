@@ -24,7 +24,7 @@
 //! with the nodes above that half; in a new period members take turns.
 //!
 //! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
-//! are made anew, and no others.
+//! are renewed, and no others.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
@@ -39,7 +39,7 @@
 //! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the published
 //! profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But what goes to a part
 //! then goes under its group key, and whoever gets hold of that has the next one. So in `sound` the
-//! roots are made anew, too, and s = 4.
+//! roots are renewed, too, and s = 4.
 //!
 //! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more
 //! beside, a nonce from everybody; in a join 1 more, a nonce from the newcomer. Where who leaves, or
@@ -152,7 +152,7 @@ const NONCE: u8 = 7;
 #[derive(Debug)]
 struct Share {
     tree: MemberTree,
-    /// From the lowest node above the own leaf to the root.
+    /// From the lowest node above this member's leaf to the root.
     keys: List<Key>,
 }
 
@@ -160,7 +160,7 @@ struct Share {
 #[derive(Debug)]
 enum Run {
     Change(Change),
-    /// The own join, with the nonce that the welcome is for, in the sound profile.
+    /// This member's join, with the nonce that the welcome is for, in the sound profile.
     Joining(Key),
     /// A merger, of which the tree is not known yet.
     Merger(Merger),
@@ -315,7 +315,7 @@ impl Member {
         Ok(())
     }
 
-    /// Everybody hears a request; who has the asking member's keys answers.
+    /// Everybody hears a request; whoever has the asking member's keys answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
@@ -390,8 +390,8 @@ impl Party for Member {
         share.tree.shown(cx, self.view.me(), share.keys.iter())
     }
 
-    /// Permanent: the keys above the own leaf, the last of which is the group key, and those of
-    /// pairs that have met. Temporary: as many keys as come anew.
+    /// Permanent: the keys above this member's leaf, the last of which is the group key, and those
+    /// of pairs that have met. Temporary: as many keys as are new.
     fn footprint(&self) -> Footprint {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }

@@ -32,7 +32,7 @@
 //! held: d + 1 secrets and d blinded ones at depth d, the group key, and one for each member met.
 //!
 //! ```text
-//! BLIND,   member to its associate, newcomer or leader to sponsor:  salt, {b of the own half}_pair
+//! BLIND,   member to its associate, newcomer or leader to sponsor:  salt, {b of its half}_pair
 //! KEYS,    sponsor to a leader:       salt, {b, b, ..}_pair
 //! SPREAD,  leader to all:             width of its half, {[w,] b, b, ..}_half
 //! WELCOME, sponsor to newcomer:       [id, ..], depths, salt, {b, b, ..}_pair
@@ -44,7 +44,7 @@
 //! **The repair.** What somebody evicted knows beside its own secrets are the blinded secrets of
 //! the halves beside its path. `published` changes the lowest of them, the sponsor's half. In
 //! `sound` the leader of each other one draws a random `w`, and the half's secret becomes f(k XOR
-//! w): the sponsor is told its blinded form first (`BLIND`), and everybody what changed for them.
+//! w): the sponsor is sent its blinded form first (`BLIND`), and everybody what changed for them.
 //! So nothing that an evicted member knew is a part of any later key, and it has nothing to bring
 //! to a newcomer, who knows blinded secrets of its own path's time alone. Only keys with `w`
 //! depend on more than the leaves, so members keep the secrets above them.
@@ -54,7 +54,7 @@
 //! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
 //!
 //! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its
-//! part; so it does to leaders. Confirmation and catching up are ours. Three must join anew: who
+//! part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: who
 //! was asleep when it had to act or hand on, a sponsor that was asleep, and who was evicted in its
 //! sleep.
 
@@ -215,7 +215,7 @@ impl Member {
         Ok(())
     }
 
-    /// Everybody hears a request; who knows what the asking member should answers.
+    /// Everybody hears a request; whoever knows what the asking member should know answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
@@ -295,8 +295,8 @@ impl Party for Member {
         share.tree.shown(cx, self.view.me(), share.secrets.own())
     }
 
-    /// Permanent: the secrets on the own path, the blinded ones beside it, the group key, and
-    /// those of pairs that have met. Temporary: as many secrets anew.
+    /// Permanent: the secrets on this member's path, the blinded ones beside it, the group key, and
+    /// those of pairs that have met. Temporary: as many new secrets.
     fn footprint(&self) -> Footprint {
         let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
         Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }

@@ -19,13 +19,14 @@
 //! | merge, partition, catch up | as TGDH | | | |
 //!
 //! A tree of n leaves is left-balanced: as many as can be, of a number that is a power of two, are on
-//! the left. The members stand in it by ascending id. A new leaf goes to the shallowest leaf, of several
-//! the rightmost, which becomes the parent of both. The group is not balanced again when members leave.
+//! the left. The members are in it by ascending id. A new leaf goes to the shallowest leaf, of
+//! several the rightmost, which becomes the parent of both. The group is not balanced again when
+//! members leave.
 //!
 //! **Creation:** of each node, the leftmost leaf below is the representative. It tells the blinded key as
 //! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
 //! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
-//! many its sender told before. In the `sound` profile, the first member also confirms the key: in
+//! many its sender sent before. In the `sound` profile, the first member also confirms the key: in
 //! its last STEP if it has the key by then, else in one without elements. The latter where both
 //! halves are as high, unless it heard a key late, and often where they differ.
 //!
@@ -121,7 +122,7 @@ impl Party for Member {
     }
 }
 
-/// How deep the leaf at a place is in a left-balanced tree of so many.
+/// How deep the leaf at a place is in a left-balanced tree of this many.
 fn left_balanced_depth(mut place: usize, mut leaves: usize) -> usize {
     let mut depth = 0;
     while leaves > 1 {

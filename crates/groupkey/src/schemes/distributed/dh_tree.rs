@@ -1,5 +1,5 @@
 //! What TGDH, STR and DH-LKH share: a binary tree with the members at its leaves and a Diffie-Hellman
-//! exchange at every node, and sponsors who make a part of it anew when somebody comes or goes.
+//! exchange at every node, and sponsors that renew a part of it when somebody joins or leaves.
 //!
 //! Each node has a secret exponent `k` and a blinded key `b = g^k`, which everybody knows. A leaf's
 //! secret is its member's own. A node above two others has the shared element `b_left^k_right =
@@ -23,31 +23,32 @@
 //! once for each node from the lowest changed one up: a + 1 times, if that is at depth a.
 //!
 //! - **Join:** the sponsor is the rightmost leaf beside the newcomer. It draws a new secret and makes its
-//!   path anew; PATH has the newcomer's blinded key, too, before its own. When the leftmost of the
+//!   path again; PATH has the newcomer's blinded key, too, before its own. When the leftmost of the
 //!   others has the key, it sends the newcomer the whole TREE.
-//! - **Leave:** the rightmost leaf beside the old one draws a new secret and makes its path anew.
+//! - **Leave:** the rightmost leaf beside the old one draws a new secret and renews its path.
 //! - **Rekey:** the same for the member whose turn it is: leaves from left to right, by the epoch. So all
 //!   secrets are new after n of them.
 //! - **Partition:** every leaf that goes leaves a sponsor behind. Of them the shallowest, of several the
 //!   rightmost, draws a new secret; each makes what of its path no other one further right makes. In a
 //!   skinny tree the lowest one makes everything.
-//! - **Merge** (`merging.rs`): in each group the rightmost draws a new secret, makes its path anew and
+//! - **Merge** (`merging.rs`): in each group the rightmost draws a new secret, renews its path and
 //!   tells the whole tree, as BRANCH. Then the trees are put together, and a sponsor makes what is
 //!   missing above the lower one.
 //!
-//! In the order of the tree, each node stands before those below it, the left half before the right;
-//! the root's blinded key is told in BRANCH only. The form is the depth of each leaf, a byte each; STR
-//! needs none. In the `sound` profile the confirmation (a key derived from the group key, 16 bytes) shows
-//! that the sender has the same key before anybody takes it; of several sponsors, the rightmost sends it.
-//! In `published` it is empty. The group key depends on the hash of the whole tree, each node's over
-//! those of its halves (`key_tree/blinded.rs`), so that who computed it knows that all see the same tree.
+//! In the order of the tree, each node comes before those below it, the left half before the right;
+//! the root's blinded key is sent in BRANCH only. The form is the depth of each leaf, a byte each;
+//! STR needs none. In the `sound` profile the confirmation (a key derived from the group key, 16
+//! bytes) shows that the sender has the same key before anybody takes it; of several sponsors, the
+//! rightmost sends it. In `published` it is empty. The group key depends on the hash of the whole
+//! tree, each node's over those of its halves (`key_tree/blinded.rs`), so that who computed it
+//! knows that all see the same tree.
 //!
 //! Blinded keys are kept as they came, and read, with all checks, by whoever uses them: at each change a
 //! member uses those beside its path, which are few.
 //!
 //! A member that was asleep asks all; of the others, the leftmost answers with what is public. That
-//! is enough, because a member's own secret changes only when it acts itself. Who was asleep when it
-//! was the sponsor must join anew (the operation cannot complete without it).
+//! is enough, because a member's own secret changes only when it acts itself. A member that was
+//! asleep when it was the sponsor must rejoin (the operation cannot complete without it).
 
 mod arrival;
 mod chain;
@@ -117,7 +118,7 @@ pub(crate) struct Peer {
     share: Option<Share>,
     change: Option<Change>,
     merger: Option<Merger>,
-    /// Of one that has told its blinded key but is in no group yet.
+    /// Of one that has sent its blinded key but is in no group yet.
     joining: Option<Ladder>,
     asked: Asked,
     /// Whether the present tree came whole, so that what led to it may still come.
@@ -207,7 +208,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Begins a change that leads to this tree, and does the own part in it.
+    /// Begins a change that leads to this tree, and does this member's part in it.
     pub(crate) fn begin(
         &mut self,
         cx: &mut Context<'_>,
@@ -319,7 +320,7 @@ impl Peer {
         self.install(cx, change.epoch, tree, change.ladder, group_key, fresh);
     }
 
-    /// The group has this key now; so many blinded keys were new.
+    /// The group has this key now; this many blinded keys were new.
     fn install(
         &mut self,
         cx: &mut Context<'_>,
@@ -351,9 +352,9 @@ impl Peer {
         settled.map(|(tree, share)| tree.shown(cx, &share.group_key)).unwrap_or_default()
     }
 
-    /// Permanent: the own secret and those above it, the group key, and the blinded keys, which are
-    /// public but must be kept. Temporary: the secrets and blinded keys that replace others, and the
-    /// shared element.
+    /// Permanent: this member's secret and those above it, the group key, and the blinded keys,
+    /// which are public but must be kept. Temporary: the secrets and blinded keys that replace
+    /// others, and the shared element.
     pub(crate) fn footprint(&self) -> Footprint {
         let permanent = self.share.as_ref().map_or(0, |share| {
             let tree = self.tree.as_ref().map_or(0, KeyTree::stored_bytes);

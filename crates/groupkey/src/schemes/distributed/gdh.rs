@@ -1,7 +1,7 @@
 //! What the schemes of the G-DH family share: the members in their order, the membership event
 //! under way, and, for GDH.2 and GDH.3, the partial keys.
 //!
-//! Members `M_1 ... M_n` stand in a fixed order and have secret exponents `r_1 ... r_n`. The group
+//! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group
 //! key is derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its
 //! exponent. It is public: only `M_i` gets from it to `K`. The last member is the controller; every
 //! member keeps the partial keys of all, so that whoever becomes the last one can act:
@@ -23,9 +23,9 @@
 //! ```
 //!
 //! A member that was asleep asks all, and the present controller answers with what is public. That
-//! is enough, because a member's own secret changes only when it acts itself. Two must join anew
-//! instead: who was asleep when it was its turn to act (the operation cannot complete without it),
-//! and the controller that was evicted in its sleep (nobody answers it).
+//! is enough, because a member's own secret changes only when it acts itself. Two must rejoin
+//! instead: a member that was asleep when it was its turn to act (the operation cannot complete
+//! without it), and the controller that was evicted in its sleep (nobody answers it).
 
 mod roster;
 
@@ -43,7 +43,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, Law, Parties, Provenance, Recovery, Scheme,
+    Claims, Configuration, Law, Parties, Provenance, Recovery, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::Message;
@@ -61,7 +61,6 @@ pub(crate) const fn entry(
     Scheme {
         id,
         name,
-        class: Class::Distributed,
         provenance,
         source,
         operations: &Operation::MEASURED,
@@ -72,7 +71,7 @@ pub(crate) const fn entry(
         parameters: &[],
         members: MEMBERS,
         growth: &[],
-        parties: Parties::Peers { member },
+        parties: Parties::Distributed { member },
     }
 }
 
@@ -99,16 +98,16 @@ pub(crate) struct Peer {
     view: View,
     check: Check,
     share: Option<Share>,
-    /// The own secret once the operation under way is complete, where it differs from now.
+    /// This member's secret once the operation under way is complete, where it differs from now.
     fresh: Option<Exponent>,
     asked: Asked,
     temporary: usize,
 }
 
-/// The change of the own secret with which a controller changes the key.
+/// The change of this member's secret with which a controller changes the key.
 pub(crate) struct Refreshment {
     factor: Exponent,
-    /// The own secret from then on.
+    /// This member's secret from then on.
     pub(crate) secret: Exponent,
     /// `K'`: the present shared element raised to the factor.
     pub(crate) shared: Element,
@@ -116,7 +115,7 @@ pub(crate) struct Refreshment {
 
 #[derive(Debug)]
 struct Share {
-    /// Of every member in the order of the roster, the own one included.
+    /// Of every member in the order of the roster, this member's included.
     partial_keys: Vec<Element>,
     secret: Exponent,
     group_key: Key,
@@ -143,21 +142,21 @@ impl Peer {
         self.check
     }
 
-    /// The own secret that the operation under way builds on.
+    /// This member's secret that the operation under way builds on.
     pub(crate) fn secret(&self) -> Result<&Exponent, Error> {
         let current = self.share.as_ref().map(|share| &share.secret);
         self.fresh.as_ref().or(current).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// The own partial key, which a change of the own secret leaves as it is.
+    /// This member's partial key, which a change of this member's secret leaves as it is.
     pub(crate) fn own_partial_key(&self) -> Result<&Element, Error> {
         let place = self.view.roster().place(self.view.me());
         let share = self.share.as_ref();
         place.zip(share).map(|(place, share)| &share.partial_keys[place]).ok_or_else(not_created)
     }
 
-    /// The event's messages are expected from now on; `fresh` is the own secret that they lead to,
-    /// if it differs from the present one.
+    /// The event's messages are expected from now on; `fresh` is this member's secret that they
+    /// lead to, if it differs from the present one.
     pub(crate) fn begin(&mut self, change: Change, fresh: Option<Exponent>) {
         self.view.begin(change);
         self.fresh = fresh;
@@ -318,9 +317,9 @@ impl Peer {
         self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
     }
 
-    /// Permanent: the own secret, the group key, and the partial keys, which are public but must be
-    /// kept (S002 counts them). Temporary: the own new secret, the shared element and the list that
-    /// replaces the old one.
+    /// Permanent: this member's secret, the group key, and the partial keys, which are public but
+    /// must be kept (S002 counts them). Temporary: this member's new secret, the shared element and
+    /// the list that replaces the old one.
     pub(crate) fn footprint(&self) -> Footprint {
         let permanent = self.share.as_ref().map_or(0, |share| {
             let list: usize = share.partial_keys.iter().map(Element::stored_bytes).sum();

@@ -241,7 +241,7 @@ impl Party for Member {
         self.group_key.as_ref().map(|key| (self.view.epoch(), key))
     }
 
-    /// Permanent: the group key. Temporary: the own secret and the shared element.
+    /// Permanent: the group key. Temporary: this member's secret and the shared element.
     fn footprint(&self) -> Footprint {
         let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
         Footprint { permanent, temporary: self.temporary }

@@ -14,8 +14,8 @@
 //! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
-//! Keys held: the group key and the own exponent; beside them n partial keys, which are public.
-//! Profiles: in `published`, elements are not checked to be in the subgroup.
+//! Keys held: the group key and this member's exponent; beside them n partial keys, which are
+//! public. Profiles: in `published`, elements are not checked to be in the subgroup.
 //!
 //! ```text
 //! UPFLOW,  M_i to M_i+1, i < n:  intermediates .., cardinal         (i + 1 elements; i = 1: cardinal)
@@ -254,7 +254,7 @@ impl Member {
         Ok(())
     }
 
-    /// The own place among these members, and the one before it.
+    /// This member's place among these members, and the one before it.
     fn place(&self, roster: &Roster) -> Result<(usize, Option<usize>), Error> {
         let place = roster.place(self.peer.view().me()).ok_or(Misbehaviour::NothingForUs)?;
         Ok((place, place.checked_sub(1)))

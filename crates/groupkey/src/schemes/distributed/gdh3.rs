@@ -13,8 +13,8 @@
 //! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
-//! Keys held: the group key and the own exponent; beside them n partial keys, which are public.
-//! Profiles: in `published`, elements are not checked to be in the subgroup.
+//! Keys held: the group key and this member's exponent; beside them n partial keys, which are
+//! public. Profiles: in `published`, elements are not checked to be in the subgroup.
 //!
 //! ```text
 //! TOKEN,   M_i to M_i+1, i < n - 1:  g^(r_1 .. r_i)
@@ -99,7 +99,7 @@ enum Progress {
     Factors { value: Option<Element>, factors: Vec<Option<Element>> },
 }
 
-/// The value and the own factor of the one who made it.
+/// The value and the factor of the member that made it.
 #[derive(Debug)]
 struct Made {
     value: Element,

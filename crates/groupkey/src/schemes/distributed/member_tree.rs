@@ -37,7 +37,7 @@ pub(crate) struct MemberTree {
 }
 
 /// Nodes above a leaf, at most. Keys for all of them and for the halves beside them are wrapped in
-/// one call. The tree of so many members as there can be is half as high if it only grew.
+/// one call. The tree of as many members as there can be is half as high if it only grew.
 pub(crate) const HIGHEST: usize = MAX_KEYS / 2;
 
 /// One step on the way from a leaf to the root.
@@ -133,7 +133,7 @@ impl MemberTree {
         (above..above + self.size(above)).contains(&node)
     }
 
-    /// The node that this member leads and that has so many leaves.
+    /// The node that this member leads and that has this many leaves.
     pub(crate) fn led_by(&self, leader: MemberId, width: usize) -> Option<usize> {
         self.led_from(self.leaf(leader)?, width)
     }
@@ -285,7 +285,7 @@ impl MemberTree {
         })
     }
 
-    /// The highest node that the member at a leaf leads and that has so many leaves: between them
+    /// The highest node that the member at a leaf leads and that has this many leaves: between them
     /// every node is followed by the next.
     fn led_from(&self, leaf: usize, width: usize) -> Option<usize> {
         let up = self.down_to(leaf).into_iter().rev().enumerate();

@@ -21,9 +21,9 @@
 //!    its epoch is taken, and nothing else.
 //! 4. Then all give their party the command, and the scheme does what it does.
 //! 5. If somebody dies while an event is under way, the chair, be it the next in line, announces that
-//!    those who are left begin *anew*, in the next epoch: nobody can know how far the others came.
-//!    Membership is what was announced last, so nobody who was evicted comes back. Likewise if a
-//!    member says that it cannot follow.
+//!    those that are left begin *again*, in the next epoch: nobody can know how far the others
+//!    came. Membership is what was announced last, so nobody who was evicted comes back. Likewise
+//!    if a member says that it cannot follow.
 //!
 //! ```text
 //! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
@@ -35,7 +35,8 @@
 //! Cost of an event: one announcement, and one request; a death during an operation, in addition, a
 //! creation. Commands: `Create` begins a group, given to all founders; `Add` and `Remove` of oneself
 //! ask to come and go, `Remove` of another one for its eviction; `Partition` reports members dead;
-//! `Rekey` goes to every member, as clocks do; `CatchUp` is for who missed a part of the order.
+//! `Rekey` goes to every member, as clocks do; `CatchUp` is for a member that missed a part of the
+//! order.
 
 mod announcement;
 mod early;
@@ -65,7 +66,7 @@ pub struct Ordered {
     me: MemberId,
     /// Of the last event that was announced.
     epoch: Epoch,
-    /// The members that it leads to; none if the own one is not among them.
+    /// The members that it leads to; none if this member is not among them.
     roster: Roster,
     /// The epochs of the announcements heard last, whomever they concerned.
     passed: VecDeque<Epoch>,
@@ -74,7 +75,7 @@ pub struct Ordered {
     /// The last key that the party had.
     held: Option<(Epoch, Key)>,
     requests: Requests,
-    /// Of the own request to join, until it is served.
+    /// Of this member's request to join, until it is served.
     ticket: Option<u64>,
     /// Whether an own announcement is on its way.
     announced: bool,
@@ -88,7 +89,7 @@ const PASSED: usize = 16;
 impl Ordered {
     /// A member that is in no group yet. The scheme must be a distributed one.
     pub fn new(configuration: Configuration, me: MemberId) -> Result<Self, Error> {
-        if configuration.scheme().class != Class::Distributed {
+        if configuration.scheme().class() != Class::Distributed {
             return Err(Unsupported::Operation.into());
         }
         Ok(Self {
@@ -411,7 +412,7 @@ impl Party for Ordered {
         self.held.as_ref().map(|(epoch, key)| (*epoch, key))
     }
 
-    /// What the scheme's party holds; while it begins anew, the key from before.
+    /// What the scheme's party holds; while it begins again, the key from before.
     fn footprint(&self) -> Footprint {
         self.party.as_ref().map(|party| party.footprint()).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 //! hand. Made of the members' long-term keys, when two first meet.
 //!
 //! A message carries 16 random bytes, and its keys are wrapped under a key derived from the pair's
-//! and from these, from the epoch, and from who sends: the pair's key is the same for ever, and
+//! and from these, from the epoch, and from the sender: the pair's key is the same for ever, and
 //! wraps nothing by itself. Where two know of a session, a pair can be bound to it.
 
 use crate::context::{Context, Draft};

@@ -18,7 +18,7 @@ pub(super) struct Round<T> {
 }
 
 impl<T> Round<T> {
-    /// Of so many members; of none, if the round does not take place.
+    /// Of this many members; of none, if the round does not take place.
     pub(super) fn of(members: usize) -> Self {
         Self { said: iter::repeat_with(|| None).take(members).collect(), missing: members }
     }
@@ -33,7 +33,7 @@ impl<T> Round<T> {
         self.missing == 0
     }
 
-    /// Refuses a second word of one member, and any of who has nothing to say.
+    /// Refuses a second word of one member, and any of one that has nothing to say.
     pub(super) fn require_open(&self, place: usize) -> Result<(), Error> {
         match self.said.get(place) {
             Some(None) => Ok(()),
@@ -49,7 +49,8 @@ impl<T> Round<T> {
         }
     }
 
-    /// Keeps what a member says. What it said before is gone; who has nothing to say is not heard.
+    /// Keeps what a member says. What it said before is gone; one that has nothing to say is not
+    /// heard.
     pub(super) fn put(&mut self, place: usize, word: T) {
         if let Some(slot) = self.said.get_mut(place)
             && slot.replace(word).is_none()

@@ -1,5 +1,5 @@
 //! STR: group Diffie-Hellman in a tree as skinny as can be. A join costs the same at any size, a
-//! creation takes two rounds; who leaves from below makes almost everybody compute much.
+//! creation takes two rounds; a leave from below makes almost everybody compute much.
 //!
 //! Source: Kim, Perrig and Tsudik, "Communication-efficient group key agreement", IFIP SEC 2001,
 //! after Steer, Strawczynski, Diffie and Wiener 1988. Class: distributed. Provenance: reconstructed:
@@ -16,12 +16,14 @@
 //! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 4 | sponsor 4, all others 2; in all 2n + 4 |
 //! | remove, from n members | 1 | 1 broadcast | the sponsor's depth | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
 //! | rekey, partition | 1 | 1 broadcast | the sponsor's depth | as for a removal |
-//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | who tells a tree 3, the sponsor 2m - 1 more |
+//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | those that send a tree 3,
+//! the sponsor 2m - 1 more |
 //! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member at most its depth |
 //!
-//! Keys held: the group key, the own exponent and those above it, as many as the own depth; beside
-//! them 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
-//! `published`, elements are not checked to be in the subgroup and nothing is confirmed.
+//! Keys held: the group key, this member's exponent and those above it, as many as this member's
+//! depth; beside them 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound`
+//! confirms the key; in `published`, elements are not checked to be in the subgroup and nothing is
+//! confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`, without a form. In a creation all but the first tell their blinded
 //! keys at once; the first collects them and sends them with its own, as PATH. When groups merge, the

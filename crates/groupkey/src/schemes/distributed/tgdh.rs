@@ -1,5 +1,5 @@
 //! TGDH, tree-based group Diffie-Hellman: a balanced binary tree with an exchange at every node; who
-//! comes or goes makes one member compute its way to the root anew, in two steps a level.
+//! joins or leaves makes one member recompute its way to the root, in two steps a level.
 //!
 //! Source: Kim, Perrig and Tsudik, "Tree-based group key agreement", ACM TISSEC 7(1), 2004; as S001
 //! measures it. Class: distributed. Provenance: specified; messages are ours.
@@ -25,9 +25,9 @@
 //! become higher, or beside the whole tree if it is full. So d is at most ⌈log_2 n⌉, of the largest n
 //! that the group ever had: the tree is not balanced again when members leave.
 //!
-//! Keys held: the group key, the own exponent and those above it, d in all; beside them 2n - 2 blinded
-//! keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in `published`,
-//! elements are not checked to be in the subgroup and nothing is confirmed.
+//! Keys held: the group key, this member's exponent and those above it, d in all; beside them 2n -
+//! 2 blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
+//! `published`, elements are not checked to be in the subgroup and nothing is confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`. A group is created as the source does it for two trees of one member,
 //! and S001 measures it: the second member joins the first, then the third, in n - 1 steps of a JOIN
@@ -39,7 +39,7 @@
 //! its path, where the source sends the whole tree; that goes to the newcomer, from another member. A
 //! sponsor of a partition sends once, when it has all; the source's send what they have, round by round.
 //! Two groups merge at a time. The group key depends on the tree. Rekeying, confirmation and catching up
-//! are ours. S001's request to leave, with the leaver's blinded key, is not sent: who leaves is an
+//! are ours. S001's request to leave, with the leaver's blinded key, is not sent: a leave is an
 //! event of membership, and `Ordered` has a request of its own.
 
 use alloc::boxed::Box;

@@ -38,7 +38,7 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::growth::{Form, Growth, Role};
@@ -54,7 +54,6 @@ use crate::wire::{Message, Reader};
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "alohali-r",
     name: "Alohali-R, a stand-in for Alohali et al.",
-    class: Class::Hybrid,
     provenance: Provenance::StandIn,
     source: "ours; for Alohali, Vassilakis, Moscholios and Logothetis 2018",
     operations: &[Operation::Create, Operation::Rekey],
@@ -74,7 +73,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
     ],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
@@ -117,7 +116,7 @@ const REKEY: u8 = 1;
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for so many subgroups.
+    /// A controller without members, for this many subgroups.
     pub fn new(subgroups: u32) -> Self {
         Self { distributor: distributor::Controller::new(subgroups) }
     }

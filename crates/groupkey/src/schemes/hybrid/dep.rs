@@ -44,7 +44,7 @@
 //! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
 //! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
 //! `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
-//! `{GK}KEK_2`, padded to 32 bytes. In `sound` KEK_2 and the end-to-end key stand for their hashes with
+//! `{GK}KEK_2`, padded to 32 bytes. In `sound` KEK_2 and the end-to-end key mean their hashes with
 //! the epoch.
 //!
 //! Deviations: every change renews the group key; KEK_1 goes out in the layer's message; KEK_2 is drawn
@@ -59,7 +59,7 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
 use crate::schemes::growth::{Form, Growth, Role};
@@ -74,7 +74,6 @@ use crate::wire::{Message, Reader};
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "dep",
     name: "DEP, dual encryption protocol",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Dondeti, Mukherjee and Samal 1999 and 2000; S002",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -94,7 +93,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     ],
     parties: Parties::Hybrid {
         controller: |configuration| {
-            Box::new(Controller::new(configuration.profile(), configuration.value(SUBGROUPS.name)))
+            Box::new(Controller::new(configuration.profile(), configuration.value(&SUBGROUPS)))
         },
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
@@ -155,7 +154,7 @@ const REKEY: u8 = 1;
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for so many subgroups.
+    /// A controller without members, for this many subgroups.
     pub fn new(profile: Profile, subgroups: u32) -> Self {
         Self {
             profile,

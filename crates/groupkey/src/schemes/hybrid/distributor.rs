@@ -20,7 +20,7 @@ pub struct Controller {
 pub(super) const GROUP_KEY: u8 = 0;
 
 impl Controller {
-    /// A controller without members, for so many subgroups.
+    /// A controller without members, for this many subgroups.
     pub fn new(subgroups: u32) -> Self {
         Self { domain: Domain::new(subgroups) }
     }

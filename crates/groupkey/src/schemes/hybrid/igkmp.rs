@@ -43,7 +43,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, SubgroupId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
@@ -59,7 +59,6 @@ pub use crate::schemes::hybrid::distributor::Controller;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "igkmp",
     name: "IGKMP, intra-domain group key management protocol",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Hardjono, Cain and Monga 2000; DeCleene et al. 2001; S002",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -80,7 +79,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },

@@ -1,6 +1,6 @@
 //! Iolus: subgroups that have nothing in common but their borders. Each has a key of its own, which
 //! its controller changes when its own members do; there is no group key. A message has a key of its
-//! own, and at the border of a subgroup only that is wrapped anew.
+//! own, and at the border of a subgroup only that is rewrapped.
 //!
 //! Source: Mittra, "Iolus: a framework for scalable secure multicasting", SIGCOMM 1997. Class: hybrid;
 //! the paper's group security controller is the controller, its agents are the subgroup controllers.
@@ -50,7 +50,7 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::growth::{Form, Growth, Role};
@@ -65,7 +65,6 @@ use crate::wire::{Message, Reader};
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "iolus",
     name: "Iolus, independent subgroups",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Mittra 1997",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Send],
@@ -83,7 +82,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |_, id| Box::new(SubgroupController::new(id)),
         member: |_, _| Box::new(Member::new()),
     },
@@ -140,7 +139,7 @@ const ACROSS: SubsetId = SubsetId(u32::MAX);
 const TOP_EPOCH: Epoch = Epoch(1);
 
 impl Controller {
-    /// A controller without members, for so many subgroups.
+    /// A controller without members, for this many subgroups.
     pub fn new(subgroups: u32) -> Self {
         Self {
             domain: Domain::new(subgroups),

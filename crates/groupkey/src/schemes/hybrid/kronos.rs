@@ -23,7 +23,7 @@
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! All controllers derive 2 keys a period, R and the group key, and a subgroup controller opens MK and
-//! R where they are sent. Who joins a subgroup without members costs a multicast less, and its
+//! R where they are sent. A join to a subgroup without members costs a multicast less, and its
 //! controller is sent MK and R in 1 wrap of 2 keys if it did not follow the group before.
 //!
 //! Profiles: `sound` is the above; MK is replaced when somebody leaves and when it has served for
@@ -41,8 +41,8 @@
 //! ever. The tests show it, and that the sound form recovers with the next MK.
 //!
 //! Deviations: joins and leaves end the period at once, as S002 has it; in the paper they wait for its
-//! end, and who was evicted reads on until then. A key derivation stands where the source encrypts. A
-//! member that missed periods asks its subgroup controller.
+//! end, and an evicted member reads on until then. A key derivation is used where the source
+//! encrypts. A member that missed periods asks its subgroup controller.
 
 use alloc::boxed::Box;
 
@@ -51,8 +51,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, SubgroupId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS,
-    Scheme,
+    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
@@ -69,7 +68,6 @@ pub use crate::schemes::hybrid::area::Member;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "kronos",
     name: "Kronos, periodic rekeying",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Setia, Koussih, Jajodia and Harder 2000; S002",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -92,12 +90,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
     ],
     parties: Parties::Hybrid {
         controller: |configuration| {
-            let subgroups = configuration.value(SUBGROUPS.name);
-            let reseed = configuration.value(RESEED.name);
+            let subgroups = configuration.value(&SUBGROUPS);
+            let reseed = configuration.value(&RESEED);
             Box::new(Controller::new(configuration.profile(), reseed, subgroups))
         },
         subgroup_controller: |configuration, id| {
-            let reseed = configuration.value(RESEED.name);
+            let reseed = configuration.value(&RESEED);
             Box::new(SubgroupController::new(configuration.profile(), reseed, id))
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
@@ -142,8 +140,8 @@ pub(crate) struct Chain {
     since: Epoch,
 }
 
-/// A period with a new master key begins with two things in either order: the own clock's tick, and
-/// the controller's message.
+/// A period with a new master key begins with two things in either order: this party's clock tick,
+/// and the controller's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     /// The message came first.
@@ -162,7 +160,7 @@ const TICK: u8 = 1;
 const WELCOME: u8 = OPENING;
 
 impl Controller {
-    /// A controller without members, for so many subgroups; a master key serves `reseed` periods.
+    /// A controller without members, for this many subgroups; a master key serves `reseed` periods.
     pub fn new(profile: Profile, reseed: u32, subgroups: u32) -> Self {
         Self { profile, reseed, domain: Domain::new(subgroups), chain: Chain::default() }
     }

@@ -1,7 +1,7 @@
-//! LNT, logical neighbour tree: the members of a subgroup stand in a tree, in heap order, and a
+//! LNT, logical neighbour tree: the members of a subgroup form a tree, in heap order, and a
 //! new group key travels down from neighbour to neighbour by unicasts. The subgroup's controller
-//! sends to the root, and no network that can multicast is needed. **Who is asleep holds up those
-//! below it.**
+//! sends to the root, and no network that can multicast is needed. **A sleeping member holds up
+//! those below it.**
 //!
 //! Source: Cheikhrouhou, Koubaa, Dini, Alzaid, Abid, "LNT: a logical neighbor tree secure group
 //! communication scheme for wireless sensor networks", Ad Hoc Networks, 2012; how it was measured:
@@ -24,15 +24,15 @@
 //!
 //! A subgroup controller opens one wrapped key more. Its wraps in a change are of at most 4 keys,
 //! with a hash for each key; a member computes one if it is sent a place. A change takes
-//! 1 + log2 m hops from it, rounded down. Who catches up hands on to those it held up, and they to
-//! others: one unicast for each. Whoever also missed that somebody came or went in its own subgroup
-//! asks for itself: 2 unicasts more.
+//! 1 + log2 m hops from it, rounded down. A member that catches up hands on to those it held up,
+//! and they to others: one unicast for each. Whoever also missed that somebody came or went in its
+//! own subgroup asks for itself: 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!
 //! Profiles: `sound` is the above. `published` is what S002 measured: the subgroup's controller
 //! sends the group key to each of its members singly, S + n messages. A member then holds two
-//! keys, 32 bytes, as in S002: the group key, and the one that it shares with who gives it keys.
+//! keys, 32 bytes, as in S002: the group key, and the one that it shares with its giver.
 //!
 //! A newcomer takes the next position, and gets its place from the subgroup's controller at once.
 //! When a member leaves, the one at the last position takes its place. Envelopes go to the member
@@ -57,7 +57,7 @@ use crate::identity::{Epoch, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::distributor::GROUP_KEY;
@@ -74,7 +74,6 @@ pub use crate::schemes::hybrid::distributor::Controller;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "lnt",
     name: "LNT, logical neighbour tree",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Cheikhrouhou, Koubaa, Dini, Alzaid and Abid 2012; S002",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -95,7 +94,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },

@@ -1,6 +1,7 @@
 //! MARKS: the keys of all periods hang in a binary tree of one-way functions, and a member is given
 //! the few nodes above those that it was promised. After that no message is needed: not for a new
-//! period, not for who comes, and not for who goes. **Nobody can be evicted before its time.**
+//! period, not when somebody joins, and not when somebody leaves. **Nobody can be evicted before
+//! its time.**
 //!
 //! Source: Briscoe, "MARKS: zero side effect multicast key management using arbitrarily revealed key
 //! sequences", NGC 1999 (the binary hash tree); how it was measured: S002. Class: hybrid; subgroup
@@ -52,8 +53,8 @@ use crate::identity::{Epoch, MemberId, SubgroupId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery,
-    SUBGROUPS, Scheme,
+    Claims, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, SUBGROUPS,
+    Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::growth::{Form, Growth, Role};
@@ -71,7 +72,6 @@ use timeline::{Promise, Span, Timeline, epoch_of};
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "marks",
     name: "MARKS, arbitrarily revealed key sequences",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Briscoe 1999; S002",
     operations: &[Operation::Create, Operation::Rekey],
@@ -89,8 +89,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     ],
     parties: Parties::Hybrid {
         controller: |configuration| {
-            let subgroups = configuration.value(SUBGROUPS.name);
-            let planned = configuration.value(PLANNED.name);
+            let subgroups = configuration.value(&SUBGROUPS);
+            let planned = configuration.value(&PLANNED);
             Box::new(Controller::new(session(configuration), planned, subgroups))
         },
         subgroup_controller: |configuration, id| {
@@ -157,8 +157,8 @@ const REQUEST: u8 = 2;
 const STANDING: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for so many subgroups; the members of the creation are promised
-    /// so many periods, or all if 0.
+    /// A controller without members, for this many subgroups; the members of the creation are
+    /// promised so many periods, or all if 0.
     pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
         let domain = Domain::new(subgroups);
         let (timeline, granted) = (Timeline::default(), BTreeMap::new());
@@ -418,8 +418,8 @@ impl SubgroupServer for SubgroupController {
         }
     }
 
-    /// The epoch of the message matters only to who did not follow the session: a promise holds
-    /// whatever the clocks say, and is taken once.
+    /// The epoch of the message matters only to a party that did not follow the session: a promise
+    /// holds whatever the clocks say, and is taken once.
     fn grant(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         if header.kind != PLAN {
@@ -516,7 +516,7 @@ impl Member {
         Ok(())
     }
 
-    /// The own clock ticks: no message is needed.
+    /// The party's clock ticks: no message is needed.
     fn tick(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if self.membership.has_joined() {
             let period = self.session.next_period(self.membership.epoch())?;
@@ -554,7 +554,7 @@ impl Party for Member {
 
 /// The session that a configuration describes.
 fn session(configuration: &Configuration) -> Session {
-    Session::new(configuration.profile(), configuration.value(DEPTH.name))
+    Session::new(configuration.profile(), configuration.value(&DEPTH))
 }
 
 /// Appends the seeds of a span, wrapped, or an empty byte string if there are none.

@@ -1,6 +1,6 @@
 //! What schemes do alike in which members hand keys on.
 //!
-//! The members of a subgroup stand in a line, which may fork: each has a giver, and takers to whom
+//! The members of a subgroup form a line, which may fork: each has a giver, and takers to whom
 //! it hands on what it was given. The first is given keys by the subgroup's controller. Neighbours
 //! share an edge key, which the controller makes of the individual keys of both: it stores none,
 //! whoever else gets a place beside one of them has another edge, and a device that was evicted
@@ -9,15 +9,15 @@
 //! A letter brings the group key down the line, from hand to hand, each time under an edge key.
 //! For those whose place is another than before it carries envelopes, each under a key made of an
 //! individual one, with the group key and all edges of the new place: nobody needs edges that are
-//! still on their way. Into the envelope's key goes all that stands beside it in the clear: epoch,
+//! still on their way. Into the envelope's key goes all that is beside it in the clear: epoch,
 //! operation, place, and since when the others' places are what they are. Members hand envelopes
 //! on, and who kept one from before its eviction can make no other of it.
 //!
 //! Who slept does not know whether its takers still are members, and must not hand on to one who
 //! was evicted. So a letter tells since when all places that are not in its envelopes are what
-//! they are. Who was there then takes the key, whatever else it missed, and hands it on. Who was
-//! not asks the subgroup's controller for its place, and hands on then. **At its epoch, a member's
-//! place is right.**
+//! they are. A member that was there then takes the key, whatever else it missed, and hands it on.
+//! One that was not asks the subgroup's controller for its place, and hands on then. **At its
+//! epoch, a member's place is right.**
 
 use alloc::vec::Vec;
 
@@ -109,7 +109,7 @@ const PLACE: &str = "place";
 const CONTEXT: usize = 33;
 
 impl Line {
-    /// A line without members, in which each has so many takers.
+    /// A line without members, in which each has this many takers.
     pub(crate) const fn new(width: u32) -> Self {
         Self { width, order: Vec::new(), changed: Epoch(0) }
     }
@@ -378,7 +378,7 @@ impl<'m> Envelope<'m> {
     }
 
     /// Refuses an envelope from a member unless that is who now gives keys to its receiver, and
-    /// unless it goes down the line: what answers a request comes from who was asked.
+    /// unless it goes down the line: what answers a request comes from the party that was asked.
     fn may_be_handed_on(&self, message: &Message<'_>) -> Result<(), Error> {
         if matches!(message.header().operation, Operation::CatchUp | Operation::Create) {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -387,7 +387,7 @@ impl<'m> Envelope<'m> {
         message.must_come_from(giver.into())
     }
 
-    /// What it is bound to. In the place of a neighbour that it does not have stands the member
+    /// What it is bound to. In the place of a neighbour that it does not have is the member
     /// itself: how many there are, the length of what is wrapped tells.
     fn context(&self, epoch: Epoch, operation: Operation, since: Epoch) -> [u8; CONTEXT] {
         let mut context = [0; CONTEXT];

@@ -1,5 +1,5 @@
 //! How the controller of a subgroup comes back that missed something: members who were enrolled, who
-//! came and went, keys. It asks the controller, once, and is told where its subgroup stands.
+//! came and went, keys. It asks the controller, once, and is told the state of its subgroup.
 //!
 //! ```text
 //! subgroup controller -- request: how many it enrolled ------> controller
@@ -11,7 +11,7 @@
 //! The last message is that of a change, operation `CatchUp`, and names all present members. Nobody
 //! but their subgroup's controller serves them, so that they missed what it missed. What it then
 //! sends them is what a creation of the subgroup takes, and is one, whatever the epoch: a subgroup's
-//! own keys are drawn anew, because some who had the old ones may be gone. Members whom it has not
+//! own keys are redrawn, because some that had the old ones may be gone. Members whom it has not
 //! enrolled it enrols first. They have not asked, so nothing but the next message tells them how old it is.
 //!
 //! Enrolments of a subgroup are numbered, so that it shows which were missed, and so that a member

@@ -1,4 +1,4 @@
-//! RiSeG, ring based secure group communication: the members of a subgroup stand in a ring that
+//! RiSeG, ring based secure group communication: the members of a subgroup form a ring that
 //! begins and ends at their controller, and a new group key goes round, from neighbour to
 //! neighbour. A change costs the subgroup's controller one message, however many they are. **Who is
 //! asleep holds up those behind it, and a change takes as many hops as there are members.**
@@ -25,12 +25,13 @@
 //! S is the number of subgroups that have members after the change. A subgroup controller opens
 //! one wrapped key more. For each key that it wraps there is a hash, and a member computes one if it
 //! is sent a place; an add of the first member takes 1 wrap of 1 key. The last member of a ring
-//! wraps nothing. Who catches up hands on to those it held up, one unicast for each; whoever also
-//! missed that somebody came or went in its own subgroup asks for itself, 2 unicasts more.
+//! wraps nothing. A member that catches up hands on to those it held up, one unicast for each;
+//! whoever also missed that somebody came or went in its own subgroup asks for itself, 2 unicasts
+//! more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
 //! S002 counts 2 bytes for each member at the controller, a list of node addresses that makes the
-//! ring; here the ring is kept by the subgroups' controllers, 4 bytes for each, which are no keys
+//! ring; here the ring is kept by the subgroups' controllers, 4 bytes for each, which are not keys
 //! and not counted.
 //!
 //! Profiles: `published`: the last member confirms with the group key under its individual key, 1
@@ -50,8 +51,8 @@
 //!
 //! Deviations: edges come with the creation, where the source has them before, in which no key
 //! goes round; new edges travel with the key that needs them, under a key for this place in this
-//! epoch: one that an evicted member kept is good for no other. Who is silent is not searched for:
-//! that takes a timer. A member that missed rekeys asks its subgroup controller.
+//! epoch: one that an evicted member kept is good for no other. A silent member is not searched
+//! for: that takes a timer. A member that missed rekeys asks its subgroup controller.
 
 use alloc::boxed::Box;
 
@@ -60,7 +61,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, SubgroupId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
-    Claims, Class, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::distributor::GROUP_KEY;
@@ -77,7 +78,6 @@ pub use crate::schemes::hybrid::distributor::Controller;
 pub(crate) const SCHEME: Scheme = Scheme {
     id: "riseg",
     name: "RiSeG, ring based secure group communication",
-    class: Class::Hybrid,
     provenance: Provenance::Reconstructed,
     source: "Cheikhrouhou, Koubaa, Dini and Abid 2011; S002",
     operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
@@ -98,7 +98,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },

@@ -48,7 +48,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     name: "SeGCom, secure group communication in cluster trees",
     source: "Gaddour, Koubaa and Abid 2009",
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
@@ -93,7 +93,7 @@ const REQUEST: u8 = 4;
 const ANSWER: u8 = 5;
 
 impl Controller {
-    /// A controller without members, for so many clusters.
+    /// A controller without members, for this many clusters.
     pub fn new(subgroups: u32) -> Self {
         Self { igkmp: igkmp::Controller::new(subgroups) }
     }

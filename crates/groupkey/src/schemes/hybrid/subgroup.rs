@@ -103,8 +103,8 @@ pub(crate) enum LocalChange {
 }
 
 impl LocalChange {
-    /// What this is to the members, given what it is to the group. Who serves a subgroup and was away
-    /// makes it anew: none of its members has asked for that.
+    /// What this is to the members, given what it is to the group. A controller that was away makes
+    /// its subgroup again: none of its members has asked for that.
     pub(crate) fn operation(self, message: &Message<'_>) -> Operation {
         match self {
             Self::Resumed => Operation::Create,
@@ -267,8 +267,9 @@ impl Subgroup {
         Ok(members)
     }
 
-    /// Refuses a message of a change that does not follow on what was heard here. Who is not in the group
-    /// yet has no keys that go on: it takes a creation, an opening, and the answer to its request.
+    /// Refuses a message of a change that does not follow on what was heard here. Whoever is not in
+    /// the group yet has no keys that go on: it takes a creation, an opening, and the answer to its
+    /// request.
     fn admit(&self, message: &Message<'_>) -> Result<(), Error> {
         let (got, current) = (message.header().epoch, self.membership.epoch());
         let is_of_the_middle = !is_opening(message)

@@ -61,11 +61,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     source: "Son, Lee and Seo 2010",
     parameters: &[SUBGROUPS, SIBLINGS],
     parties: Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(SUBGROUPS.name))),
+        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
-            Box::new(SubgroupController::new(id, configuration.value(SIBLINGS.name)))
+            Box::new(SubgroupController::new(id, configuration.value(&SIBLINGS)))
         },
-        member: |configuration, _| Box::new(Member::new(configuration.value(SIBLINGS.name))),
+        member: |configuration, _| Box::new(Member::new(configuration.value(&SIBLINGS))),
     },
     growth: &[
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
@@ -124,7 +124,7 @@ const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members, with so many to a sibling set.
+    /// A controller of a subgroup without members, with this many to a sibling set.
     pub fn new(id: SubgroupId, siblings: u32) -> Self {
         Self { subgroup: Subgroup::new(id), siblings, subtree_key: None, sibling_keys: List::new() }
     }
@@ -283,7 +283,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet, with so many to a sibling set.
+    /// A member that is not enrolled yet, with this many to a sibling set.
     pub fn new(siblings: u32) -> Self {
         Self {
             membership: Membership::of_a_subgroup(),

@@ -88,7 +88,7 @@ impl Transcript {
     /// into two parts in the end, which come together again.
     pub(crate) fn record(scheme: &'static Scheme, profile: Profile, suite: Suite) -> Self {
         let mut configuration = scheme.configuration(profile);
-        if scheme.class == Class::Hybrid {
+        if scheme.class() == Class::Hybrid {
             configuration.set("subgroups", 2).expect("hybrid schemes have subgroups");
         }
         let mut stage = Stage {
@@ -130,7 +130,7 @@ impl Transcript {
     ) -> (Result<(), Error>, Outbox) {
         let setting = Setting { group: GroupId(7), suite: self.suite, ..Setting::default() };
         let mut rng = ChaCha20Rng::seed_from_u64(number);
-        rng.set_stream(wire_number(id) as u64);
+        rng.set_stream(id.number() as u64);
         let mut outbox = Outbox::new();
         let mut probe = ();
         // Always the same: a transcript may be shared by threads, and credentials may not.
@@ -266,7 +266,7 @@ impl Forgery {
         let _ = encoder.array(if catches_up { 8 } else { 7 });
         numbers.iter().for_each(|&number| drop(encoder.int(number)));
         if self.readdress {
-            let _ = encoder.i64(wire_number(offered_to));
+            let _ = encoder.i64(offered_to.number());
         } else {
             bytes.extend_from_slice(to);
         }
@@ -473,7 +473,7 @@ impl Stage {
     /// Gives a command to the controller, or where there is none to everybody who is present, as
     /// also a new period of a hybrid scheme.
     fn command(&mut self, command: impl Fn() -> Given) {
-        let class = self.transcript.configuration.scheme().class;
+        let class = self.transcript.configuration.scheme().class();
         let actors: Vec<_> = match (class, command()) {
             (Class::Distributed, _) | (Class::Hybrid, Given::Rekey) => {
                 self.seats.iter().filter(|(_, seat)| seat.present).map(|(&id, _)| id).collect()
@@ -524,26 +524,11 @@ impl Stage {
 
 impl Seat {
     fn receives(&self, id: PartyId, to: Recipient) -> bool {
-        match to {
-            Recipient::Controller => id == PartyId::Controller,
-            Recipient::Group => matches!(id, PartyId::Member(_)),
-            Recipient::Member(member) => id == member.into(),
-            Recipient::SubgroupController(subgroup) => id == subgroup.into(),
-            Recipient::Subset(subset) => self.subsets.contains(&subset),
-        }
+        to.includes(id, |subset| self.subsets.contains(&subset))
     }
 }
 
 /// All of a party's state that its interface shows.
 fn observe(party: &dyn Party) -> (Option<(Epoch, Key)>, groupkey::party::Footprint) {
     (party.group_key().map(|(epoch, key)| (epoch, key.clone())), party.footprint())
-}
-
-/// How parties are numbered on the wire.
-fn wire_number(id: PartyId) -> i64 {
-    match id {
-        PartyId::Controller => 0,
-        PartyId::Member(member) => i64::from(member.0) + 1,
-        PartyId::SubgroupController(subgroup) => -1 - i64::from(subgroup.0),
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{Claims, Class, Law, Parameter, Parties, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Claims, Law, Parameter, Parties, Provenance, Recovery, Scheme};
 use groupkey::catching_up::Asked;
 use groupkey::error::{Misbehaviour, Unsupported};
 use groupkey::party::Input;
@@ -14,12 +14,17 @@ use groupkey::{
 };
 
 /// The parameter that says whether members look.
-pub(super) const LOOKS: &str = "looks";
+pub(super) const LOOKS: Parameter = Parameter {
+    name: "looks",
+    meaning: "whether members look at the nonce of an answer",
+    sound: 0,
+    published: 0,
+    range: (0, 1),
+};
 
 pub(super) static PLANTED: Scheme = Scheme {
     id: "planted",
     name: "a star whose members may take any answer",
-    class: Class::Centralized,
     provenance: Provenance::Specified,
     source: "this test",
     operations: &Operation::MEASURED,
@@ -28,18 +33,12 @@ pub(super) static PLANTED: Scheme = Scheme {
     claims: Claims::ALL,
     published_claims: Claims::ALL,
     growth: &[],
-    parameters: &[Parameter {
-        name: LOOKS,
-        meaning: "whether members look at the nonce of an answer",
-        sound: 0,
-        published: 0,
-        range: (0, 1),
-    }],
+    parameters: &[LOOKS],
     members: (2, 100),
-    parties: Parties::KeyServer {
+    parties: Parties::Centralized {
         controller: |_| Box::new(Controller::default()),
         member: |configuration, _| {
-            Box::new(Member { looks: configuration.value(LOOKS) == 1, ..Member::default() })
+            Box::new(Member { looks: configuration.value(&LOOKS) == 1, ..Member::default() })
         },
     },
 };

@@ -88,7 +88,7 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// For about so many powers.
+    /// For about this many powers.
     pub(super) fn new(cx: &mut Context<'_>, expected: usize) -> Self {
         const WORTH_A_TABLE: usize = 16;
         let generator = cx.g1_generator();

@@ -1,4 +1,4 @@
-//! Where the controller has the keys of its tree from: they were drawn and stand in it, or they are
+//! Where the controller has the keys of its tree from: they were drawn and are in it, or they are
 //! made of a master key whenever they are used.
 //!
 //! Derived, the key of node v is `F(master, v, version)`, and a new key is one version more, also
@@ -6,7 +6,7 @@
 //! tree is kept between operations. A creation uses every key many times, so there each is derived
 //! once and kept until all is sent; that takes less than the messages themselves.
 //!
-//! Versions are no secrets. They stand in flat arrays, four bytes a node, as far on each level as
+//! Versions are not secret. They are in flat arrays, four bytes a node, as far on each level as
 //! a key ever changed: the tree counts the members below each node in as much, and a map of the
 //! changed nodes alone would be larger as soon as a quarter of them changed.
 
@@ -29,7 +29,7 @@ pub(super) enum KeyStore {
         /// How often each node's key changed, by level from 1 and index; what is beyond, never.
         versions: Vec<Vec<u32>>,
     },
-    /// They stand in the tree.
+    /// They are in the tree.
     Stored,
 }
 

@@ -43,7 +43,7 @@ impl Member {
     }
 
     pub(super) fn configured(strategy: Strategy, configuration: &Configuration) -> Self {
-        Self::new(strategy, configuration.profile(), configuration.value(DEGREE.name))
+        Self::new(strategy, configuration.profile(), configuration.value(&DEGREE))
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {

@@ -39,7 +39,7 @@ impl PrimeLock {
         cx.scalar(self.primes[slot].as_bytes())
     }
 
-    /// Makes room for exactly so many slots.
+    /// Makes room for exactly this many slots.
     pub(super) fn reserve(&mut self, slots: usize) {
         let more = slots.saturating_sub(self.primes.len());
         if more > self.primes.len() / 8 {
@@ -84,7 +84,7 @@ impl PrimeLock {
         cx.multiply_integer(&self.product, &self.a).minus(&self.k).to_bytes()
     }
 
-    /// Bytes of primes of so many members, and of all that gamma is made of.
+    /// Bytes of primes of this many members, and of all that gamma is made of.
     pub(super) fn key_bytes(&self, suite: Suite, members: usize) -> usize {
         let numbers = [&self.product, &self.a, &self.k].map(Integer::stored_bytes);
         members * Prime::length(suite) + numbers.iter().sum::<usize>()
@@ -95,7 +95,7 @@ impl PrimeLock {
         self.product.stored_bytes() + self.a.stored_bytes()
     }
 
-    /// Draws a and k anew. Whose slot it no longer is must not find a factor of its own in a.
+    /// Redraws a and k. A member that lost its slot must not find a factor of its own in a.
     fn renew(&mut self, cx: &mut Context<'_>, without: Option<u32>) {
         let bits = Prime::bits(cx.suite());
         let without = without.map(|slot| &self.primes[slot as usize]);

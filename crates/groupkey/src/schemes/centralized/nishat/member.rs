@@ -53,7 +53,7 @@ impl Member {
     pub(crate) fn new(configuration: &Configuration) -> Self {
         Self {
             profile: configuration.profile(),
-            capacity: configuration.value(CAPACITY.name),
+            capacity: configuration.value(&CAPACITY),
             check: configuration.check(),
             membership: Membership::default(),
             secret: None,

@@ -2,7 +2,7 @@
 //!
 //! A generation is a number of sessions in a row, one an epoch. Its forward chain goes with time,
 //! `f_(j+1) = H(f_j)`, its backward chain against it, `b_j = H(b_(j+1))`. A forward chain may begin
-//! anew within a generation; all keys up to there still follow from where it began before. The
+//! again within a generation; all keys up to there still follow from where it began before. The
 //! controller knows a backward chain from its last key on, a member from the latest one it got.
 //!
 //! Without the forward chain, a session key is made of the backward key alone. Then who knows any
@@ -70,7 +70,7 @@ struct Tables {
 }
 
 impl Chains {
-    /// No chains yet, for generations of so many sessions.
+    /// No chains yet, for generations of this many sessions.
     pub(super) fn new(sessions: u32, keep: Keep, single: bool) -> Self {
         Self {
             sessions: u64::from(sessions),
@@ -123,7 +123,7 @@ impl Chains {
         self.fill_tables(cx);
     }
 
-    /// The forward chain begins anew with this epoch.
+    /// The forward chain begins again with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
         self.present.starts.push((epoch, forward.clone()));
         self.now = (epoch, forward);
@@ -323,7 +323,7 @@ impl Chains {
         }
     }
 
-    /// Makes the table of forward keys anew from an epoch on at which the chain begins.
+    /// Rebuilds the table of forward keys from an epoch on at which the chain begins.
     fn fill_forward(&mut self, cx: &mut Context<'_>, from: u64) {
         if self.keep != Keep::Both || self.single {
             return;
@@ -397,7 +397,7 @@ impl Tables {
     }
 }
 
-/// A key so many steps on along a chain.
+/// A key this many steps further along a chain.
 fn steps(cx: &mut Context<'_>, key: &Key, label: &'static str, count: u64) -> Key {
     (0..count).fold(key.clone(), |key, _| cx.hash(&key, label))
 }

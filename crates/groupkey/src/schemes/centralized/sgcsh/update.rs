@@ -20,7 +20,7 @@ pub(super) struct News<'a> {
     pub(super) since: u64,
     /// The joins since then, by epoch and slot.
     pub(super) joins: Vec<(u64, u32)>,
-    /// The slot of who joins with this message.
+    /// The slot of the member that joins with this message.
     pub(super) newcomer: Option<u32>,
     /// The slot that is freed, and the records.
     pub(super) removal: Option<(u32, &'a [u8])>,

@@ -30,9 +30,9 @@ pub(super) struct Run {
     session: Option<Key>,
     /// Of the neighbours before and after; they are one where there are two members.
     shares: [Option<Element>; 2],
-    /// The own one included, until the keys are known; none with two members.
+    /// This member's included, until the keys are known; none with two members.
     ratios: Round<Element>,
-    /// The own one included; none without confirmation.
+    /// This member's included; none without confirmation.
     confirmations: Round<Key>,
     keys: Option<Keys>,
 }
@@ -50,7 +50,7 @@ struct Keys {
 }
 
 impl Run {
-    /// Draws the own secret and sends the first message.
+    /// Draws this member's secret and sends the first message.
     pub(super) fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Self {
         let (epoch, members) = (change.epoch(), change.roster().len());
         let authenticated = if sound { members } else { 0 };

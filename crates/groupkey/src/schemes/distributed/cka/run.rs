@@ -24,7 +24,7 @@ pub(super) struct Run {
     secret: Secret,
     /// Of all but the leader.
     nonces: Round<Key>,
-    /// Of all, the own one included; none in the published profile.
+    /// Of all, this member's included; none in the published profile.
     confirmations: Round<Key>,
     keys: Option<Keys>,
 }
@@ -53,7 +53,7 @@ struct Keys {
 }
 
 impl Run {
-    /// Draws the own nonce and sends the first message.
+    /// Draws this member's nonce and sends the first message.
     pub(super) fn begin(
         cx: &mut Context<'_>,
         epoch: Epoch,

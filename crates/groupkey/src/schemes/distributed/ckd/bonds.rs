@@ -75,7 +75,7 @@ impl Own {
         Self { secret, offer }
     }
 
-    /// With a shared element and the keys of so many pairs.
+    /// With a shared element and the keys of this many pairs.
     pub(super) fn working_bytes(&self, pairs: usize) -> usize {
         self.secret.stored_bytes() + 2 * self.offer.stored_bytes() + pairs * Key::BYTES
     }
@@ -104,7 +104,7 @@ impl Other {
     }
 }
 
-/// The key of a pair, from what the other one sent and the own exponent.
+/// The key of a pair, from what the other one sent and this member's exponent.
 pub(super) fn pair_key(
     cx: &mut Context<'_>,
     element: &Element,

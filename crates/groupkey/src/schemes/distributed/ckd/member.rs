@@ -134,8 +134,8 @@ impl Member {
         self.open(cx, epoch, roster, wrapped, bonds)
     }
 
-    /// The key of the pair that this member is in with the controller, and the own exponent where
-    /// the key does not last.
+    /// The key of the pair that this member is in with the controller, and this member's exponent
+    /// where the key does not last.
     fn bond_with(
         &mut self,
         cx: &mut Context<'_>,

@@ -40,7 +40,7 @@ struct Place {
     inside: usize,
     /// How many of the keys that it has stay.
     kept: usize,
-    /// How many come anew.
+    /// How many are new.
     renewed: usize,
 }
 
@@ -53,7 +53,7 @@ impl Change {
         &mut self.outcome
     }
 
-    /// What `me` waits for when everything above the halves is made anew.
+    /// What `me` waits for when everything above the halves is renewed.
     fn seen_by(
         me: MemberId,
         confirming: Confirming,
@@ -96,7 +96,7 @@ impl Place {
         Self { inside, kept: path.len() - renewed, renewed }
     }
 
-    /// The key of the own half, if there are others in it.
+    /// The key of this member's half, if there are others in it.
     fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
         self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
     }
@@ -161,7 +161,7 @@ impl Member {
         self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
-    /// Takes the command `Rekey`: the member whose turn it is makes all keys above itself anew.
+    /// Takes the command `Rekey`: the member whose turn it is renews all keys above itself.
     pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let change = self.view.refreshment()?;
         let tree = self.share.as_ref().ok_or(Misuse::NotCreated)?.tree.clone();
@@ -192,7 +192,7 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, makes the keys above the halves anew and sends them to everybody concerned.
+    /// As the sponsor, renews the keys above the halves and sends them to everybody concerned.
     fn lead(
         &mut self,
         cx: &mut Context<'_>,
@@ -280,7 +280,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the keys that the leader of the own half spreads in it.
+    /// Takes the keys that the leader of this member's half spreads in it.
     pub(super) fn take_spread_keys(
         &mut self,
         cx: &mut Context<'_>,

@@ -26,10 +26,10 @@ use crate::wire::Message;
 #[derive(Debug)]
 pub(super) struct Merging {
     outcome: Outcome,
-    /// Of the lowest nodes above the own leaf, as far as they are known.
+    /// Of the lowest nodes above this member's leaf, as far as they are known.
     known: List<Key>,
-    /// From this level on keys are spread in the own half. One below it, unless that is known from
-    /// the beginning, the leader of the other half sends the key.
+    /// From this level on keys are spread in this member's half. One below it, unless that is known
+    /// from the beginning, the leader of the other half sends the key.
     spread_from: usize,
     /// What came for higher nodes, by level.
     waiting: Vec<Option<Vec<u8>>>,

@@ -13,7 +13,7 @@ use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Partition`: the nodes below which somebody is gone are made anew.
+    /// Takes the command `Partition`: the nodes below which somebody is gone are renewed.
     pub(super) fn partition(
         &mut self,
         cx: &mut Context<'_>,
@@ -49,7 +49,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the other part's tree. The own one's is known, and so is either once they are merged.
+    /// Takes the other part's tree. This part's is known, and so is either once they are merged.
     pub(super) fn receive_branch(
         &mut self,
         cx: &mut Context<'_>,

@@ -55,12 +55,12 @@ impl Change {
         self.from == self.outcome.sponsor
     }
 
-    /// Whether the own half is one that is renewed.
+    /// Whether this member's half is one that is renewed.
     fn is_renewed(&self) -> bool {
         self.repaired && !self.outcome.tree.is_within(self.half, self.base)
     }
 
-    /// How many nodes above the own leaf are in the half.
+    /// How many nodes above this member's leaf are in the half.
     fn inside(&self, path: &[Level]) -> usize {
         self.outcome.tree.levels_within(path, self.half)
     }
@@ -81,8 +81,8 @@ impl Change {
         secrets
     }
 
-    /// The secrets after the change: with the addition to the own half, the new blinded secret
-    /// beside it, and those of the renewed halves above.
+    /// The secrets after the change: with the addition to this member's half, the new blinded
+    /// secret beside it, and those of the renewed halves above.
     fn apply(
         &self,
         cx: &mut Context<'_>,
@@ -221,7 +221,7 @@ impl Member {
         Ok(Lead { tree, operation: Operation::Remove, secrets, awaited, received })
     }
 
-    /// Sends the blinded secret of the own half, or of a newcomer's leaf, to the sponsor.
+    /// Sends the blinded secret of this member's half, or of a newcomer's leaf, to the sponsor.
     fn tell_sponsor(
         &mut self,
         cx: &mut Context<'_>,
@@ -277,7 +277,8 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, tells every half beside the own path what changed for it, and has the key.
+    /// As the sponsor, tells every half beside this member's path what changed for it, and has the
+    /// key.
     fn lead(&mut self, cx: &mut Context<'_>, lead: &Lead, received: &[Key]) -> Result<(), Error> {
         let Lead { tree, operation, awaited, .. } = lead;
         let (operation, epoch) = (*operation, self.view.epoch().next());

@@ -19,7 +19,7 @@ pub(super) struct Creation {
     outcome: Outcome,
     /// As far up as they are known.
     secrets: Secrets,
-    /// Of the highest of them, as it was told.
+    /// Of the highest of them, as it was sent.
     blinded: Key,
     /// What came from the other halves, by level.
     waiting: List<Option<Key>>,
@@ -107,8 +107,8 @@ impl Member {
     }
 }
 
-/// Sends the blinded secret of the own half to those in the other one whose associate this member
-/// is. Returns it.
+/// Sends the blinded secret of this member's half to those in the other one whose associate this
+/// member is. Returns it.
 fn tell(
     cx: &mut Context<'_>,
     epoch: Epoch,

@@ -7,7 +7,7 @@ use crate::secret::{Key, List};
 /// A member's secrets, from below.
 #[derive(Clone, Debug)]
 pub(super) struct Secrets {
-    /// Of the own leaf and of each node above it.
+    /// Of this member's leaf and of each node above it.
     own: List<Key>,
     /// The blinded secrets of the halves beside the path.
     pub(super) beside: List<Key>,
@@ -19,7 +19,7 @@ impl Secrets {
         Self { own: List::filled(leaf, 1), beside: List::new() }
     }
 
-    /// From the own leaf up.
+    /// From this member's leaf up.
     pub(super) fn own(&self) -> impl DoubleEndedIterator<Item = &Key> {
         self.own.iter()
     }
@@ -29,12 +29,12 @@ impl Secrets {
         &self.own[self.own.len() - 1]
     }
 
-    /// How many nodes above the own leaf are known.
+    /// How many nodes above this member's leaf are known.
     pub(super) const fn height(&self) -> usize {
         self.beside.len()
     }
 
-    /// The secret of the node at a level; 0 is the own leaf.
+    /// The secret of the node at a level; 0 is this member's leaf.
     pub(super) fn at(&self, level: usize) -> &Key {
         &self.own[level]
     }
@@ -44,12 +44,12 @@ impl Secrets {
         blind(cx, &self.own[level])
     }
 
-    /// Puts another secret at a level; what is above it must be computed anew.
+    /// Puts another secret at a level; what is above it must be recomputed.
     pub(super) fn replace(&mut self, level: usize, secret: Key) {
         self.own[level] = secret;
     }
 
-    /// Computes everything above a level anew. Returns the blinded secrets from this level to
+    /// Recomputes everything above a level. Returns the blinded secrets from this level to
     /// below the root.
     pub(super) fn climb(&mut self, cx: &mut Context<'_>, level: usize) -> List<Key> {
         let beside = List::from(&self.beside[level..]);
@@ -71,14 +71,14 @@ impl Secrets {
         self.beside.push(beside);
     }
 
-    /// Takes out a node above the own leaf, whose other half is gone.
+    /// Takes out a node above this member's leaf, whose other half is gone.
     pub(super) fn contract(&mut self, level: usize) {
         self.own.remove(level + 1);
         self.beside.remove(level);
     }
 
     /// The secrets and blinded secrets of a member beside the half that this one leads, on a path
-    /// of this length; the own secret of that member is not among them.
+    /// of this length; that member's own secret is not among them.
     pub(super) fn of_neighbour(&self, cx: &mut Context<'_>, height: usize) -> List<Key> {
         let level = self.height() - height;
         let mut keys = List::from(&self.own[level + 1..]);
@@ -87,7 +87,7 @@ impl Secrets {
         keys
     }
 
-    /// The own leaf with what [`Self::of_neighbour`] makes.
+    /// This member's leaf with what [`Self::of_neighbour`] makes.
     pub(super) fn caught_up(&self, keys: &[Key]) -> Self {
         let (above, beside) = keys.split_at(keys.len() / 2);
         let mut own = List::from(&self.own[..1]);

@@ -123,7 +123,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The own secrets that are in this tree, as their blinded keys tell.
+    /// This member's secrets that are in this tree, as their blinded keys show.
     fn secrets_in(&self, tree: &KeyTree) -> Option<Ladder> {
         let told = tree.leaf(self.me).and_then(|leaf| tree.blinded(leaf))?;
         let share = self.share.as_ref().map(|share| &share.ladder);

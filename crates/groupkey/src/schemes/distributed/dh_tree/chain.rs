@@ -27,7 +27,7 @@ pub(crate) struct Chain {
     present: usize,
     /// What sponsors of later steps made.
     early: BTreeMap<usize, (Vec<u8>, Option<Key>)>,
-    /// The blinded keys of who joins in later steps in which we are sponsor.
+    /// The blinded keys of those that join in later steps in which we are sponsor.
     told: BTreeMap<usize, Vec<u8>>,
 }
 
@@ -151,7 +151,7 @@ impl Chain {
         self.lead(peer, cx)
     }
 
-    /// As the sponsor of the step under way, makes it, if the newcomer has told its blinded key.
+    /// As the sponsor of the step under way, makes it, if the newcomer has sent its blinded key.
     fn lead(&self, peer: &mut Peer, cx: &mut Context<'_>) -> Result<(), Error> {
         let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
         peer.take_leaf(cx, self.members[self.present - 1], blinded)

@@ -26,12 +26,12 @@ pub(crate) struct Change {
     missing: usize,
     /// Who makes what is uppermost; it confirms the key.
     pub(crate) closer: MemberId,
-    /// Who must be told the tree when it is complete.
+    /// Who must be sent the tree when it is complete.
     pub(crate) newcomer: Option<MemberId>,
     pub(crate) confirmation: Option<Key>,
-    /// The own secrets in the tree that is to be, as far as they are known.
+    /// This member's secrets in the tree that is to be, as far as they are known.
     pub(crate) ladder: Ladder,
-    /// The own path in it, once it was looked up.
+    /// This member's path in it, once it was looked up.
     path: Vec<usize>,
 }
 
@@ -107,7 +107,7 @@ impl Change {
         }
     }
 
-    /// What follows when these members have come and one draws a new secret, makes its path anew, and
+    /// What follows when these members have come and one draws a new secret, renews its path, and
     /// tells their blinded keys with its own.
     pub(crate) fn of_sponsor(
         tree: &mut KeyTree,
@@ -146,7 +146,7 @@ impl Change {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
 
-    /// How many blinded keys a sponsor has told.
+    /// How many blinded keys a sponsor has sent.
     pub(crate) fn told_by(&self, sponsor: MemberId) -> Option<usize> {
         self.places.get(&sponsor).map(|&place| self.segments[place].done)
     }
@@ -166,7 +166,7 @@ impl Change {
         self.missing == 0
     }
 
-    /// The next nodes of a sponsor that so many bytes are for.
+    /// The next nodes of a sponsor that this many bytes are for.
     pub(crate) fn expect(
         &self,
         sponsor: MemberId,
@@ -219,7 +219,7 @@ impl Change {
         self.ladder.go_down(mark.height, mark.has_told_leaf);
     }
 
-    /// Lends the own path in the tree that is to be, whose form stays as it is.
+    /// Lends this member's path in the tree that is to be, whose form stays as it is.
     pub(crate) fn lend_path(&mut self, tree: &KeyTree, me: MemberId) -> Vec<usize> {
         let path = core::mem::take(&mut self.path);
         let path = if path.is_empty() { tree.path(me) } else { path };

@@ -17,7 +17,7 @@ use crate::secret::{Key, List};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
     secrets: List<Exponent>,
-    /// The own blinded key, encoded, once it was told.
+    /// This member's blinded key, encoded, once it was sent.
     pub(crate) leaf: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Ladder {
         Self { secrets, leaf }
     }
 
-    /// Goes back down to a height where it was; its leaf may not have been told there.
+    /// Goes back down to a height where it was; its leaf may not have been sent there.
     pub(crate) fn go_down(&mut self, height: usize, has_told_leaf: bool) {
         self.secrets.truncate(height);
         if !has_told_leaf {

@@ -82,8 +82,8 @@ impl Peer {
         })
     }
 
-    /// Alters the tree and begins the change that follows. Should the own part fail, nothing was: some
-    /// blinded key beside the path, which nobody had to read yet, is none.
+    /// Alters the tree and begins the change that follows. If this member's part fails, nothing
+    /// was: some blinded key beside the path, which nobody had to read yet, is none.
     fn alter(
         &mut self,
         cx: &mut Context<'_>,
@@ -129,7 +129,7 @@ impl Peer {
     }
 }
 
-/// Who acts when these are gone, the first for what is uppermost. One of them makes its secret anew.
+/// Who acts when these are gone, the first for what is uppermost. One of them renews its secret.
 fn sponsors_of(tree: &mut KeyTree, removals: &[Removal]) -> Vec<MemberId> {
     let beside = removals.iter().map(|removal| removal.sibling).filter(|&node| tree.is_left(node));
     let mut sponsors: Vec<_> = beside

@@ -79,7 +79,7 @@ enum Content {
 const FULL: u16 = u16::MAX;
 
 impl KeyTree {
-    /// A tree of one member, for blinded keys of so many bytes.
+    /// A tree of one member, for blinded keys of this many bytes.
     pub(crate) fn of_one(shape: Shape, width: usize, member: MemberId) -> Self {
         let mut tree = Self {
             shape,
@@ -325,7 +325,7 @@ impl KeyTree {
         if self.shape == Shape::Balanced && lower { 0 } else { self.nodes[half].room }
     }
 
-    /// Works out anew what a node knows of the part below it.
+    /// Recomputes what a node knows of the part below it.
     fn survey(&mut self, node: usize) {
         let Content::Halves(halves) = self.nodes[node].content else { return };
         let [left, right] = halves.map(|half| self.nodes[half]);

@@ -66,7 +66,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Makes the own path anew, with the root, and tells the whole tree.
+    /// Renews this member's path, with the root, and sends the whole tree.
     fn tell_branch(
         &self,
         cx: &mut Context<'_>,
@@ -86,7 +86,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Takes the tree of the own group, or of the other one.
+    /// Takes the tree of this member's group, or of the other one.
     pub(super) fn receive_branch(
         &mut self,
         cx: &mut Context<'_>,

@@ -153,8 +153,9 @@ impl Peer {
         Ok(())
     }
 
-    /// Makes and tells the own part of a change, if it is time, and returns the key, if all is there and
-    /// the key was confirmed. What it did to tree and change on an error, its caller takes back.
+    /// Makes and sends this member's part of a change, if it is time, and returns the key, if all
+    /// is there and the key was confirmed. What it did to tree and change on an error, its caller
+    /// takes back.
     pub(super) fn advance(
         &self,
         cx: &mut Context<'_>,
@@ -192,7 +193,8 @@ impl Peer {
         Ok(key)
     }
 
-    /// Makes the blinded keys that are the own part of a change, as far as can be and should be.
+    /// Makes the blinded keys that are this member's part of a change, as far as can be and should
+    /// be.
     fn make_own(
         &self,
         cx: &mut Context<'_>,

@@ -152,7 +152,7 @@ impl Roster {
 }
 
 impl Change {
-    /// The own join, once it is known where to.
+    /// This member's join, once it is known where to.
     pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
         Self { operation: Operation::Add, epoch, roster }
     }
@@ -177,7 +177,7 @@ impl Change {
 }
 
 impl Merger {
-    /// Whether the own part is the one that the other comes to.
+    /// Whether this member's part is the one that the other comes to.
     pub(crate) const fn is_host(&self) -> bool {
         self.is_host
     }
@@ -242,7 +242,7 @@ impl View {
         self.change.as_ref().is_some_and(|change| change.operation == Operation::Create)
     }
 
-    /// Whether the own join is under way, of which the members are not known yet.
+    /// Whether this member's join is under way, of which the members are not known yet.
     pub(crate) fn is_joining(&self) -> bool {
         self.change.as_ref().is_some_and(|change| change.roster.is_empty())
     }
@@ -335,8 +335,8 @@ impl View {
         Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
     }
 
-    /// The event in which the own part of the group and the one of these others come together, for
-    /// `epoch`, which must be later than the own one.
+    /// The event in which this member's part of the group and the one of these others come
+    /// together, for `epoch`, which must be later than this part's.
     pub(crate) fn merger(&self, others: &[MemberId], epoch: Epoch) -> Result<Merger, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());

@@ -24,7 +24,7 @@ impl Altered {
         Self { tree, halves }
     }
 
-    /// This tree, in which everything above a node is made anew.
+    /// This tree, in which everything above a node is renewed.
     pub(crate) fn above(tree: MemberTree, node: usize) -> Self {
         let mut halves = tree.beside(node);
         halves.push(node);
@@ -32,7 +32,7 @@ impl Altered {
         Self { tree, halves }
     }
 
-    /// Whether the whole tree is one half, so that it is its root that is made anew.
+    /// Whether the whole tree is one half, so that it is its root that is renewed.
     pub(crate) fn is_one_half(&self) -> bool {
         self.halves == [0]
     }

@@ -25,7 +25,7 @@ pub(super) const ANNOUNCE: u8 = 3;
 pub(super) struct Announcement {
     pub(super) operation: Operation,
     pub(super) roster: Roster,
-    /// Of those who are taken in, who stand at the end of the roster: with what they asked for it. So
+    /// Of those that are added, which are at the end of the roster: with what they asked for it. So
     /// everybody knows which request was served, whoever heard it, and no old announcement can be
     /// passed to a newcomer.
     pub(super) tickets: Vec<u64>,
@@ -68,7 +68,7 @@ impl Announcement {
 
     /// Refuses what cannot follow a group of these members: those who stay keep their order and come
     /// first, and the operation does what it says. So only the first of those who stay can announce
-    /// anything, and the next one in line only if the one before goes, or begins anew as the last.
+    /// anything, and the next one in line only if the one before goes, or begins again as the last.
     pub(super) fn must_follow(&self, present: &Roster) -> Result<(), Error> {
         let stay = self.roster.len() - self.tickets.len();
         let rest = present.without(|member| self.roster.place(member).is_none_or(|at| at >= stay));

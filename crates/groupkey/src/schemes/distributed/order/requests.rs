@@ -1,7 +1,8 @@
 //! What was asked for and not served yet, and the rule by which the next event is chosen of it.
 //!
 //! The rule does not ask when something was heard: members that heard the same requests in different
-//! orders choose the same. Who goes comes before who comes, and the smaller id before the larger.
+//! orders choose the same. Leaving members come before joining ones, and the smaller id before the
+//! larger.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::schemes::distributed::gdh::{MEMBERS, Roster};
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    /// Who wants to be taken in, or, being a member, to begin anew.
+    /// Who wants to be added, or, being a member, to begin again.
     joins: BTreeSet<MemberId>,
     /// The last tickets of those who asked. They tell a request from its repetition.
     tickets: BTreeMap<MemberId, Ticket>,
@@ -21,10 +22,10 @@ pub(super) struct Requests {
     shown: u64,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
-    /// Those whom the own application holds for dead.
+    /// Those that this member's application thinks dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
-    /// The epoch in which a member came, as far as it came after the own arrival.
+    /// The epoch in which a member came, as far as it came after this member's arrival.
     arrivals: BTreeMap<MemberId, Epoch>,
 }
 
@@ -91,7 +92,7 @@ impl Requests {
 
     /// The event that `me` has to announce, if it is the one to announce and there is something to do.
     /// Before the event under way is `settled`, only a death or a member that cannot follow is a
-    /// reason: then everybody begins anew, because nobody knows how far the others have come.
+    /// reason: then everybody begins again, because nobody knows how far the others have come.
     pub(super) fn next(
         &self,
         me: MemberId,
@@ -165,8 +166,8 @@ impl Requests {
         self.tickets.insert(member, ticket).map(|last| last.number)
     }
 
-    /// Forgets those who are no members and have not asked for the longest time. Who still waits asks
-    /// again.
+    /// Forgets those that are not members and have not asked for the longest time. One that still
+    /// waits asks again.
     fn make_room(&mut self, present: &Roster) {
         while self.tickets.len() > TICKETS {
             let strangers =
@@ -206,7 +207,7 @@ mod tests {
         }
     }
 
-    /// One died in mid-operation, the others asked to begin anew before that was known.
+    /// One died in mid-operation, the others asked to begin again before that was known.
     #[test]
     fn if_all_are_lost_one_leads_the_others_in_once() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();

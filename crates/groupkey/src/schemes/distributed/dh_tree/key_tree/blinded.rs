@@ -87,7 +87,7 @@ impl KeyTree {
         self.len() == other.len() && self.preorder().zip(other.preorder()).all(same)
     }
 
-    /// A member makes its own secret anew, and with it all that is above.
+    /// A member renews its own secret, and with it all that is above.
     pub(crate) fn renew(&mut self, member: MemberId) {
         if let Some(leaf) = self.leaf(member) {
             self.forget_up(leaf);
@@ -95,7 +95,7 @@ impl KeyTree {
     }
 
     /// The hash of the whole tree: who is where, and with which blinded key. Only what is above a
-    /// change is worked out anew.
+    /// change is recomputed.
     pub(crate) fn digest(&mut self, cx: &mut Context<'_>) -> [u8; 32] {
         let mut outdated = vec![self.root];
         let mut next = 0;

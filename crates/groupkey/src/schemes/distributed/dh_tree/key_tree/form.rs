@@ -29,8 +29,8 @@ impl KeyTree {
         }
     }
 
-    /// Reads what [`Self::write`] appends, of at most so many members. The root's blinded key must be
-    /// there if `rooted` says so, or else not.
+    /// Reads what [`Self::write`] appends, of at most this many members. The root's blinded key
+    /// must be there if `rooted` says so, or else not.
     pub(crate) fn read(
         shape: Shape,
         width: usize,
