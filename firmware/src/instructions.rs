@@ -68,7 +68,7 @@ fn each(work: &mut dyn FnMut(), calls: u64) -> f64 {
     (counted - run(black_box(&mut || ()), calls) as f64) / calls as f64
 }
 
-/// Instructions of so many calls.
+/// Instructions of this many calls.
 #[inline(never)]
 fn run(work: &mut dyn FnMut(), calls: u64) -> u64 {
     let before = counter::instructions();

@@ -8,6 +8,8 @@ use clap::error::ErrorKind;
 /// Why the command stops early.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// The member was evicted: to start it again changes nothing.
+    Evicted(Explanation),
     /// The arguments or an input file are wrong.
     Input(Explanation),
     /// The user pressed Ctrl-C; what was complete is kept.
@@ -28,6 +30,11 @@ pub(crate) struct Explanation {
 }
 
 impl Failure {
+    /// The member was evicted.
+    pub(crate) fn evicted(message: impl Into<String>) -> Self {
+        Self::Evicted(Explanation { message: message.into(), help: None })
+    }
+
     /// The arguments or an input file are wrong.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::Input(Explanation { message: message.into(), help: None })
@@ -46,7 +53,8 @@ impl Failure {
     /// Adds what to do about it.
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         match &mut self {
-            Self::Input(explanation)
+            Self::Evicted(explanation)
+            | Self::Input(explanation)
             | Self::Interrupted(explanation)
             | Self::Running(explanation) => explanation.help = Some(help.into()),
             Self::OutputClosed | Self::Usage(_) => {}
@@ -69,6 +77,7 @@ impl Failure {
             Self::OutputClosed => ExitCode::SUCCESS,
             Self::Running(_) => ExitCode::from(1),
             Self::Input(_) => ExitCode::from(2),
+            Self::Evicted(_) => ExitCode::from(3),
             Self::Interrupted(_) => ExitCode::from(130),
             Self::Usage(error) => ExitCode::from(error.exit_code() as u8),
         }
@@ -78,7 +87,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(explanation) | Self::Running(explanation) => {
+            Self::Evicted(explanation) | Self::Input(explanation) | Self::Running(explanation) => {
                 write!(f, "error: {explanation}")
             }
             Self::Interrupted(explanation) => write!(f, "interrupted: {explanation}"),

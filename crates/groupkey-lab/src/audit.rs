@@ -41,13 +41,13 @@ use crate::campaign::Progress;
 pub struct Options<'a> {
     /// How far to search.
     pub depth: Depth,
-    /// Everything drawn by chance follows from this.
+    /// Everything drawn at random follows from this.
     pub seed: u64,
     /// Number of threads; 0 counts as 1. The findings do not depend on it.
     pub threads: usize,
     /// When this becomes true the audit stops at the next opportunity.
     pub stop: &'a AtomicBool,
-    /// Is told whenever some histories or an attack are done.
+    /// Is called whenever some histories or an attack are done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::rules::Rules;
     use super::*;
 
-    /// A script that breaks a claim stands in for the search that finds nothing, and one that was not
+    /// A script that breaks a claim replaces the search that finds nothing, and one that was not
     /// tried for nothing known.
     #[test]
     fn a_claim_is_broken_where_a_script_breaks_it() {

@@ -19,7 +19,7 @@ pub struct Options<'a> {
     pub threads: usize,
     /// When this becomes true the campaign stops at the next opportunity.
     pub stop: &'a AtomicBool,
-    /// Is told whenever a run is done.
+    /// Is called whenever a run is done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
@@ -87,7 +87,7 @@ pub struct Remainder<'a> {
 /// Runs the plans and hands their rows over in the order of the plans, then of the steps.
 ///
 /// The rows of a plan are handed over as soon as it and all before it are done. A plan of which a run
-/// fails has none; the others are run all the same, and then the first failure is told.
+/// fails has none; the others are still run, and then the first failure is reported.
 pub fn run(
     plans: &[Plan],
     options: &Options<'_>,

@@ -14,7 +14,7 @@ pub struct InputError {
     pub problem: String,
 }
 
-/// Something wrong in a text, and the byte where it stands.
+/// Something wrong in a text, and the byte where it is.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) offset: usize,

@@ -2,7 +2,7 @@
 //!
 //! [`plan`] says what to run and [`scenario`] reads it from a file; [`campaign`] runs it on the
 //! simulated network with the times of a [`device`]; [`results`] keeps the rows and [`statistics`]
-//! compares them; [`reproduce`] sets them beside a published study, and [`report`] shows it all.
+//! compares them; [`reproduce`] compares them with a published study, and [`report`] shows it all.
 //! [`mod@bench`] measures what each role of a scheme computes, keeps and sends, and [`audit`]
 //! attacks what a scheme claims.
 //!

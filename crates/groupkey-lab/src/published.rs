@@ -1,5 +1,5 @@
 //! Published studies: what they measured, the values they print, and their findings. Facts only;
-//! `published.toml` names where each stands.
+//! `published.toml` names the source of each.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ pub struct Report {
     /// The command that makes these results again.
     pub reproduce: String,
     /// The command that runs a single row again. `{scheme}`, `{operation}`, `{members}`, `{loss}`,
-    /// `{delay}`, `{qos}`, `{runs}` and `{seed}` stand for the row's own.
+    /// `{delay}`, `{qos}`, `{runs}` and `{seed}` mean the row's own.
     pub replay: String,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: one group with links that differ and change, told in a TOML file.
+//! Scenarios: one group with links that differ and change, described in a TOML file.
 //!
 //! `docs/scenarios.md` lists every key; `examples/scenarios` has four examples.
 

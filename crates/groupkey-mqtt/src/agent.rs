@@ -15,9 +15,13 @@ use crate::parties::{Given, Order, Parties};
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
-/// What a member's application is told.
+/// What is reported to a member's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
+    /// A service that is there has not let us in for a while, or there is none.
+    NotIn(Hint),
+    /// What we missed cannot be had any more: we have no key, and ask to join again.
+    JoinsAgain,
     /// The service took us out of the group, and does not want us back.
     Evicted,
     /// Somebody said something.
@@ -26,6 +30,17 @@ pub enum Told {
     Joined(MemberId),
     /// We have the group key of this epoch.
     Rekeyed(Epoch),
+}
+
+/// What a device that is not in the group can say about the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Nobody answers.
+    NoAnswer,
+    /// The service knows us, and has not taken us in.
+    Known,
+    /// There was an answer that does not open.
+    Unopened,
 }
 
 /// One party with what it needs to talk.

@@ -1,7 +1,7 @@
 //! A broker in this process, for demonstrations and tests: rumqttd.
 //!
-//! Which rules rumqttd 0.20 breaks, `tests/brokers.rs` lists; nor can it be stopped, so it lives as long
-//! as the process. A group that matters wants a broker of its own.
+//! `tests/brokers.rs` lists the rules that rumqttd 0.20 breaks; nor can it be stopped, so it lives
+//! as long as the process. A group that matters wants a broker of its own.
 
 use std::collections::HashMap;
 use std::io;

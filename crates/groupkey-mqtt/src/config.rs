@@ -1,5 +1,5 @@
-//! The files that say how a service or a member runs (TOML). Unknown keys are refused, so that a typing
-//! error is not taken for a default.
+//! The configuration files of a service or a member (TOML). Unknown keys are refused, so that a
+//! typing error is not taken for a default.
 
 mod http;
 mod identity_file;
@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 
 use groupkey::catalogue::{self, Class, Law, Profile, Scheme};
 use groupkey::messages;
-use groupkey::protection::Guard;
+use groupkey::protection::{Guard, PublicIdentity};
 use groupkey::{GroupId, MemberId, Operation, Suite};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 pub use self::http::HttpConfig;
 use self::http::HttpFile;
-pub use self::identity_file::identity;
+pub use self::identity_file::{hold, identity};
 use crate::driver::{Connection, Quality};
 use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
 use crate::policy::Policy;
 use crate::runtime::{MILLISECOND, SECOND};
 use crate::tls::Tls;
+use crate::topics::Topics;
 use crate::version::Version;
 use crate::{member, peer};
 
@@ -45,6 +46,8 @@ pub struct ServeConfig {
 pub struct MemberConfig {
     /// The broker.
     pub connection: Connection,
+    /// Where its identity is kept: see [`hold`].
+    pub identity_file: PathBuf,
     /// How it takes part.
     pub part: Part,
 }
@@ -79,7 +82,7 @@ impl ServeConfig {
 }
 
 impl MemberConfig {
-    /// Reads a file. Paths in it are relative to it. The identity's file is made if it is not there.
+    /// Reads a file. Paths in it are relative to it. The identity's file is created if missing.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read(path)?;
         let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
@@ -142,7 +145,7 @@ struct TlsFile {
     key: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 struct GroupFile {
     prefix: String,
@@ -214,6 +217,13 @@ impl Default for GroupFile {
 impl BrokerFile {
     fn connection(self, client: String, folder: &Path) -> Result<Connection, String> {
         let version = choose(Version::ALL, Version::name, "broker.mqtt", &self.mqtt)?;
+        let is_address = self.host.parse::<std::net::Ipv6Addr>().is_ok();
+        if self.host.is_empty() || !is_address && self.host.contains([':', '/']) {
+            return Err(format!(
+                "broker.host is {:?}: give a name or an address alone; the port is broker.port",
+                self.host
+            ));
+        }
         let qos = Quality::from_level(self.qos)
             .ok_or_else(|| format!("broker.qos is {}: it can be 0, 1 or 2", self.qos))?;
         let password = match (self.password, &self.password_file) {
@@ -276,7 +286,31 @@ impl GroupFile {
         Ok(form)
     }
 
-    /// After how long the key is changed though nobody comes or goes, in ns.
+    /// Refuses what nothing heeds in a member's file: a service tells its members the rest.
+    fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
+        let default = Self::default();
+        let heeded = if has_peers {
+            let Self { founders, batch_ms, period_s, rekey_expiry_s, .. } = default;
+            Self { founders, batch_ms, period_s, rekey_expiry_s, ..self.clone() }
+        } else {
+            Self { prefix: self.prefix.clone(), number: self.number, ..default }
+        };
+        match (*self == heeded, has_peers) {
+            (true, _) => Ok(()),
+            (false, true) => {
+                Err("[group]: founders, batch_ms, period_s and rekey_expiry_s are for a \
+                 service; remove them"
+                    .to_owned())
+            }
+            (false, false) => {
+                Err("[group]: of a group with a service, a member's file says only prefix \
+                 and number; remove the rest, which the service tells it"
+                    .to_owned())
+            }
+        }
+    }
+
+    /// After how long the key is changed even if nobody comes or goes, in ns.
     fn period(&self, form: &Form) -> Result<Option<u64>, String> {
         let scheme = form.configuration.scheme();
         match self.period_s {
@@ -307,6 +341,12 @@ impl ServeFile {
                 self.group.scheme
             ));
         }
+        let (_, most) = form.configuration.scheme().members;
+        if !(2..=most as usize).contains(&self.group.founders) {
+            let founders = self.group.founders;
+            return Err(format!("group.founders is {founders}: it can be 2 to {most}"));
+        }
+        let client = client_identifier(&self.group.prefix, "service")?;
         let mut policy = Policy::of(form);
         policy.published_allowed = self.group.allow_published;
         policy.prefix.clone_from(&self.group.prefix);
@@ -321,21 +361,28 @@ impl ServeFile {
             policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
         }
         for token in &self.tokens {
-            policy.tokens.push(secret("tokens", token)?);
+            let token = secret("tokens", token)?;
+            if policy.tokens.contains(&token) {
+                return Err("tokens: one is there twice, and a token lets one device in".to_owned());
+            }
+            policy.tokens.push(token);
         }
         for device in self.device {
             if !crate::topics::is_name(&device.name) {
                 return Err(format!("device {:?}: {}", device.name, member::SettingsError::Name));
             }
+            let name = device.name;
+            if policy.keys.contains_key(&name) || policy.identities.contains_key(&name) {
+                return Err(format!("device {name} is there twice"));
+            }
             match (device.key, device.identity) {
-                (Some(key), None) => drop(policy.keys.insert(device.name, secret("key", &key)?)),
+                (Some(key), None) => drop(policy.keys.insert(name, secret("key", &key)?)),
                 (None, Some(key)) => {
-                    policy.identities.insert(device.name, public("identity", &key)?);
+                    policy.identities.insert(name, public("device.identity", &key)?);
                 }
-                _ => return Err(format!("device {}: give it a key or an identity", device.name)),
+                _ => return Err(format!("device {name}: give it a key or an identity")),
             }
         }
-        let client = format!("groupkey-{}-service", self.group.number);
         let connection = self.broker.connection(client, folder)?;
         let http = self.http.understand(folder)?;
         Ok(ServeConfig { connection, policy, store: folder.join(self.store), http })
@@ -344,8 +391,13 @@ impl ServeFile {
 
 impl MemberFile {
     fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
-        let identity = identity(&folder.join(&self.identity)).map_err(|error| error.0)?;
-        let client = format!("groupkey-{}-{}", self.group.number, self.name);
+        if !crate::topics::is_name(&self.name) {
+            return Err(format!("name {:?}: {}", self.name, member::SettingsError::Name));
+        }
+        let client = client_identifier(&self.group.prefix, &format!("device:{}", self.name))?;
+        self.group.only_what_counts(!self.peer.is_empty())?;
+        let identity_file = folder.join(&self.identity);
+        let identity = identity(&identity_file).map_err(|error| error.0)?;
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let messages = messages::Settings::default();
@@ -365,7 +417,15 @@ impl MemberFile {
                 return Err(format!("{} has a controller: remove the peers", self.group.scheme));
             }
             let mut directory = Vec::new();
-            for peer in &self.peer {
+            for (place, peer) in self.peer.iter().enumerate() {
+                let same =
+                    |other: &&PeerFile| other.name == peer.name || other.number == peer.number;
+                if let Some(other) = self.peer[..place].iter().find(same) {
+                    let (name, other) = (&peer.name, &other.name);
+                    return Err(format!(
+                        "[[peer]]s {other} and {name}: each needs a name and a number of its own"
+                    ));
+                }
                 directory.push((MemberId(peer.number), public("peer.identity", &peer.identity)?));
             }
             let me = self.peer.iter().find(|peer| peer.name == self.name);
@@ -378,6 +438,9 @@ impl MemberFile {
                 ));
             }
             let founders = self.peer.iter().filter(|peer| peer.founder);
+            if founders.clone().count() < 2 {
+                return Err("give founder = true to at least two [[peer]]s".to_owned());
+            }
             Part::Peer(peer::Settings {
                 prefix,
                 me: MemberId(me.number),
@@ -388,8 +451,16 @@ impl MemberFile {
                 messages,
             })
         };
-        Ok(MemberConfig { connection: self.broker.connection(client, folder)?, part })
+        let connection = self.broker.connection(client, folder)?;
+        Ok(MemberConfig { connection, identity_file, part })
     }
+}
+
+/// What the broker knows a client by: of a group and of a role in it, there is one. No slash, which
+/// brokers refuse where access depends on it.
+fn client_identifier(prefix: &str, role: &str) -> Result<String, String> {
+    Topics::new(prefix).map_err(|error| format!("group.prefix: {error}"))?;
+    Ok(format!("groupkey:{role}:{}", prefix.replace('.', "..").replace('/', ".")))
 }
 
 fn can_rekey(scheme: &Scheme) -> bool {
@@ -409,7 +480,14 @@ fn secret(what: &str, text: &str) -> Result<Secret, String> {
 }
 
 fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
-    bytes_from_hex(text).ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))
+    let bytes = bytes_from_hex(text);
+    let bytes = bytes.ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))?;
+    match PublicIdentity::from_bytes(&bytes) {
+        Some(_) => Ok(bytes),
+        None => {
+            Err(format!("{what}: {text} is no public key: groupkey member --public prints one"))
+        }
+    }
 }
 
 fn choose<T: Copy, const N: usize>(
@@ -481,6 +559,19 @@ mod tests {
         let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
         assert!(refused(missing).contains("/nowhere/ca.pem"));
         assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+        let token = "ab".repeat(32);
+        assert!(
+            refused(&format!("store = 's'\ntokens = ['{token}', '{token}']")).contains("twice")
+        );
+        for founders in ["0", "1", "99999999"] {
+            let text = format!("store = 's'\n[group]\nfounders = {founders}");
+            assert!(refused(&text).contains("group.founders"));
+        }
+        let device = format!("[[device]]\nname = 'a'\nkey = '{token}'\n");
+        assert!(refused(&format!("store = 's'\n{device}{device}")).contains("a is there twice"));
+        let of_small_order = format!("01{}", "00".repeat(31));
+        let device = format!("[[device]]\nname = 'a'\nidentity = '{of_small_order}'\n");
+        assert!(refused(&format!("store = 's'\n{device}")).contains("is no public key"));
     }
 
     #[test]
@@ -496,14 +587,72 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
         fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
-        let public = hex(&identity(&folder.path().join("a.key")).unwrap().public());
-        let text = format!(
-            "name = 'a'\nidentity = 'a.key'\n[broker]\ntls = {{ ca = 'ca.pem' }}\nmqtt = '3.1.1'\n\
-             [group]\nscheme = 'tgdh'\n[[peer]]\nname = 'a'\nnumber = 0\nidentity = '{public}'\n"
-        );
-        let file: MemberFile = toml::from_str(&text).unwrap();
-        let MemberConfig { connection, part } = file.understand(folder.path()).unwrap();
+        let text = "name = 'a'\nidentity = 'a.key'\n[broker]\ntls = { ca = 'ca.pem' }\nmqtt = '3.1.1'\n\
+                    [group]\nscheme = 'tgdh'\n";
+        let peer = |name: &str, number: u32| {
+            let public = identity(&folder.path().join(format!("{name}.key"))).unwrap().public();
+            let identity = hex(&public);
+            format!(
+                "[[peer]]\nname = '{name}'\nnumber = {number}\nidentity = '{identity}'\nfounder = true\n"
+            )
+        };
+        let understand = |peers: &[String]| {
+            let file: MemberFile = toml::from_str(&(text.to_owned() + &peers.concat())).unwrap();
+            file.understand(folder.path())
+        };
+        let config = understand(&[peer("a", 0), peer("b", 1)]).unwrap();
+        let MemberConfig { connection, part, .. } = config;
         assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
         assert_eq!((connection.port, connection.version), (8883, Version::V3));
+        let lonely = peer("b", 1).replace("founder = true", "");
+        for (peers, problem) in [
+            ([peer("a", 0), peer("b", 0)], "a number of its own"),
+            ([peer("a", 0), lonely], "at least two"),
+        ] {
+            assert!(understand(&peers).unwrap_err().contains(problem));
+        }
+    }
+
+    #[test]
+    fn each_client_has_an_identifier_of_its_own() {
+        let identifier = |prefix, role| client_identifier(prefix, role).unwrap();
+        let all = [
+            identifier("plant/1", "service"),
+            identifier("plant/2", "service"),
+            identifier("plant.1", "service"),
+            identifier("plant/1", "device:service"),
+            identifier("plant/1/device", "service"),
+        ];
+        for (place, one) in all.iter().enumerate() {
+            assert!(!all[..place].contains(one) && !one.contains('/'), "{one}");
+        }
+        assert!(client_identifier("plant/+", "service").is_err());
+    }
+
+    #[test]
+    fn what_nothing_heeds_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = "ab".repeat(32);
+        let refused = |text: &str| {
+            let file = toml::from_str::<MemberFile>(&text.replace("SECRET", &secret)).unwrap();
+            file.understand(folder.path()).unwrap_err()
+        };
+        let member = "name = 'a'\nidentity = 'a.key'\nsecret = 'SECRET'\n";
+        assert!(refused(&format!("{member}[group]\nscheme = 'skdc'")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\nfounders = 7")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
+        assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
+        assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));
+    }
+
+    #[test]
+    fn one_process_at_a_time_holds_an_identity() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
+        identity(&path).unwrap();
+        let held = hold(&path).unwrap();
+        assert!(hold(&path).unwrap_err().to_string().contains("another groupkey member"));
+        drop(held);
+        hold(&path).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::runtime::Publish;
 use crate::store::{Change, Queued, Saved, Store, StoreError};
@@ -15,7 +15,7 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
-    /// Opens the file, or makes it, with mode 0600. Only one process can have it open.
+    /// Opens the file, or creates it, with mode 0600. Only one process can have it open.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -33,7 +33,12 @@ impl DiskStore {
                 )));
             }
         }
-        let database = Database::builder().create_file(file).map_err(failed)?;
+        let database = Database::builder().create_file(file).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => {
+                StoreError::Failed("another groupkey serve has it open".to_owned())
+            }
+            error => failed(error),
+        })?;
         Ok(Self { database })
     }
 }

@@ -68,6 +68,8 @@ pub enum Quality {
 /// How the connection is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
+    /// The broker's host and port.
+    pub address: String,
     /// Whether it is up, with all subscriptions made.
     pub connected: bool,
     /// How often it was made.
@@ -92,7 +94,7 @@ pub struct Handle<R> {
 pub struct Running<R: Runtime> {
     /// To reach it.
     pub handle: Handle<R>,
-    /// What it tells.
+    /// What it reports.
     pub notices: mpsc::Receiver<R::Notice>,
     /// How it ended.
     pub end: JoinHandle<Result<(), Fatal>>,
@@ -131,7 +133,9 @@ impl Status {
         {
             match (self.connected, &self.problem) {
                 (true, _) => news.push("connected".to_owned()),
-                (false, Some(problem)) => news.push(format!("not connected: {problem}")),
+                (false, Some(problem)) => {
+                    news.push(format!("not connected to {}: {problem}", self.address));
+                }
                 (false, None) => {}
             }
         }
@@ -139,14 +143,15 @@ impl Status {
     }
 }
 
-/// Runs a runtime on the present tokio runtime.
+/// Runs a runtime on the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
 where
     R: Runtime + Send + 'static,
     R::Notice: Send + 'static,
 {
     let (calls, incoming_calls) = mpsc::channel(64);
-    let (status_out, status) = watch::channel(Status::default());
+    let address = format!("{}:{}", connection.host, connection.port);
+    let (status_out, status) = watch::channel(Status { address, ..Status::default() });
     let (notices_out, notices) = mpsc::channel(NOTICES);
     let driver = Driver {
         runtime,
@@ -162,6 +167,7 @@ where
         reconnect_at: Instant::now(),
         connected_at: None,
         failures: 0,
+        brief: 0,
     };
     let end = tokio::spawn(driver.run(incoming_calls));
     Running { handle: Handle { calls, status }, notices, end }
@@ -216,6 +222,8 @@ struct Driver<R: Runtime> {
     connected_at: Option<Instant>,
     /// Connections in a row that failed, or did not last.
     failures: u32,
+    /// Connections in a row that did not last.
+    brief: u32,
 }
 
 enum Deed {
@@ -290,8 +298,8 @@ impl<R: Runtime> Driver<R> {
         waits.then(|| self.answered_at + self.connection.patience)
     }
 
-    /// Brokers have stopped to answer who had more in flight than they were set up for, which MQTT 3.1.1
-    /// cannot tell.
+    /// Brokers have stopped answering clients that had more in flight than they were set up for,
+    /// which MQTT 3.1.1 cannot say.
     fn stalled(&mut self) {
         self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
@@ -364,7 +372,7 @@ impl<R: Runtime> Driver<R> {
 
     fn happened(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
         match event {
-            Err(problem) => self.lost(problem),
+            Err(problem) => self.broken(problem),
             Ok(Event::Accepted(limits)) => {
                 // A broker may have forgotten the subscriptions, or never have known them.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
@@ -449,6 +457,22 @@ impl<R: Runtime> Driver<R> {
         self.flight.iter_mut().find(is_it)
     }
 
+    /// The connection broke, and the broker has not said why. One that gives a client's place to another
+    /// of the same name often does not.
+    fn broken(&mut self, problem: String) {
+        let brief = self.connected_at.is_some_and(|at| at.elapsed() < LASTING);
+        self.brief = if brief { self.brief + 1 } else { 0 };
+        self.lost(if self.brief < BRIEF_CONNECTIONS {
+            problem
+        } else {
+            format!(
+                "{problem}; several connections in a row ended at once: is another process running \
+                 with our client identifier, {}?",
+                self.connection.client
+            )
+        });
+    }
+
     /// The connection broke: a new client will publish again what this one has not got acknowledged.
     fn lost(&mut self, problem: String) {
         self.link = None;
@@ -478,6 +502,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection of this length counts as one.
 const LASTING: Duration = Duration::from_secs(5);
+
+/// This many connections that do not last are no accident.
+const BRIEF_CONNECTIONS: u32 = 3;
 
 /// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -514,15 +541,15 @@ mod tests {
 
     #[test]
     fn news_are_told_once() {
-        let status = Status::default();
+        let status = Status { address: "broker:1883".to_owned(), ..Status::default() };
         assert_eq!(status.news(&status), [""; 0]);
         let up = Status { connected: true, connections: 1, ..status.clone() };
         assert_eq!(up.news(&status), ["connected"]);
         let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
         assert_eq!(refused.news(&up), ["no"]);
         let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
-        assert_eq!(down.news(&refused), ["not connected: cut"]);
-        assert_eq!(down.news(&up), ["no", "not connected: cut"]);
+        assert_eq!(down.news(&refused), ["not connected to broker:1883: cut"]);
+        assert_eq!(down.news(&up), ["no", "not connected to broker:1883: cut"]);
         let late = Status { lost_notices: 1, ..down.clone() };
         assert_eq!(late.news(&down), [""; 0]);
     }

@@ -20,11 +20,12 @@
 //!   listens. So a device without a number gets an offer of one, subscribes, and asks again with it. The
 //!   offer is a hint: whoever forges one makes the device ask for a number that it does not get.
 //! - `stamp` grows with every request of a name (ms since 1970 do): the service takes none twice.
-//! - `attempt` is drawn when a device begins to join, and again when long nothing has come back. By it the
-//!   service tells a member that still waits for its welcome, and gets it once more, from one that has
-//!   lost its memory, and must be taken out and in.
+//! - `attempt` is drawn when a device begins to join, and again when long nothing has come back. By
+//!   it the service distinguishes a member that still waits for its welcome, and gets it once more,
+//!   from one that has lost its memory, and must leave and rejoin.
 //!
-//! Who records the exchange and later learns a pre-shared key or an identity cannot open the welcome.
+//! An attacker who records the exchange and later learns a pre-shared key or an identity cannot
+//! open the welcome.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Key as SealKey, Nonce};
@@ -163,12 +164,12 @@ impl Request {
         self.proof.is_some()
     }
 
-    /// Whether who made it knows this secret.
+    /// Whether its sender knows this secret.
     pub(crate) fn proves(&self, shared: &Secret) -> bool {
         self.proof.is_some_and(|proof| mac(shared, &self.body_bytes).verify_slice(&proof).is_ok())
     }
 
-    /// Whether who made it has the identity that it names.
+    /// Whether its sender has the identity that it names.
     pub(crate) fn is_signed(&self) -> bool {
         let proof = self.proof.as_ref().map_or(&[][..], |proof| proof);
         let parts = [&self.body_bytes[..], proof];
@@ -180,7 +181,7 @@ impl Request {
         encoded(&Offer { number, hash: self.hash.into() })
     }
 
-    /// Seals a welcome that only who made the request can open.
+    /// Seals a welcome that only the sender of the request can open.
     pub(crate) fn answer(
         &self,
         welcome: &Welcome,

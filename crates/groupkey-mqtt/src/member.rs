@@ -1,7 +1,7 @@
 //! A member of a group with a controller: it joins, follows the key, catches up, and talks.
 //!
 //! A member keeps nothing on disk but its identity. After a restart it joins again by it: the service
-//! takes the one that has lost its memory out and the new one in, with a new key. After an absence
+//! removes the one that has lost its memory and adds the new one, with a new key. After an absence
 //! without a restart it catches up: the retained notice of the epoch says how far it is behind.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use crate::agent::{Agent, Desk, Told};
+use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
@@ -75,6 +75,9 @@ enum Standing {
         asked: Vec<Asking>,
         due: u64,
         tries: u32,
+        /// How often another number was offered in this attempt.
+        renumbered: u32,
+        hint: Hint,
         early: VecDeque<(Recipient, Vec<u8>)>,
     },
     Inside(Box<Agent>),
@@ -154,12 +157,18 @@ impl Member {
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Outside { attempt, asked, due, tries, .. } = &mut self.standing else {
+        let Standing::Outside { attempt, asked, due, tries, renumbered, hint, .. } =
+            &mut self.standing
+        else {
             return;
         };
         if (*tries).is_multiple_of(TRIES) {
             rng.fill_bytes(attempt);
             asked.clear();
+            *renumbered = 0;
+        }
+        if *tries % TRIES == HINT_AFTER {
+            self.desk.tell(Told::NotIn(*hint));
         }
         let mut ephemeral = [0; 32];
         rng.fill_bytes(&mut ephemeral);
@@ -174,6 +183,7 @@ impl Member {
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.standing = Standing::outside();
+        self.desk.tell(Told::JoinsAgain);
         self.behind = None;
         if self.connected {
             self.ask(now, rng);
@@ -189,12 +199,15 @@ impl Member {
             self.dismissed(farewell.epoch);
             return;
         }
-        let Standing::Outside { asked, early, .. } = &mut self.standing else {
+        let Standing::Outside { asked, renumbered, hint, early, .. } = &mut self.standing else {
             self.desk.counters.refused += 1;
             return;
         };
         if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
-            if self.number != Some(number) {
+            *hint = Hint::Known;
+            // Anybody can make an offer, so it must not make us ask for ever.
+            if self.number != Some(number) && *renumbered < OFFERS {
+                *renumbered += 1;
                 let old = self.number.replace(number).map(MemberId);
                 let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
                 let old = old.map(|id| Output::Unsubscribe(topic(id)));
@@ -208,6 +221,7 @@ impl Member {
         let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
         let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
             self.desk.counters.forged += 1;
+            *hint = Hint::Unopened;
             return;
         };
         let early = std::mem::take(early);
@@ -399,6 +413,8 @@ impl Standing {
             asked: Vec::new(),
             due: u64::MAX,
             tries: 0,
+            renumbered: 0,
+            hint: Hint::NoAnswer,
             early: VecDeque::new(),
         }
     }
@@ -407,9 +423,16 @@ impl Standing {
 /// How long to wait for an answer to the first request; it doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
 
-/// Requests of one attempt, some 100 s of them. Whose welcome is lost for good, because the service began
-/// again before the broker had it, comes in by the next.
+/// Requests of one attempt, some 100 s of them. A device whose welcome is lost for good, because
+/// the service began again before the broker had it, comes in by the next.
 const TRIES: u32 = 8;
+
+/// After so many requests of an attempt, some 14 s, the application is told.
+const HINT_AFTER: u32 = 3;
+
+/// Offers of another number that are taken in one attempt: one, and another if the service has
+/// begun again.
+const OFFERS: u32 = 2;
 
 /// How long what was missed may be on its way.
 const PATIENCE: u64 = 200 * MILLISECOND;
@@ -418,7 +441,7 @@ const PATIENCE: u64 = 200 * MILLISECOND;
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
 /// Requests to catch up before the member joins again, some 100 s of them: a service that is slow to answer
-/// would be slower still if all who wait joined again.
+/// would be slower still if all that wait joined again.
 const CATCH_UPS: u32 = 8;
 
 /// Messages that came before the welcome and are kept, at most.

@@ -1,9 +1,10 @@
-//! What the service tells members beside the scheme: the present epoch, and that one of them is out.
+//! What the service tells members beside the scheme: the current epoch, and that one of them is
+//! out.
 //!
 //! A scheme's message that a member missed may have been the last for a long time, or have gone to a
-//! subset that the member was still subscribing to. So the service keeps a signed notice of the present
-//! epoch on a topic of its own, retained by the broker: whoever connects learns at once whether it is
-//! behind, and catches up.
+//! subset that the member was still subscribing to. So the service keeps a signed notice of the
+//! current epoch on a topic of its own, retained by the broker: whoever connects learns at once
+//! whether it is behind, and catches up.
 //!
 //! ```text
 //! notice:    [group, epoch, members, signature]
@@ -16,7 +17,7 @@ use minicbor::{Decode, Encode};
 use crate::join::{decoded, encoded};
 use crate::keyring::{self, Secret};
 
-/// The present epoch of a group.
+/// The current epoch of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Notice {

@@ -38,9 +38,9 @@ pub struct Settings {
     pub identity: Secret,
     /// Scheme, parameters, algorithms: the same for all.
     pub form: Form,
-    /// Everybody who may ever be a member, with their public keys.
+    /// Everybody that may ever be a member, with their public keys.
     pub directory: Vec<(MemberId, [u8; 32])>,
-    /// Those who found the group, the same list for all.
+    /// The founders of the group, the same list for all.
     pub founders: Vec<MemberId>,
     /// How messages to the group are made.
     pub messages: messages::Settings,
@@ -189,7 +189,8 @@ impl Peer {
         let (member, running) = (self.settings.me.0, self.group_key().is_some());
         let parts = [self.settings.prefix.as_bytes(), &member.to_be_bytes(), &[running.into()]];
         let signature = self.settings.identity.sign(HELLO, &parts).into();
-        self.desk.publish(self.topics.join(), encoded(&Hello { member, running, signature }));
+        // It is repeated, so that the broker need not keep it for those that are away.
+        self.desk.request(self.topics.join(), encoded(&Hello { member, running, signature }));
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {

@@ -20,7 +20,7 @@ pub struct Policy {
     pub prefix: String,
     /// Devices with a key of their own, by name. They prove it at every join.
     pub keys: BTreeMap<String, Secret>,
-    /// Tokens, each of which lets one device join that nobody knows yet. From then on the device joins
+    /// Tokens, each of which lets one unknown device join. From then on the device joins
     /// by its identity, until [`Service::evict`](crate::Service::evict) bars it. Its name goes to another
     /// identity only after [`Service::readmit`](crate::Service::readmit).
     pub tokens: Vec<Secret>,
@@ -28,7 +28,7 @@ pub struct Policy {
     pub identities: BTreeMap<String, [u8; 32]>,
     /// With how many devices the group is created: at least two.
     pub founders: usize,
-    /// How long those who want to join are collected, in ns.
+    /// How long requests to join are collected, in ns.
     pub batch: u64,
     /// After how long the key is changed if nobody comes or goes, in ns. Only a scheme that has
     /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.

@@ -44,10 +44,10 @@ pub struct Publish {
     pub topic: String,
     /// What.
     pub payload: Vec<u8>,
-    /// Whether the broker keeps it for those who subscribe later.
+    /// Whether the broker keeps it for later subscribers.
     pub retain: bool,
-    /// How long the broker keeps it for those who are away, in s; without it, as long as their sessions.
-    /// MQTT 3.1.1 has no such limit. It counts from when the broker has the message.
+    /// How long the broker keeps it for clients that are away, in s; without it, as long as their
+    /// sessions. MQTT 3.1.1 has no such limit. It counts from when the broker has the message.
     pub expiry: Option<u32>,
 }
 
@@ -64,7 +64,7 @@ pub enum Fatal {
 
 /// A state machine around parties, without sockets, clock or randomness.
 pub trait Runtime {
-    /// What the application is told.
+    /// What is reported to the application.
     type Notice;
 
     /// Takes an input at the time `now` (ns since 1970), with randomness for what it needs: fresh from
@@ -74,7 +74,8 @@ pub trait Runtime {
     /// The next thing to do.
     fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
 
-    /// What the last input or call led to is done, at this time. For what is to know how long things take.
+    /// What the last input or call led to is done, at this time. For whatever measures how long
+    /// things take.
     fn finished(&mut self, _now: u64) {}
 
     /// When to call it with [`Input::Tick`], ns since 1970.

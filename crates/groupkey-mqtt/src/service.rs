@@ -58,8 +58,10 @@ pub struct Service {
     /// When a device was answered last, ns, and in which of its attempts to join.
     answers: BTreeMap<String, ([u8; 8], u64)>,
     waiting: Vec<Applicant>,
+    /// Who was not let in and why, and when that was told, ns.
+    refusals: BTreeMap<(String, Why), u64>,
     welcomes: Welcomes,
-    /// When those who wait are taken in.
+    /// When those that wait are admitted.
     admission_due: Option<u64>,
     /// When the key is changed if nothing else changes it.
     rekey_due: Option<u64>,
@@ -91,6 +93,22 @@ pub enum Happened {
         /// Its number.
         member: MemberId,
     },
+    /// A device is not let in. It is told once a minute.
+    Refused {
+        /// The name that it gives, unchecked.
+        name: String,
+        /// The reason.
+        why: Why,
+    },
+    /// A device may join, and waits for the group to be founded.
+    Waits {
+        /// Its name.
+        name: String,
+        /// How many wait.
+        waiting: usize,
+        /// How many there must be.
+        founders: usize,
+    },
     /// A member is out.
     Left {
         /// Its name.
@@ -105,6 +123,21 @@ pub enum Happened {
         /// How many members have it.
         members: usize,
     },
+}
+
+/// Why a device is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It was evicted.
+    Barred,
+    /// Too many wait.
+    Full,
+    /// What it shows is no key, token or identity by which it may join.
+    NoPermission,
+    /// It has said something later before: its clock was ahead then, or somebody repeats what it said.
+    Replayed,
+    /// It is a member that has lost its memory, and the group is too small to lose it.
+    TooFew,
 }
 
 /// A device that is or was a member.
@@ -151,7 +184,7 @@ impl Service {
         })
     }
 
-    /// Devices that may join and wait to be taken in.
+    /// Devices that may join and wait to be admitted.
     pub const fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -186,7 +219,8 @@ impl Service {
         Ok(())
     }
 
-    /// Evicts a member and bars it from coming back. It is no error if it is out already.
+    /// Evicts a member and bars it from coming back. It is not an error if it is out already. A group of two
+    /// can lose nobody: then the member is barred, and out as soon as somebody else has joined.
     pub fn evict(
         &mut self,
         name: &str,
@@ -198,21 +232,28 @@ impl Service {
             return Err(OperationError::Unknown(name.to_owned()));
         };
         let (is_current, is_barred) = (record.is_current, record.is_barred);
-        if is_current {
-            self.remove(member, now, rng)?;
-        }
         self.waiting.retain(|applicant| applicant.name() != name);
         if !is_barred {
             self.change.entries.push(encoded(&Entry::Barred(member, true)));
             self.roster.bar(member);
         }
-        self.commit(now)?;
-        Ok(self.epoch())
+        let removed = if is_current { self.remove(member, now, rng) } else { Ok(()) };
+        match removed {
+            Err(OperationError::Refused(error)) => {
+                self.commit(now)?;
+                Err(OperationError::BarredOnly(error))
+            }
+            removed => {
+                removed?;
+                self.commit(now)?;
+                Ok(self.epoch())
+            }
+        }
     }
 
     /// Lets a device that was evicted join again, by what it joined by before. Until it is back, its name
-    /// may also go to other hardware, by a token or by the identity that the policy lists now. A device
-    /// that joined while its clock was ahead is heard again, too.
+    /// may also go to other hardware, by a token or by the identity that the policy lists now. A
+    /// device that joined while its clock was ahead is also heard again.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.ready()?;
         let Some((member, _)) = self.roster.record(name) else {
@@ -227,7 +268,7 @@ impl Service {
         Ok(self.commit(now)?)
     }
 
-    /// Changes the key though nobody comes or goes, where the scheme can.
+    /// Changes the key even if nobody comes or goes, where the scheme can.
     pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
         self.ready()?;
         self.order(Order::Rekey, now, rng)?;
@@ -327,7 +368,7 @@ impl Service {
         Notice::write(group, self.epoch().0, members, &self.identity)
     }
 
-    /// Publishes what may be lost: who misses it asks again. What is retained does not expire.
+    /// Publishes what may be lost: whoever misses it asks again. What is retained does not expire.
     fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         let id = self.next_publish;
         self.next_publish += 1;
@@ -377,7 +418,7 @@ impl Service {
     }
 }
 
-/// One who may join and waits for it.
+/// A device that may join and waits for it.
 struct Applicant {
     request: Request,
     /// What it proved to know.

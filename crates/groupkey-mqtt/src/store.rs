@@ -1,8 +1,9 @@
 //! What survives a crash: a log of steps, and the messages that the broker has not acknowledged.
 //!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
-//! input, the randomness it was given and its time; who replays it has the party as it was. An entry
-//! and the messages that its step left are durable in one transaction, before any of them leaves.
+//! input, the randomness it was given and its time; replaying it gives the party as it was. An
+//! entry and the messages that its step left are durable in one transaction, before any of them
+//! leaves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +55,7 @@ pub enum StoreError {
     Unreadable,
     /// The log has as many entries as are allowed.
     Full {
-        /// So many.
+        /// This many.
         limit: u64,
     },
 }

@@ -3,11 +3,11 @@
 //!
 //! [`LiveNetwork`] is a [`Carrier`], as the simulated network is. So the same parties with the same
 //! keys, the same topics, the same pauses for computation and the same stopwatch are at work, and
-//! what an operation sends is the same, byte for byte (`tests/study.rs`). Different is who carries
-//! it: the kernel's TCP, a broker, and where there is one the [`Emulator`].
+//! what an operation sends is the same, byte for byte (`tests/study.rs`). Only what carries it
+//! differs: the kernel's TCP, a broker, and where there is one the [`Emulator`].
 //!
 //! Whether an operation is over is asked of the broker. Once everything that was published is
-//! acknowledged and has come to whom it was meant for, all clients have the broker answer them, twice;
+//! acknowledged and has reached its recipients, all clients have the broker answer them, twice;
 //! what was still under way would come before these answers.
 
 mod client;
@@ -110,9 +110,9 @@ impl<'a> LiveNetwork<'a> {
         Ok(network)
     }
 
-    /// Has everybody ask the broker for an answer, twice; tells whether nothing else came. What was on
-    /// its way to the broker before has come there by the first answer, and on to its subscribers by
-    /// the second.
+    /// Has everybody ask the broker for an answer, twice; says whether nothing else came. What was
+    /// on its way to the broker before has come there by the first answer, and on to its
+    /// subscribers by the second.
     fn settle(&mut self) -> Result<bool, String> {
         self.lose_packets(false);
         for _ in 0..2 {

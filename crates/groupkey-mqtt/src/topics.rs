@@ -9,7 +9,7 @@
 //! | `<prefix>/requests` | a party's message | members | the controller |
 //! | `<prefix>/join` | a request to join | devices | the service |
 //! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
-//! | `<prefix>/epoch` | the notice of the present epoch, retained | the service | all members |
+//! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |
 //!
 //! With the prefix `g/1`, the first five are as long as the simulator counts them: 7, 18, 14, 14 and 12
@@ -28,7 +28,7 @@ pub struct Topics {
 /// What a topic is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The notice of the present epoch.
+    /// The notice of the current epoch.
     Epoch,
     /// Requests to join.
     Join,
@@ -67,7 +67,7 @@ impl Topics {
         }
     }
 
-    /// The notice of the present epoch.
+    /// The notice of the current epoch.
     pub fn epoch(&self) -> String {
         format!("{}/epoch", self.prefix)
     }

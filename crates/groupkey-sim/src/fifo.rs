@@ -24,7 +24,7 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
-    /// Drops so many at the front, or all there are.
+    /// Drops `number` at the front, or all there are.
     #[inline]
     pub(crate) fn drop_front(&mut self, number: usize) {
         self.first += number;
@@ -44,7 +44,7 @@ impl<T: Copy> Fifo<T> {
         self.items.insert(self.first + place, item);
     }
 
-    /// Drops all but the first this many.
+    /// Drops all but the first `length`.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.items.truncate(self.first + length);
     }

@@ -91,7 +91,7 @@ pub struct Network {
     now: Time,
     events: EventQueue<Happening>,
     passed: u64,
-    /// What the caller has not been told yet.
+    /// What has not been reported to the caller yet.
     ready: VecDeque<Event>,
     /// By client. Its end of the connection has the number `2 i` where one is needed, the broker's
     /// `2 i + 1`.

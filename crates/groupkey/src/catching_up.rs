@@ -15,13 +15,14 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::wire::Message;
 
-/// Tells one request from all others. It is no secret, but drawn at random: who could guess it could
-/// have a member's request answered ahead of time, if there is a MAC key that all share. Eight bytes,
-/// because each guess takes an answer of an honest party, and 2^64 of them are out of reach.
+/// Tells one request from all others. It is not secret, but drawn at random: whoever could guess it
+/// could have a member's request answered ahead of time, if there is a MAC key that all share.
+/// Eight bytes, because each guess takes an answer of an honest party, and 2^64 of them are out of
+/// reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nonce(pub [u8; Self::BYTES]);
 
-/// The request of one that missed something, until it is answered.
+/// The request of a party that missed something, until it is answered.
 #[derive(Debug, Default)]
 pub struct Asked(Option<Nonce>);
 

@@ -39,8 +39,8 @@ pub use self::trace::{Rule, Traced, Tracer};
 pub struct Setting {
     /// The group.
     pub group: GroupId,
-    /// The scheme's id. Signatures cover it, for a party signs in several groups with one key: what it
-    /// said in one scheme means nothing in another.
+    /// The scheme's id. Signatures cover it, because a party signs in several groups with one key:
+    /// what it said in one scheme means nothing in another.
     pub scheme: &'static str,
     /// The algorithms.
     pub suite: Suite,
@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
         self.me
     }
 
-    /// The time in ns, as the driver tells it.
+    /// The time in ns, as the driver gives it.
     pub const fn now(&self) -> u64 {
         self.now
     }
@@ -191,7 +191,7 @@ impl<'a> Context<'a> {
 
     /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. One of
     /// [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it makes
-    /// ([`Asked::request`](crate::catching_up::Asked::request)); one that answers nothing is nobody's.
+    /// ([`Asked::request`](crate::catching_up::Asked::request)); one that answers nothing has none.
     pub fn draft(
         &mut self,
         to: Recipient,

@@ -229,8 +229,8 @@ impl fmt::Display for Unsupported {
             Self::CapacityUsedUp { capacity } => {
                 write!(
                     f,
-                    "all {capacity} places were given away, and none is given twice: make the group \
-                     anew with a larger capacity"
+                    "all {capacity} places were given away, and none is given twice: make a new \
+                     group with a larger capacity"
                 )
             }
             Self::Operation => write!(f, "the scheme has no such operation"),

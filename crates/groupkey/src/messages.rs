@@ -4,12 +4,12 @@
 //! kept apart and replays out. `docs/messages.md` has the format to the byte.
 //!
 //! - The key id is group and epoch, the partial IV the sender's counter. The sender is in the key
-//!   id's context, with a session that the sender draws when it starts and counts on with each key, so
-//!   that one that has forgotten its counters cannot use one twice.
+//!   id's context, with a session that the sender draws when it starts and increases with each key,
+//!   so that one that has forgotten its counters cannot use one twice.
 //! - Each sender's key is derived from the group key for group, epoch, sender and session. The nonce
 //!   is the counter.
 //! - A message is taken once. It may be 63 behind its sender's newest.
-//! - Messages of the epoch before the present one are taken for a time of grace. Then its key is
+//! - Messages of the epoch before the current one are taken for a time of grace. Then its key is
 //!   wiped. A message of a later epoch says that something was missed.
 //! - With signatures, a COSE_Sign1 is encrypted (signed first, so that nobody without the key sees
 //!   who signed what). It covers the protected header around it, and the key that encrypts it, so that a
@@ -79,7 +79,7 @@ pub struct Settings {
 /// Encrypts a member's messages to its group, and decrypts those of the others.
 pub struct Messenger {
     me: MemberId,
-    /// Counts on with each key, so that one which comes back is another source's.
+    /// Increases with each key, so that one that comes back is another source's.
     session: u64,
     settings: Settings,
     current: Option<Period>,
@@ -333,7 +333,7 @@ fn decrypt(
     Ok(said.to_vec())
 }
 
-/// Why a message is refused that no key is there for.
+/// Why a message for which there is no key is refused.
 fn no_key(got: Epoch, current: Epoch) -> Error {
     if got > current {
         Misbehaviour::SkippedEpoch { got, current }.into()

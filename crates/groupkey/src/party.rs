@@ -16,11 +16,11 @@
 //! [`Ordered`](crate::Ordered) gives members of any distributed scheme that one order, over a topic.
 //!
 //! [`Command::Rekey`] goes to the controller; in hybrid and distributed schemes it goes to every party,
-//! as clocks do, and who has no part in it does nothing.
+//! as clocks do, and a party that has no part in it does nothing.
 //!
 //! A distributed group whose members lose sight of each other falls into parts. Each member gets
-//! [`Command::Partition`] with those out of its reach, and every part goes on by itself; when two parts
-//! see each other again, all members of both get [`Command::Merge`].
+//! [`Command::Partition`] with those out of its reach, and every part continues by itself; when two
+//! parts see each other again, all members of both get [`Command::Merge`].
 //!
 //! What must be true when an operation has settled is the scheme's [`Law`](crate::catalogue::Law).
 
@@ -46,22 +46,22 @@ pub trait Party: Send {
         None
     }
 
-    /// The group key of an epoch up to the present one, where a scheme heals: a member has the keys
+    /// The group key of an epoch up to the current one, where a scheme heals: a member has the keys
     /// of all epochs since it came, those that it missed included, as far back as the scheme says.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
     }
 
     /// The scheme's own encryption, where it has one: a new key, and a ciphertext that carries it to
-    /// all who are members in the present epoch, whatever they know of each other. Everywhere else
+    /// all members of the current epoch, whatever they know of each other. Everywhere else
     /// [`Unsupported::Operation`]. [`Messenger::encrypt`](crate::messages::Messenger::encrypt) makes
     /// messages of it.
     fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// The key that a ciphertext of the present epoch carries. Nothing tells whether it is the right
-    /// one but what is encrypted under it.
+    /// The key that a ciphertext of the current epoch carries. Only what is encrypted under it
+    /// shows whether it is the right one.
     fn decapsulate(&self, _: &mut Context<'_>, _: &[u8]) -> Result<Key, Error> {
         Err(Unsupported::Operation.into())
     }
@@ -88,9 +88,9 @@ pub enum Input<'a> {
 /// What an application wants of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// Take a member into the running group.
+    /// Add a member to the running group.
     Add(MemberId),
-    /// Take members in and evict others, all in one change of the key. Those who join must be
+    /// Add members and evict others, all in one change of the key. Those that join must be
     /// enrolled; nobody may be named twice.
     Batch {
         /// They join.
@@ -118,14 +118,14 @@ pub enum Command<'a> {
     /// Our part of the group and another one see each other again. All members of both parts get
     /// this, each with the members of the other part.
     Merge {
-        /// The members of the other part, in any order, but the same for all who get it.
+        /// The members of the other part, in any order, but the same for all that get it.
         members: &'a [MemberId],
         /// The epoch that this leads to, later than those of both parts.
         epoch: Epoch,
     },
-    /// These members are out of reach: go on without them. They may go on by themselves.
+    /// These members are out of reach: continue without them. They may continue by themselves.
     Partition(&'a [MemberId]),
-    /// A new period begins: change the key though nobody comes or goes.
+    /// A new period begins: change the key even if nobody joins or leaves.
     Rekey,
     /// Evict a member.
     Remove(MemberId),
@@ -158,7 +158,7 @@ pub enum Operation {
     Send = 8,
     /// Two parts of a group come together.
     Merge = 9,
-    /// A part of a group goes on by itself.
+    /// A part of a group continues by itself.
     Partition = 10,
     /// The members of a distributed group agree on what comes next.
     Order = 11,

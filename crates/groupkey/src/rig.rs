@@ -3,7 +3,8 @@
 //! The rig is the basis of tests of schemes, ours and those of a scheme written elsewhere. It
 //! enrols, creates, adds and removes, delivers every message after a latency drawn from its seed,
 //! and knows what must be true afterwards: [`Rig::agreed_key`]. Members can sleep through operations,
-//! subgroup controllers too, and parties that were evicted stay on and are offered whatever goes over an open channel.
+//! subgroup controllers too, and evicted parties stay on and are offered whatever goes over an open
+//! channel.
 //!
 //! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
 //! by a replay; a party that takes one of them fails the run.
@@ -56,8 +57,8 @@ pub struct Settings {
     pub parameters: Vec<(&'static str, u32)>,
     /// The algorithms.
     pub suite: Suite,
-    /// How messages are protected: if nothing else is said, by a MAC, whatever the scheme, so that sizes
-    /// compare. What is usual for a scheme, [`Scheme::default_protection`] says.
+    /// How messages are protected: by default with a MAC, whatever the scheme, so that sizes
+    /// compare. [`Scheme::default_protection`] says what is usual for a scheme.
     pub protection: Guard,
     /// Everything drawn at random follows from this.
     pub seed: u64,
@@ -80,7 +81,7 @@ pub struct Rig {
     latest: BTreeMap<(PartyId, PartyId), u64>,
     seats: BTreeMap<PartyId, Seat>,
     current: BTreeSet<MemberId>,
-    /// Members that are out of the others' reach and go on by themselves.
+    /// Members that are out of the others' reach and continue by themselves.
     apart: BTreeSet<MemberId>,
     report: Report,
     deployment: Vec<Sent>,
@@ -178,7 +179,7 @@ impl Rig {
         self.finish()
     }
 
-    /// Takes a member in.
+    /// Adds a member.
     pub fn add(&mut self, member: u32) -> Result<Report, RigError> {
         let member = MemberId(member);
         if !self.current.contains(&member) {
@@ -203,13 +204,13 @@ impl Rig {
         self.finish()
     }
 
-    /// Lets go of those who were evicted: they hear nothing any more. For long histories, in which they
+    /// Lets go of evicted members: they hear nothing any more. For long histories, in which they
     /// would come to outnumber the members.
     pub fn forget_former(&mut self) {
         self.seats.retain(|_, seat| seat.standing != Standing::Former);
     }
 
-    /// Takes members in and evicts others in one change. Those evicted stay on as outsiders.
+    /// Adds members and evicts others in one change. Those evicted stay on as outsiders.
     pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<Report, RigError> {
         let joining: Vec<_> = joining.iter().copied().map(MemberId).collect();
         let leaving: Vec<_> = leaving.iter().copied().map(MemberId).collect();
@@ -250,8 +251,8 @@ impl Rig {
         self.finish()
     }
 
-    /// Splits the group in two. These members go on by themselves, and the others too; the rig's other
-    /// operations concern the others.
+    /// Splits the group in two. These members continue by themselves, and the others too; the rig's
+    /// other operations concern the others.
     pub fn partition(&mut self, apart: &[u32]) -> Result<Report, RigError> {
         let apart: BTreeSet<_> = apart.iter().copied().map(MemberId).collect();
         let rest: BTreeSet<_> = self.current.difference(&apart).copied().collect();
@@ -264,7 +265,7 @@ impl Rig {
         self.finish()
     }
 
-    /// Turns to the part of the group that went on by itself; the one that was in hand is apart now.
+    /// Turns to the part of the group that continued by itself; the current one is now apart.
     pub fn change_sides(&mut self) {
         core::mem::swap(&mut self.current, &mut self.apart);
     }
@@ -479,7 +480,7 @@ struct Seat {
     party: Box<dyn Party>,
     standing: Standing,
     subscriptions: BTreeSet<SubsetId>,
-    /// The id under which a former member goes on.
+    /// The id under which a former member continues.
     acts_as: Option<PartyId>,
     /// Whose keys it has, where somebody else plays the party.
     keys_of: Option<PartyId>,

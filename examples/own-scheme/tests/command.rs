@@ -24,7 +24,7 @@ fn the_scheme_runs_in_a_network_beside_others() {
     assert_eq!(messages("skdc", "create"), 20.0);
 }
 
-/// All that it claims holds; attacks about which it says nothing are told beside that.
+/// All that it claims holds; attacks about which it says nothing are reported beside that.
 #[test]
 fn the_scheme_is_audited() {
     let arguments = ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--json"];

@@ -51,7 +51,7 @@ fn costs_are_those_of_the_header() -> Result<(), RigError> {
     Ok(())
 }
 
-/// Who sleeps through a change is told that it missed one, and must join again.
+/// A member that sleeps through a change notices that it missed one, and must rejoin.
 #[test]
 fn who_missed_a_change_joins_again() -> Result<(), RigError> {
     let mut rig = Rig::new(&SCHEME, Settings::default());

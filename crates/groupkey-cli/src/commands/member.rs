@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey::Error;
-use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, identity};
+use groupkey_mqtt::agent::{Hint, Told};
+use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, hold, identity};
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::{Member, Peer, Runtime};
@@ -58,9 +58,12 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
         write!(out, "{MEMBER_TEMPLATE}")?;
         return Ok(());
     };
-    let MemberConfig { connection, part } = MemberConfig::read(path).map_err(|error| {
+    let config = MemberConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
     })?;
+    let MemberConfig { connection, identity_file, part } = config;
+    // Two with one identity would take turns at the broker, and each turn changes the group's key.
+    let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
     match part {
         Part::Member(settings) => {
             let member =
@@ -95,6 +98,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
 ) -> Result<(), Failure> {
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
+    let mut has_key = false;
     let mut status = running.handle.status();
     let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
@@ -107,11 +111,23 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                     out.flush()?;
                 }
                 Some(Told::Joined(member)) => eprintln!("member {member}"),
-                Some(Told::Rekeyed(epoch)) => eprintln!("epoch {epoch}"),
-                Some(Told::Evicted) => return Err(Failure::running("evicted from the group")),
+                Some(Told::JoinsAgain) => {
+                    has_key = false;
+                    eprintln!("the group has gone on without us: joining again");
+                }
+                Some(Told::NotIn(hint)) => eprintln!("not in the group yet: {}", advice(hint)),
+                Some(Told::Rekeyed(epoch)) => {
+                    has_key = true;
+                    eprintln!("epoch {epoch}");
+                }
+                Some(Told::Evicted) => {
+                    return Err(Failure::evicted("evicted from the group")
+                        .with_help("the operator can let it join again: readmit NAME"));
+                }
                 None => return Err(Failure::running("the member has ended")),
             },
-            line = lines.recv(), if input_open => match line {
+            // What is said before there is a key waits for it.
+            line = lines.recv(), if input_open && has_key => match line {
                 Some(Err(error)) => eprintln!("not said: {error}"),
                 Some(Ok(line)) => {
                     let said = running
@@ -130,9 +146,25 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {
-                    return Err(Failure::interrupted("the member has stopped"));
+                    eprintln!("the member has stopped");
+                    return Ok(());
                 }
             }
+        }
+    }
+}
+
+/// What can be wrong, seen from a device.
+const fn advice(hint: Hint) -> &'static str {
+    match hint {
+        Hint::NoAnswer => {
+            "no answer. Does groupkey serve run with our group.prefix, and know our secret or identity? \
+             It says whom it refuses"
+        }
+        Hint::Known => "the service knows us, and says what it waits for",
+        Hint::Unopened => {
+            "an answer does not open. Is service in our file what groupkey serve prints, and the \
+             secret the same?"
         }
     }
 }

@@ -10,7 +10,7 @@ use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, run as drive};
 use groupkey_mqtt::keyring::hex;
-use groupkey_mqtt::service::Happened;
+use groupkey_mqtt::service::{Happened, OpenError, Why};
 use groupkey_mqtt::{Service, http};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
@@ -61,8 +61,14 @@ fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let store = DiskStore::open(&config.store)
         .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
     let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
-    let service = Service::open(config.policy, Box::new(store), &mut rng)
-        .map_err(|error| Failure::running(error.to_string()))?;
+    let service = Service::open(config.policy, Box::new(store), &mut rng).map_err(|error| {
+        let problem = format!("{}: {error}", config.store.display());
+        match error {
+            OpenError::Fatal(_) => Failure::running(problem),
+            // A supervisor that starts it again changes nothing.
+            _ => Failure::input(problem),
+        }
+    })?;
     writeln!(out, "service {}", hex(&service.public()))?;
     if let Some((epoch, _)) = service.group_key() {
         writeln!(out, "continues in epoch {epoch} with {} members", service.members().len())?;
@@ -123,7 +129,8 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {
-                    return Err(Failure::interrupted("the service has stopped; its store has everything"));
+                    eprintln!("the service has stopped; its store has everything");
+                    return Ok(());
                 }
             }
         }
@@ -143,11 +150,33 @@ fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
     match happened {
         Happened::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
         Happened::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
+        Happened::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
+        Happened::Waits { name, waiting, founders } => {
+            writeln!(out, "{name} waits: {waiting} of {founders} founders are there")?;
+        }
         Happened::Rekeyed { epoch, members } => {
             writeln!(out, "epoch {epoch}: {members} members")?;
         }
     }
     Ok(())
+}
+
+/// What the operator can do about one that is not let in.
+fn refusal(name: &str, why: Why) -> String {
+    match why {
+        Why::Barred => format!("may not join: it was evicted; readmit {name} lets it"),
+        Why::Full => "may not join yet: too many others wait".to_owned(),
+        Why::NoPermission => {
+            "may not join: what it shows is no unspent token, key or identity of this file"
+                .to_owned()
+        }
+        Why::Replayed => {
+            format!("may not join: its clock is behind what it said before; readmit {name} lets it")
+        }
+        Why::TooFew => {
+            "has lost its memory, and comes in again when a third member has joined".to_owned()
+        }
+    }
 }
 
 async fn command(

@@ -5,17 +5,17 @@ use groupkey::catalogue::{Profile, Recovery, Scheme};
 /// A claim that is audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
-    /// Who left cannot get later keys.
+    /// A former member cannot get later keys.
     ForwardSecrecy,
-    /// Who came cannot get earlier keys.
+    /// A newcomer cannot get earlier keys.
     BackwardSecrecy,
     /// Members of different times get nothing together that none of them gets alone or should have.
     CollusionResistance,
     /// All other group keys do not give a group key; nor do they together with what a subgroup
     /// controller used until it lost its last member, but for the long-term keys that it was handed.
     KeyIndependence,
-    /// A new period, which nobody is told that it is an eviction, is none: who should be out by it
-    /// cannot get later keys. No scheme promises it, and some users count on it.
+    /// A new period of which nobody is told that it is an eviction is none: a member that should be
+    /// out by it cannot get later keys. No scheme promises it, and some users count on it.
     EvictionByRekey,
     /// What a subgroup controller used until it lost its last member does not give later keys, but
     /// for the long-term keys that it was handed, under which it is still sent what it may need.
@@ -68,11 +68,11 @@ impl Claim {
     /// What it says.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::ForwardSecrecy => "who left cannot get later keys",
-            Self::BackwardSecrecy => "who came cannot get earlier keys",
+            Self::ForwardSecrecy => "a former member cannot get later keys",
+            Self::BackwardSecrecy => "a newcomer cannot get earlier keys",
             Self::CollusionResistance => "members of different times gain nothing together",
             Self::KeyIndependence => "all other group keys do not give a group key",
-            Self::EvictionByRekey => "a new period shuts out who should have left by it",
+            Self::EvictionByRekey => "a new period shuts out members that should have left by it",
             Self::SubgroupForwardSecrecy => {
                 "a subgroup controller without members cannot get later keys"
             }
@@ -82,7 +82,7 @@ impl Claim {
             Self::SubgroupAndNewcomer => {
                 "a subgroup controller and a newcomer gain no earlier key together"
             }
-            Self::SelfHealing => "who misses periods has their keys with the next message",
+            Self::SelfHealing => "a member missing periods gets their keys with the next message",
             Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
             Self::ControllerSecrecy => "the controller need not be trusted with the key",
         }

@@ -1,4 +1,4 @@
-//! What a party knows of a run, and what values stand in bytes.
+//! What a party knows of a run, and what values are in bytes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ pub(super) struct Reader<'t> {
     heads: HashMap<[u8; HEAD], Vec<ValueId>>,
     /// Whether some value may begin like that: a bit for each two first bytes.
     filter: Vec<u64>,
-    /// What stands in messages over confidential channels.
+    /// What is in messages over confidential channels.
     entrusted: HashSet<ValueId>,
 }
 
@@ -47,7 +47,7 @@ impl<'t> Reader<'t> {
         self.entrusted.contains(&value)
     }
 
-    /// The values that stand somewhere in these bytes.
+    /// The values that are somewhere in these bytes.
     pub(super) fn values_in(&self, bytes: &[u8], mut found: impl FnMut(ValueId)) {
         for (start, window) in bytes.windows(HEAD).enumerate() {
             let place = usize::from(u16::from_be_bytes([window[0], window[1]]));
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
                 }
             });
         }
-        // Not for a member that comes back under its old name: it begins anew.
+        // Not for a member that comes back under its old name: it begins again.
         if !matches!(party, PartyId::Member(_)) {
             known.extend(before.intersection(&used));
         }

@@ -165,7 +165,7 @@ const SECRECY: [(&str, bool); 4] =
     [("skdc", false), ("nishat", true), ("boneh-thin", false), ("boneh-fat", true)];
 
 /// Schemes of S002 whose operations it measures or says to be missing. It does not say how LKH groups
-/// its messages, nor which G-DH it is; these stand for them.
+/// its messages, nor which G-DH it is; these take their place.
 const MEASURED: [(&str, &[&str]); 3] = [
     (
         "S002 section 5.1",
@@ -190,7 +190,7 @@ const MEASURED: [(&str, &[&str]); 3] = [
 const CREATION_ONLY: [&str; 4] = ["marks", "alohali-r", "bd", "cka"];
 
 /// Why the size of a group of Boneh+ is not limited by its members.
-pub(crate) const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key anew in each broadcast and keeps none, \
+pub(crate) const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key again in each broadcast and keeps none, \
      so that its memory does not limit the group.";
 
 /// Why what is printed and what was found differ: scheme, feature, in which form (or both), reason.

@@ -19,13 +19,13 @@ pub(super) struct Rules {
     pub(super) sums: Vec<usize>,
     /// Elements that are powers, as the exponents that they come from.
     pub(super) powers: Vec<Power>,
-    /// Values that stand in open messages, or are known to everybody otherwise.
+    /// Values in open messages, or are known to everybody otherwise.
     pub(super) public: Vec<ValueId>,
     /// By value: the rules that it is an input of.
     pub(super) uses: Lists,
     /// By value: the relations that it is in.
     pub(super) places: Lists,
-    /// Where an element stands among the powers.
+    /// Where an element is among the powers.
     raised: HashMap<ValueId, usize>,
     /// By what products and inverses of exponents an exponent was made first.
     made: HashMap<ValueId, usize>,
@@ -203,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// Values that stand in longer ones.
+    /// Values that are part of longer ones.
     fn compose(&mut self, reader: &Reader<'_>) {
         for (id, value) in (0..).zip(reader.trace.values()) {
             if value.len() > HEAD {

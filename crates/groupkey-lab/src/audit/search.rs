@@ -1,4 +1,4 @@
-//! Which histories are tried: all short ones, and longer ones by chance.
+//! Which histories are tried: all short ones, and longer random ones.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub struct Depth {
     pub events: usize,
     /// Members at the creation of those, from 2 on.
     pub members: u32,
-    /// Longer histories, by chance.
+    /// Longer histories, at random.
     pub sampled: usize,
     /// Whether to try those scripted attacks that take long, too. They break nothing that is claimed.
     pub slow_attacks: bool,
@@ -41,7 +41,7 @@ impl Depth {
     }
 }
 
-/// The histories of a subject, always in the same order: small groups first, those by chance last.
+/// The histories of a subject, always in the same order: small groups first, random ones last.
 /// None of them is the beginning of another of the exhaustive ones.
 pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
     let depth = depth.for_subject(subject);

@@ -27,9 +27,9 @@ pub struct Unit<'p> {
 pub struct BenchOptions<'o> {
     /// When this becomes true the benchmark stops at the next opportunity.
     pub stop: &'o AtomicBool,
-    /// Is told how many repetitions are done, and of how many.
+    /// Is called with how many repetitions are done, and of how many.
     pub on_progress: &'o dyn Fn(u64, u64),
-    /// Is told what a scheme does not do at a size.
+    /// Is called with what a scheme does not do at a size.
     pub on_refusal: &'o dyn Fn(Unit<'_>, Activity, Error),
 }
 

@@ -27,8 +27,8 @@ impl Cast {
     /// The parties of a group of this many members that are looked at.
     ///
     /// Of a served group: the first and the last member, the one in the middle, which leaves, and its
-    /// neighbours. In a hybrid scheme neighbours are those in the subgroups of who leaves and who joins;
-    /// where members hand keys on, all of these.
+    /// neighbours. In a hybrid scheme neighbours are those in the subgroups of the leaver and the
+    /// newcomer; where members hand keys on, all of these.
     pub(crate) fn new(scheme: &Scheme, count: u32, division: &Division) -> Self {
         let members: Vec<_> = (0..count).map(MemberId).collect();
         let (leaver, newcomer) = (leaver(count), newcomer(count));

@@ -1,4 +1,4 @@
-//! Two results files side by side: what changed, and what chance may have done.
+//! Two results files compared: what changed, and what may be noise.
 //!
 //! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or have changed; where
 //! they are means over runs that were drawn differently, chance may have done it. Means of times are

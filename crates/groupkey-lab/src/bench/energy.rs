@@ -39,7 +39,7 @@ impl PowerMeter {
     /// range of 3 V and 100 mA.
     pub const WT310: Self = Self { of_reading: 0.001, of_range_watt: 0.0006 };
 
-    /// The error of a reading (W): the term in brackets of S003's equation 27. The W that stands there
+    /// The error of a reading (W): the term in brackets of S003's equation 27. The W there
     /// behind 0.0006 is the unit, not the mean power: S003 gives the error as 0.1 % of the reading +
     /// 0.0006 Watt.
     pub fn error(self, watt: f64) -> f64 {

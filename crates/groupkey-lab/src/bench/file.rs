@@ -29,17 +29,17 @@ pub struct BenchHeader {
     pub machine: String,
     /// The workload that was run, for example `smart-city`.
     pub workload: String,
-    /// SHA-256 of everything that was asked for, in hexadecimal: who goes on must ask for the same.
-    /// Empty in files of before it was kept.
+    /// SHA-256 of everything that was asked for, in hexadecimal: a run that continues must ask for
+    /// the same. Empty in files from before it was kept.
     #[serde(default)]
     pub plans: String,
-    /// How many rows follow, told when all is measured; absent before.
+    /// How many rows follow, written when all is measured; absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<usize>,
     /// What primitives cost by themselves on this machine in this run: by suite, then by the meter's
-    /// name of the primitive. Counted costs are told in these.
+    /// name of the primitive. Counted costs are given in these.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
-    /// What the benchmark takes for granted, one sentence each.
+    /// What the benchmark assumes, one sentence each.
     pub assumptions: Vec<String>,
 }
 

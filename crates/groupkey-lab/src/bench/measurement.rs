@@ -25,7 +25,7 @@ pub struct Instruments<'i> {
     pub prices: &'i mut Prices,
     /// When this becomes true the measurement stops at the next opportunity.
     pub stop: &'i AtomicBool,
-    /// Is told of each measured repetition.
+    /// Is called for each measured repetition.
     pub on_repetition: &'i dyn Fn(),
 }
 

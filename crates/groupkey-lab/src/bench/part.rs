@@ -7,7 +7,7 @@ use super::cast::{leaver, newcomer};
 use super::stage::{Episode, Share};
 use super::{Activity, Role};
 
-/// A party and the role that its row is told under.
+/// A party and the role that its row is under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) role: Role,
@@ -16,7 +16,8 @@ pub(crate) struct Part {
 
 /// The parts in an episode of a group of this many members: each row is of one party. Of several
 /// that play a role it is the one that has most to do of those observed; but among members without
-/// a controller the one in the middle, the sponsor left out. Who begins a message is its sponsor.
+/// a controller the one in the middle, the sponsor left out. The member that begins a message is
+/// its sponsor.
 ///
 /// `effort` says how much a share is; it must not depend on what was measured, or rows of two runs
 /// would be of different parties.

@@ -10,7 +10,7 @@
 use crate::statistics::{Moments, student_t_quantile};
 
 /// How many repetitions each round has, of this many in all. Fewer than ten are measured at one go,
-/// and stand for themselves.
+/// and represent themselves.
 pub fn rounds(repetitions: u32) -> impl Iterator<Item = u32> {
     let count = count(repetitions);
     (0..count).map(move |round| repetitions / count + u32::from(round < repetitions % count))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What one role does in one operation of one scheme, at one group size.
 ///
 /// Times without further name were measured on the machine that ran the benchmark. What the counted
-/// primitives would take elsewhere stands in fields of its own, with the device's name.
+/// primitives would take elsewhere is in separate fields, with the device's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -55,7 +55,8 @@ pub struct BenchRow {
     /// Half width of the mean's 95 % confidence interval (ns): over the means of rounds, from ten
     /// repetitions on.
     pub ci95_ns: Option<f64>,
-    /// Standard deviation (ns); absent, as the interval is, where one repetition tells nothing of it.
+    /// Standard deviation (ns); absent, as the interval is, where a single repetition cannot give
+    /// it.
     pub sd_ns: Option<f64>,
     /// Median (ns).
     pub p50_ns: f64,
@@ -66,8 +67,8 @@ pub struct BenchRow {
     /// What the counted primitives cost by themselves on the same machine in the same run (ns, mean of
     /// one repetition).
     pub counted_ns: f64,
-    /// Measured over counted cost: what is not the scheme's mathematics is ours. The best of the
-    /// repetitions over the counted cost; absent where nothing was counted.
+    /// Measured over counted cost: what is not the scheme's mathematics is our code. The best of
+    /// the repetitions over the counted cost; absent where nothing was counted.
     pub measured_over_counted: Option<f64>,
     /// Counted primitives, by the meter's names, mean of one repetition.
     pub primitives: BTreeMap<String, Count>,
@@ -87,7 +88,7 @@ pub struct BenchRow {
     pub multicast: Traffic,
     /// Those to the whole group.
     pub broadcast: Traffic,
-    /// Device profile that the next fields are told for, if one was chosen.
+    /// Device profile that the next fields are for, if one was chosen.
     pub device: Option<String>,
     /// What the counted primitives cost on that device (ns): modelled, never measured here.
     pub device_ns: Option<f64>,
@@ -102,7 +103,7 @@ pub struct BenchRow {
     pub warnings: Vec<String>,
 }
 
-/// How often a primitive was used, and on how much; what a unit is, the meter's documentation tells.
+/// How often a primitive was used, and on how much; the meter's documentation says what a unit is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -103,7 +103,7 @@ impl Stage {
     }
 
     /// Creates a group from the same static variables as every other, and does this. What was done
-    /// before it, its creation included, is told as well.
+    /// before it, its creation included, is reported as well.
     pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
         self.variables.rewind();
         Group::new(self).perform(activity)

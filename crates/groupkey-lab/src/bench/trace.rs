@@ -49,7 +49,7 @@ pub enum Change {
 pub enum TraceError {
     /// A member joins that is in the group already.
     AlreadyIn(u32),
-    /// An event before the one that stands before it.
+    /// An event earlier than the one listed before it.
     Backwards,
     /// A member leaves of whom only one would remain.
     LastTwo,

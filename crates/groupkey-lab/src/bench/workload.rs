@@ -1,6 +1,6 @@
 //! Workloads: which groups are measured, and what who does in them how often.
 //!
-//! Those of the papers are built in; others stand in a TOML file ([`Workload::load`]), which
+//! Those of the papers are built in; others are in a TOML file ([`Workload::load`]), which
 //! `docs/workloads.md` describes.
 
 mod file;

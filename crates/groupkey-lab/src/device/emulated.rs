@@ -40,7 +40,7 @@ pub enum EmulationError {
 
 impl Device {
     /// Builds the firmware in this folder, runs it in the emulator, and makes a profile of what it counted.
-    /// `progress` is told after each figure how many there are, and how many there will be.
+    /// `progress` is called after each figure with how many there are, and how many there will be.
     ///
     /// What packets cost is assumed, and so is the clock that makes times of instructions.
     pub fn emulated(

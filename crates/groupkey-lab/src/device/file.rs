@@ -1,4 +1,4 @@
-//! A profile as it stands in its file, and what can be wrong with one.
+//! A profile as it is in its file, and what can be wrong with one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -194,7 +194,7 @@ impl Basis {
     }
 }
 
-/// The costs in a suite's own table; what does not depend on the group may stand in `alike`, the
+/// The costs in a suite's own table; what does not depend on the group may be in `alike`, the
 /// table of the suite that differs from it in the group alone.
 fn costs_from(
     suite: Suite,

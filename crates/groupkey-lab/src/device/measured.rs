@@ -10,8 +10,9 @@ use super::measure::Effort;
 use super::{Cost, Costs, Device, PacketTime, PacketTimes};
 
 impl Device {
-    /// Measures the primitives of all suites on this machine. `go_on` is told before each figure how many
-    /// are done and how many there are, and stops it all by returning `false`; then there is no profile.
+    /// Measures the primitives of all suites on this machine. `go_on` is called before each figure
+    /// with how many are done and how many there are, and stops it all by returning `false`; then
+    /// there is no profile.
     ///
     /// What packets cost is not measured: that takes a broker and a network. It is taken over from the
     /// profile `host`, and said to be assumed.

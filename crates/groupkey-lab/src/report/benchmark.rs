@@ -2,8 +2,8 @@
 //!
 //! It redraws the figures of the benchmark studies (S002, S003) from our rows, has a section for each
 //! scheme with drawings of a real run, and a table in which any schemes can be compared. What was
-//! measured and what was modelled never stand in one chart or column. The same [`Benchmark`] renders to
-//! the same bytes.
+//! measured and what was modelled are never in one chart or column. The same [`Benchmark`] renders
+//! to the same bytes.
 
 mod audit;
 mod drawing;

@@ -21,7 +21,7 @@ pub(super) struct Panel<'a> {
     /// What the axis measures.
     pub(super) quantity: &'static str,
     pub(super) axis: &'a Axis,
-    /// The schemes drawn; the points of a category stand in this order.
+    /// The schemes drawn; the points of a category are in this order.
     pub(super) schemes: &'a [Scheme],
     pub(super) facets: Vec<Facet>,
     /// What the categories are, under the axis.
@@ -197,7 +197,7 @@ impl<'a> Frame<'a> {
         LEFT + width * (facet as f64 + (category as f64 + 0.5) / categories)
     }
 
-    /// How far the marks of a scheme stand from the middle of their column.
+    /// How far the marks of a scheme are from the middle of their column.
     fn dodge(&self, facet: usize, scheme: usize) -> f64 {
         let schemes = self.panel.schemes.len() as f64;
         let categories = self.panel.facets[facet].categories.len() as f64;

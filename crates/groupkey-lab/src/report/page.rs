@@ -122,7 +122,7 @@ fn data(report: &Report, schemes: &[Scheme]) -> String {
     in_script(&data)
 }
 
-/// JSON as it may stand inside `<script>`, where markup must not be taken for the element's end.
+/// JSON in a form allowed inside `<script>`, where markup must not be taken for the element's end.
 pub(super) fn in_script(data: &serde_json::Value) -> String {
     data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

@@ -84,7 +84,7 @@ fn replay(pattern: &str, row: &NetworkRow) -> String {
     own.iter().fold(pattern.to_owned(), |command, (name, value)| command.replace(name, value))
 }
 
-/// Where a ratio stands on the strip from an eighth to eight times (%).
+/// Where a ratio is on the strip from an eighth to eight times (%).
 fn place(ratio: f64) -> f64 {
     let part = 50.0 + 50.0 * ratio.max(1e-9).log(8.0);
     (part.clamp(0.0, 100.0) * 10.0).round() / 10.0

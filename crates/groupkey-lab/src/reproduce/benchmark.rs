@@ -24,7 +24,7 @@ pub(super) const STUDY: Study = Study {
          the test.",
         "S002 measured members with MicroPython on an ESP32 and the controller with Python on an \
          i3-5005U. Both are modelled: counted primitives, priced by the device's profile. Times \
-         measured here are of compiled code, and stand apart.",
+         measured here are of compiled code, and kept separate.",
         "The profiles' prices are assumed where S002 prints none, and the ESP32's of an unwrap was \
          assumed because of the bound of 47 ms: that bound is no test of it.",
         "A finding about times is decided where our measurement and the model agree.",

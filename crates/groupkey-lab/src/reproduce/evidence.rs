@@ -81,7 +81,7 @@ impl Comparison {
         Self { differences: vec![low, high], words }
     }
 
-    /// Both hold; told in the words of the first.
+    /// Both hold; reported in the words of the first.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.differences.extend(other.differences);
         self

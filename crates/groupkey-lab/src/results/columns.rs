@@ -53,7 +53,7 @@ impl<R> Column<R> {
         Column { name: self.name, values }
     }
 
-    /// What is wrong with a row's value: nothing that is told in results can be negative, or more than
+    /// What is wrong with a row's value: nothing in results can be negative, or more than
     /// there is time for.
     pub(super) fn check(&self, row: &R) -> Result<(), String> {
         match &self.values {

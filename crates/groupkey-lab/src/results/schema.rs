@@ -15,7 +15,7 @@ fn the_schema_file_says_what_the_types_say() {
     let found = fs::read_to_string(path()).unwrap_or_default();
     assert!(
         serde_json::from_str::<Value>(&found).ok() == Some(schema()),
-        "docs/results.schema.json is out of date; write it anew with\n    \
+        "docs/results.schema.json is out of date; write it again with\n    \
          cargo test -p groupkey-lab --lib write_the_schema_anew -- --ignored"
     );
 }

@@ -1,4 +1,4 @@
-//! A scenario as it stands in its file, and the plan that it makes.
+//! A scenario as it is in its file, and the plan that it makes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -150,13 +150,13 @@ impl File {
         Ok(())
     }
 
-    /// Which keys may stand in which table: the three kinds share one form.
+    /// Which keys are allowed in which table: the three kinds share one form.
     fn check_sections(&self) -> Result<(), Mistake> {
         let Section { members, subgroups, at_ms, device, .. } = &self.network;
         refuse(members, "[network] is for all clients; put members into a [[link]]")?;
         refuse(subgroups, "[network] is for all clients; put subgroups into a [[link]]")?;
         refuse(at_ms, "[network] holds from the start; put at_ms into a [[change]]")?;
-        refuse(device, "devices of all members stand in [group]")?;
+        refuse(device, "put the device of all members into [group]")?;
         for link in &self.link {
             let advice = "a [[link]] holds from the start; put at_ms into a [[change]]";
             refuse(&link.get_ref().at_ms, advice)?;
@@ -277,7 +277,7 @@ impl File {
         Ok(exceptions)
     }
 
-    /// Where the thing stands that an invalid plan complains of.
+    /// Where the thing is that an invalid plan complains of.
     fn mistake(&self, error: &PlanError) -> Mistake {
         let Group { scheme, members, parameters, device, controller_device, .. } = &self.group;
         let subgroup_device = &self.group.subgroup_device;

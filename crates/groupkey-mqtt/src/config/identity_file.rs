@@ -1,6 +1,6 @@
 //! The file that keeps an identity, or another secret.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,23 @@ pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
             kept(path)?.ok_or_else(|| wrong(path, error))
         }
         Err(error) => Err(wrong(path, error)),
+    }
+}
+
+/// Holds an identity as long as the file that is returned lives: no other process can hold it then. The
+/// system lets go of it when a process dies.
+pub fn hold(path: &Path) -> Result<File, ConfigError> {
+    let file = File::open(path).map_err(|error| wrong(path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(wrong(
+            path,
+            "another groupkey member runs with it: end that one, or give this one a name and an \
+             identity of its own",
+        )),
+        // Not every file system has locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(error)) => Err(wrong(path, error)),
     }
 }
 

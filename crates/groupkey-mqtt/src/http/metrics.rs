@@ -52,7 +52,7 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     text.gauge("publish_backlog", "Publishes that the broker has not acknowledged.", backlog);
     text.gauge("log_entries", "Entries of the store's log.", entries);
     text.gauge("log_limit_entries", "Entries that it may have.", service.policy().limits.log);
-    text.gauge("broker_connected", "Whether the connection stands.", u8::from(broker.connected));
+    text.gauge("broker_connected", "Whether the broker is connected.", u8::from(broker.connected));
     text.counter("broker_connections_total", "Connections that were made.", broker.connections);
     text.0
 }

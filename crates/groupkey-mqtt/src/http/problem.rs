@@ -39,7 +39,7 @@ impl From<OperationError> for Problem {
     fn from(error: OperationError) -> Self {
         let status = match &error {
             OperationError::Fatal(_) => StatusCode::SERVICE_UNAVAILABLE,
-            OperationError::Refused(_) => StatusCode::CONFLICT,
+            OperationError::BarredOnly(_) | OperationError::Refused(_) => StatusCode::CONFLICT,
             OperationError::Unknown(_) => StatusCode::NOT_FOUND,
         };
         Self::new(status, error.to_string())

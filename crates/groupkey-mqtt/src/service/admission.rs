@@ -7,11 +7,12 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::log::{Admission, Entry};
-use super::{Applicant, Happened, OperationError, Service, has};
+use super::roster::Record;
+use super::{Applicant, Happened, OperationError, Service, Why, has};
 use crate::join::{Body, Request, Welcome, encoded};
 use crate::keyring::Secret;
 use crate::parties::Order;
-use crate::runtime::Fatal;
+use crate::runtime::{Fatal, Output, SECOND};
 use crate::store::StoreError;
 use crate::topics::is_name;
 
@@ -27,21 +28,28 @@ impl Service {
         let record = self.roster.record(&body.name).map(|(_, record)| record);
         if record.is_some_and(|record| record.is_barred) {
             self.counters.refused += 1;
+            self.tell_refusal(&body.name, Why::Barred, now);
             return;
         }
         let waiting = self.waiting.iter().position(|other| other.name() == body.name);
         let last = record.map(|record| record.stamp);
         let last = waiting.map(|index| self.waiting[index].request.body.stamp).or(last);
-        if last.is_some_and(|last| body.stamp <= last) {
+        if let Some(last) = last.filter(|last| body.stamp <= *last) {
             self.counters.replayed += 1;
+            // The same once more is the broker's doing.
+            if body.stamp < last {
+                self.tell_refusal(&body.name, Why::Replayed, now);
+            }
             return;
         }
         let Some((shared, token)) = self.permission(&request) else {
             self.counters.refused += 1;
+            self.tell_refusal(&body.name, Why::NoPermission, now);
             return;
         };
         if !request.is_signed() {
             self.counters.forged += 1;
+            self.tell_refusal(&body.name, Why::NoPermission, now);
             return;
         }
         let number = self.number_for(&request.body.name);
@@ -63,13 +71,40 @@ impl Service {
             Some(index) => self.waiting[index] = applicant,
             None if self.waiting.len() >= self.policy.limits.waiting => {
                 self.counters.overflowed += 1;
+                self.tell_refusal(applicant.name(), Why::Full, now);
                 return;
             }
-            None => self.waiting.push(applicant),
+            None => {
+                let name = applicant.name().to_owned();
+                self.waiting.push(applicant);
+                if self.group_key().is_none() {
+                    let (waiting, founders) = (self.waiting.len(), self.policy.founders.max(2));
+                    let waits = Happened::Waits { name, waiting, founders };
+                    self.outputs.push_back(Output::Notice(waits));
+                }
+            }
         }
         self.counters.taken += 1;
         let due = now.saturating_add(self.policy.batch);
         self.admission_due = self.admission_due.or(Some(due));
+    }
+
+    /// Tells the operator about somebody that does not get in, if that was not told lately. What a stranger
+    /// sends must not fill logs, nor memory.
+    fn tell_refusal(&mut self, name: &str, why: Why, now: u64) {
+        let is_fresh = |at: &u64| now < at.saturating_add(TOLD_AGAIN);
+        let key = (name.to_owned(), why);
+        if self.refusals.get(&key).is_some_and(is_fresh) {
+            return;
+        }
+        if self.refusals.len() >= REFUSALS_TOLD {
+            self.refusals.retain(|_, at| is_fresh(at));
+        }
+        if self.refusals.len() < REFUSALS_TOLD {
+            self.refusals.insert(key, now);
+            let refused = Happened::Refused { name: name.to_owned(), why };
+            self.outputs.push_back(Output::Notice(refused));
+        }
     }
 
     /// Whether who asks has been taken in and has lost nothing but, perhaps, its welcome.
@@ -173,7 +208,13 @@ impl Service {
         };
         // Who is a member and asks to join has lost its memory: out with it first. It comes last, since
         // a group of two can lose nobody before somebody else has come.
-        let mut waiting = std::mem::take(&mut self.waiting);
+        let may_come_at = |service: &Self, applicant: &Applicant| {
+            let record = service.roster.record(applicant.name()).map(|(_, record)| record);
+            record.filter(|record| record.is_current).map_or(0, Record::may_return_at)
+        };
+        let waiting = std::mem::take(&mut self.waiting);
+        let (mut waiting, patient): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|applicant| may_come_at(self, applicant) <= now);
         waiting.sort_by_key(|applicant| is_current(self, applicant));
         let later = waiting.split_off(waiting.len().min(at_once).min(room.max(1)));
         let (returning, fresh): (Vec<_>, Vec<_>) =
@@ -185,14 +226,27 @@ impl Service {
         for applicant in returning {
             let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
             match self.order(Order::Remove(member), now, rng) {
-                Ok(_) => self.take_in(vec![applicant], now, rng)?,
+                Ok(_) => {
+                    self.roster.note_return(member, now);
+                    self.take_in(vec![applicant], now, rng)?;
+                }
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Err(_) => left_over.push(applicant),
+                Err(_) => {
+                    self.tell_refusal(applicant.name(), Why::TooFew, now);
+                    left_over.push(applicant);
+                }
             }
         }
-        if !left_over.is_empty() {
-            self.admission_due = Some(now.saturating_add(self.policy.batch.max(RETRY)));
+        for member in self.roster.barred_members() {
+            if let Err(OperationError::Fatal(fatal)) = self.remove(member, now, rng) {
+                return Err(fatal);
+            }
         }
+        let retry = now.saturating_add(self.policy.batch.max(RETRY));
+        let returns = patient.iter().map(|applicant| may_come_at(self, applicant)).min();
+        self.admission_due =
+            (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
+        left_over.extend(patient);
         self.waiting = left_over;
         self.commit(now)
     }
@@ -304,6 +358,10 @@ const AT_ONCE: usize = 16;
 
 /// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16.
 const ANSWER_AGAIN: u64 = 10_000_000_000;
+
+/// The same refusal of the same device is told once in this time, ns; and of all together so many.
+const TOLD_AGAIN: u64 = 60 * SECOND;
+const REFUSALS_TOLD: usize = 100;
 
 /// How long to wait before trying again what was not possible, ns.
 const RETRY: u64 = 500_000_000;

@@ -5,6 +5,7 @@ use std::fmt;
 use groupkey::Error;
 
 use crate::form::FormError;
+use crate::keyring::hex;
 use crate::runtime::Fatal;
 use crate::topics::BadPrefix;
 
@@ -17,6 +18,8 @@ pub enum OpenError {
     FormChanged,
     /// The store failed.
     Fatal(Fatal),
+    /// The store holds a group of a service with this public key, and the policy has another's identity.
+    IdentityChanged([u8; 32]),
     /// The scheme has no controller: its members need no service.
     NoController,
     /// Topics cannot have this prefix.
@@ -26,6 +29,8 @@ pub enum OpenError {
 /// Why an operator's command was not carried out.
 #[derive(Debug)]
 pub enum OperationError {
+    /// The device is barred, but still has the key.
+    BarredOnly(Error),
     /// The service cannot go on.
     Fatal(Fatal),
     /// The scheme or the group's state does not allow it.
@@ -33,6 +38,7 @@ pub enum OperationError {
     /// Nobody ever joined under this name.
     Unknown(String),
 }
+
 impl From<Fatal> for OpenError {
     fn from(fatal: Fatal) -> Self {
         Self::Fatal(fatal)
@@ -55,6 +61,12 @@ impl fmt::Display for OpenError {
                  group a store of its own"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
+            Self::IdentityChanged(public) => write!(
+                f,
+                "the store holds a group of the service {}, and the identity is another's: put the old \
+                 identity back, or leave the line out",
+                hex(public)
+            ),
             Self::NoController => {
                 write!(f, "the scheme has no controller: its members need no service")
             }
@@ -66,6 +78,11 @@ impl fmt::Display for OpenError {
 impl fmt::Display for OperationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BarredOnly(error) => write!(
+                f,
+                "{error}: it is barred, but has the key until somebody else joins or the group is \
+                 founded again"
+            ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::Refused(error) => write!(f, "{error}"),
             Self::Unknown(name) => write!(f, "nobody ever joined as {name}"),

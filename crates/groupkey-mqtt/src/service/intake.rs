@@ -135,7 +135,7 @@ impl Service {
             match self.rekey(now, rng) {
                 Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Ok(_) | Err(OperationError::Refused(_) | OperationError::Unknown(_)) => {}
+                Ok(_) | Err(_) => {}
             }
         }
         if due(self.forget_due) {

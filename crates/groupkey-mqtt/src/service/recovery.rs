@@ -65,6 +65,10 @@ impl Service {
             return Err(OpenError::FormChanged);
         }
         let form = Form::read(&form).map_err(OpenError::Form)?;
+        let public = Secret::from_bytes(secrets.identity.into()).public();
+        if policy.identity.as_ref().is_some_and(|identity| identity.public() != public) {
+            return Err(OpenError::IdentityChanged(public));
+        }
         let mut service = Self::founded(policy, topics, store, form, &secrets);
         let mut rekeyed_at = None;
         for entry in entries {
@@ -127,6 +131,7 @@ impl Service {
             offers: BTreeMap::new(),
             answers: BTreeMap::new(),
             waiting: Vec::new(),
+            refusals: BTreeMap::new(),
             welcomes: Welcomes::default(),
             admission_due: None,
             rekey_due: None,

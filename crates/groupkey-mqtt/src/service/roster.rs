@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::log::Admission;
 use crate::parties::Order;
+use crate::runtime::SECOND;
 
 /// The devices that ever were members. A name keeps its number.
 #[derive(Default)]
@@ -29,6 +30,19 @@ pub(super) struct Record {
     pub(super) is_free: bool,
     /// Requests since the time.
     pub(super) requests: (u32, u64),
+    /// How often it came back in a row after it had lost its memory, and when it did so last, ns.
+    returns: (u32, u64),
+}
+
+impl Record {
+    /// When a member that has lost its memory may come in again, ns. It costs everybody two changes of
+    /// the key, so one that comes back over and over waits for longer each time.
+    pub(super) fn may_return_at(&self) -> u64 {
+        match self.returns {
+            (0, _) => 0,
+            (times, at) => at.saturating_add(RETURN_PAUSE << (times - 1).min(6)),
+        }
+    }
 }
 
 impl Roster {
@@ -69,8 +83,17 @@ impl Roster {
             is_barred: false,
             is_free: false,
             requests: (0, 0),
+            returns: before.map_or((0, 0), |record| record.returns),
         };
         self.records.insert(member, record);
+    }
+
+    /// A member that has lost its memory comes back.
+    pub(super) fn note_return(&mut self, member: u32, now: u64) {
+        if let Some(Record { returns: (times, at), .. }) = self.at(member) {
+            let is_long_ago = now >= at.saturating_add(RETURNS_FORGOTTEN);
+            (*times, *at) = (if is_long_ago { 1 } else { times.saturating_add(1) }, now);
+        }
     }
 
     /// Bars a device from coming back.
@@ -108,6 +131,12 @@ impl Roster {
         }
     }
 
+    /// Members that were evicted when the group could lose nobody.
+    pub(super) fn barred_members(&self) -> Vec<u32> {
+        let barred = self.members().filter(|(_, record)| record.is_barred);
+        barred.map(|(member, _)| member).collect()
+    }
+
     /// All from a number on.
     pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &Record)> {
         self.records.range(from..).map(|(&number, record)| (number, record))
@@ -129,3 +158,9 @@ impl Roster {
         }
     }
 }
+
+/// How long a device waits that comes back for the second time in a row; it doubles six times.
+const RETURN_PAUSE: u64 = SECOND;
+
+/// A return so long after the last is not in a row with it.
+const RETURNS_FORGOTTEN: u64 = 600 * SECOND;

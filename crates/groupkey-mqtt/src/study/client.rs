@@ -1,4 +1,5 @@
-//! One party's connection to the broker: a task that writes what it is told to and tells what comes.
+//! One party's connection to the broker: a task that writes what it is told to and reports what
+//! comes.
 
 use std::net::SocketAddr;
 

@@ -66,7 +66,7 @@ fn what_expires_is_what_somebody_can_ask_for_again() {
                 "welcome" => assert!(matches!(expiry, Some(30) | None), "{topic}"),
                 _ => assert_eq!(expiry, None, "{topic}"),
             }
-            assert!(!retain || expiry.is_none(), "who comes later needs {topic}");
+            assert!(!retain || expiry.is_none(), "latecomers need {topic}");
         }
         for place in ["to", "join", "welcome", "epoch", "talk"] {
             assert!(seen.contains(place), "{scheme}: {seen:?}");

@@ -119,7 +119,7 @@ const fn milliseconds(time: Time) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
-/// Which end of the connection: who asked last during its set-up differs.
+/// Which end of the connection: they differ in who asked last during its set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Broker,

@@ -49,7 +49,7 @@ impl Context<'_> {
         Ok(key)
     }
 
-    /// Appends a key to `out` that only `to` can open. `info` says what it is for: who opens it
+    /// Appends a key to `out` that only `to` can open. `info` says what it is for: whoever opens it
     /// must say the same.
     pub fn encrypt_key(
         &mut self,

@@ -5,7 +5,7 @@
 pub enum Move {
     /// A new member joins.
     Add,
-    /// So many new members join and so many at a place leave, in one change, if the scheme can.
+    /// This many new members join and this many at a place leave, in one change, if the scheme can.
     Batch(u8, u8, u16),
     /// The two parts of the group come together, if it was split.
     Merge,

@@ -87,7 +87,7 @@ pub struct Scheme {
     pub claims: Claims,
     /// What is left of that in the `published` profile.
     pub published_claims: Claims,
-    /// What can be set, beside the profile.
+    /// What can be set, besides the profile.
     pub parameters: &'static [Parameter],
     /// The smallest and the largest number of members.
     pub members: (u32, u32),
@@ -148,7 +148,7 @@ pub enum Provenance {
     StandIn,
 }
 
-/// What a scheme claims about itself. The audit is what tells whether it is so.
+/// What a scheme claims about itself. The audit shows whether it is so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// A removed member cannot get later keys.

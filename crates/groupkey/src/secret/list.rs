@@ -32,7 +32,7 @@ impl<T> List<T> {
         self.0.truncate(self.0.len() - 1);
     }
 
-    /// Drops all but the first this many.
+    /// Drops all but the first `length`.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }

@@ -167,7 +167,7 @@ fn who_lost_its_memory_comes_back() {
     }
 }
 
-/// The one who stays waits, and its key is not shared with anybody new before somebody comes.
+/// The one that stays waits, and its key is not shared with anybody new before somebody comes.
 #[test]
 fn the_last_of_two_waits_for_another() {
     for scheme in schemes() {

@@ -139,7 +139,7 @@ fn indices_run_out_and_do_not_come_back() {
         let before = held(&rig);
         assert!(before.iter().all(|key| *key == before[0]));
         let used_up = Unsupported::CapacityUsedUp { capacity: CAPACITY };
-        assert!(used_up.to_string().contains("anew with a larger capacity"));
+        assert!(used_up.to_string().contains("group with a larger capacity"));
         assert_eq!(rig.add(1000).map(drop), Err(RigError::Command(used_up.into())));
         assert_eq!(held(&rig), before);
         assert!(!rig.outsider_knows_key());

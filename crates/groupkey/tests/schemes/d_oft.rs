@@ -1,5 +1,5 @@
-//! D-OFT costs what the header of its file says, in whatever tree comes about; who slept catches
-//! up, and a wrong blinded secret is noticed.
+//! D-OFT costs what the header of its file says, in whatever tree comes about; a member that slept
+//! catches up, and a wrong blinded secret is noticed.
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;

@@ -1,5 +1,5 @@
 //! MARKS costs what the header of its file says, at every period of sessions of several lengths, and
-//! keeps the law of planned periods: who was promised one holds its key, and nobody else.
+//! keeps the law of planned periods: members promised one hold its key, and nobody else.
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};

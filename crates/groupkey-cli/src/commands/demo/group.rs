@@ -219,7 +219,7 @@ impl Group {
                 Told::Heard(received) => {
                     device.heard = Some(String::from_utf8_lossy(&received.content).into_owned());
                 }
-                Told::Joined(_) | Told::Evicted => {}
+                Told::Joined(_) | Told::Evicted | Told::JoinsAgain | Told::NotIn(_) => {}
             }
         }
         Ok(news)

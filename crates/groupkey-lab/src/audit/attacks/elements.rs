@@ -137,7 +137,7 @@ fn key_of_fed(
     Ok(key.filter(|_| fed.get() > 0))
 }
 
-/// Where elements stand in byte strings.
+/// Where elements are in byte strings.
 struct Places {
     paired: bool,
     /// What CKA sends each member: an element and a wrapped key.

@@ -22,7 +22,8 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-/// Two lives in which the dishonest member chose differently are told to the two halves of the rest.
+/// Two lives in which the dishonest member chose differently are shown to the two halves of the
+/// rest.
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     for (event, liar) in Choice::all(configuration.scheme()) {
         // Where the event cannot go on, everybody notices.

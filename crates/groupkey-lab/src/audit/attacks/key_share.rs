@@ -14,7 +14,7 @@ pub(super) const ATTACK: Attack = Attack {
     id: "unknown-key-share",
     name: "Unknown key share",
     reference: "Blake-Wilson and Menezes, PKC 1999; Choo, Boyd and Hitchcock, ASIACRYPT 2005",
-    shows: "a member shares the group's key, and believes that somebody is in who is not",
+    shows: "a member shares the group's key, and believes in a member that is not there",
     applies_to: |scheme, _| stage::is_distributed(scheme),
     breaks: None,
     run,

@@ -22,12 +22,12 @@ pub(super) const SAME_GROUP: Attack = Attack {
     run: replay,
 };
 
-/// Into a group that is made anew under the old name, with the old credentials.
+/// Into a group that is made again under the old name, with the old credentials.
 pub(super) const OLD_GROUP: Attack = Attack {
     id: "replay-old-group",
     name: "Replay into a new group of the same name",
     reference: "Katz and Yung, CRYPTO 2003; own analysis for the rest",
-    shows: "messages of a group that is over bring its key back into one that was made anew",
+    shows: "messages of a group that is over bring its key back into one of the same name",
     applies_to: |scheme, _| scheme.law == Law::OneKey,
     breaks: None,
     run: replay_into_new_group,

@@ -1,4 +1,4 @@
-//! What attacks stand on: a small group in a rig, histories that fit a scheme, and two lives that
+//! What attacks use: a small group in a rig, histories that fit a scheme, and two lives that
 //! differ in one member's choices.
 
 use std::cell::RefCell;
@@ -191,8 +191,8 @@ impl Kept {
 
 /// An event of a distributed group, with one member whose choices are its own.
 ///
-/// The group is created, and the event is told to everybody concerned, one by one, as view synchrony
-/// has it; messages go when [`Rig::settle`] is called.
+/// The group is created, and the event is given to everybody concerned, one by one, as view
+/// synchrony has it; messages go when [`Rig::settle`] is called.
 pub(super) struct Choice {
     pub(super) rig: Rig,
     pub(super) event: Event,

@@ -43,7 +43,7 @@ enum Change {
     Last,
     /// A bit in each 16 bytes.
     All,
-    /// It is the one that stands there in another life of the group.
+    /// It is the one that is there in another life of the group.
     Foreign,
 }
 

@@ -96,8 +96,8 @@ mod tests {
     use super::super::requirements;
     use super::*;
 
-    /// The only difference: our fat client of the published profile gets the public key anew in each
-    /// broadcast and keeps none, and its footprint does not count what it is just taking in.
+    /// The only difference: our fat client of the published profile gets the public key again in
+    /// each broadcast and keeps none, and its footprint does not count what it is just taking in.
     #[test]
     fn the_published_tables_come_out() {
         for entry in &PUBLISHED {

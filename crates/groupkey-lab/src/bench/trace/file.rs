@@ -175,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in a file is read or refused; what is read is written as it was read.
+        /// Whatever is in a file is read or refused; what is read is written as it was read.
         #[test]
         fn any_text_is_read_or_refused(text in "(time_ms,event,member\n)?([0-9]{1,2},(create|join|leave|x)?,[0-9]{1,2}(-[0-9]{1,3})?\n|.{0,9}\n){0,9}") {
             if let Ok(trace) = Trace::parse(&text, Path::new("t.csv")) {

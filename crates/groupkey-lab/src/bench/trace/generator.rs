@@ -1,4 +1,4 @@
-//! Traces by chance: arrivals whose rate may change with time, and stays of random length.
+//! Random traces: arrivals whose rate may change with time, and stays of random length.
 //!
 //! Members arrive as a Poisson process and stay for a time that is exponentially distributed: in a steady
 //! state the group has as many members as arrive during a mean stay. The kinds differ in how the rate of
@@ -24,7 +24,7 @@ pub struct Generator {
     pub stay_minutes: f64,
     /// How long the trace is (minutes).
     pub duration_minutes: f64,
-    /// Everything drawn by chance follows from this.
+    /// Everything drawn at random follows from this.
     pub seed: u64,
 }
 
@@ -174,7 +174,7 @@ impl Generator {
     }
 }
 
-/// What is drawn by chance.
+/// What is drawn at random.
 struct Draw(ChaCha20Rng);
 
 impl Draw {

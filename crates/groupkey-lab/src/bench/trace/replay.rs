@@ -19,7 +19,7 @@ use crate::bench::energy::Method;
 use crate::bench::{Count, Deviation, Reach, Role, Traffic};
 use crate::device::Device;
 
-/// What a trace took of a scheme's parties.
+/// What a trace cost a scheme's parties.
 #[derive(Clone, Debug)]
 pub struct Replay {
     scheme: &'static Scheme,
@@ -71,7 +71,7 @@ pub struct ReplayRow {
     pub broadcast: Traffic,
     /// Messages of the deployment phase, over confidential channels; they are the controllers'.
     pub deployment: Traffic,
-    /// Device that the next fields are told for, if one was chosen and has figures for the suite.
+    /// Device that the next fields are for, if one was chosen and has figures for the suite.
     pub device: Option<String>,
     /// What the role's primitives take there, all parties together (s).
     pub device_seconds: Option<f64>,
@@ -115,8 +115,8 @@ pub enum ReplayError {
     },
 }
 
-/// Runs a trace through a group of this scheme. `go_on` is told after each event how many have been run,
-/// and stops the run by returning `false`.
+/// Runs a trace through a group of this scheme. `go_on` is called after each event with the number
+/// of events run, and stops the run by returning `false`.
 pub fn replay(
     scheme: &'static Scheme,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! A workload as it stands in its file.
+//! A workload as it is in its file.
 
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ struct PatternTable {
     repetitions: Option<Spanned<u32>>,
 }
 
-/// The patterns that a table stands for.
+/// The patterns that a table describes.
 fn expand(table: &Spanned<PatternTable>, repetitions: u32) -> Result<Vec<Pattern>, Mistake> {
     let span = table.span();
     let PatternTable { actor, phase, operation, bytes, repetitions: own } = table.get_ref();

@@ -124,7 +124,7 @@ pub(super) fn tree(id: &str, tree: &Tree) -> String {
         let words = match (changed, node.fingerprint) {
             (true, _) => "its key is new",
             (false, Some(_)) => "its key is the one of before",
-            (false, None) => "nobody who was asked knows its key",
+            (false, None) => "none of those asked knows its key",
         };
         let _ = write!(
             svg,

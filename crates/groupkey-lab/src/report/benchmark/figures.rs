@@ -15,7 +15,7 @@ use crate::bench::{Activity, BenchRow, Phase, Role};
 pub(super) struct Figure {
     /// Anchor in the page.
     pub(super) id: String,
-    /// `Centralized schemes`: figures with the same stand together.
+    /// `Centralized schemes`: figures with the same are shown together.
     pub(super) part: String,
     pub(super) title: String,
     pub(super) caption: String,

@@ -140,7 +140,7 @@ impl<'a> Frame<'a> {
         format!("<path class='band' d='M{}Z'/>", outline.join("L"))
     }
 
-    /// A ring for a value at one size, a dashed line for one that stands for many.
+    /// A ring for a value at one size, a dashed line for one that represents many.
     fn printed(&self, printed: &Printed) -> String {
         let (from, to) = (self.x(printed.members.0), self.x(printed.members.1));
         let (middle, y) = ((from + to) / 2.0, self.y(printed.value));

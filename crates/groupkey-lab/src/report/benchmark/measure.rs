@@ -18,7 +18,7 @@ pub(super) enum Measure {
     WireBytes,
 }
 
-/// Measures that stand in one figure, a panel each.
+/// Measures that share one figure, a panel each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     Computation,
@@ -62,7 +62,7 @@ impl Subject {
         self == Self::Computation
     }
 
-    /// Whether it is told for a device.
+    /// Whether it is given for a device.
     pub(super) const fn is_of_a_device(self) -> bool {
         matches!(self, Self::ModelledComputation | Self::ModelledEnergy)
     }

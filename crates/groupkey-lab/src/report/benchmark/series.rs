@@ -47,7 +47,7 @@ impl Styles {
     }
 }
 
-/// The lines of these rows. What differs beside the scheme stands behind its name.
+/// The lines of these rows. What differs besides the scheme is behind its name.
 pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Series<'a>> {
     let variants: Vec<Vec<String>> = entries.iter().map(|entry| variant(entry)).collect();
     let differs: Vec<bool> = (0..variants.first().map_or(0, Vec::len))
@@ -93,7 +93,7 @@ pub(super) fn variant(entry: &Entry) -> Vec<String> {
         .to_vec()
 }
 
-/// Leaves so many rows that a page can hold them: of each line the ends, and sizes between them in
+/// Leaves as many rows as a page can hold: of each line the ends, and sizes between them in
 /// even ratios.
 pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
     if entries.len() <= most {

@@ -94,7 +94,7 @@ impl Client for AsyncClient {
 }
 
 /// Half of the broker's Receive Maximum at most: rumqttc begins again with its packet identifiers
-/// when it has used so many.
+/// when it has used that many.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);

@@ -247,7 +247,7 @@ impl Sender {
                 self.note_window_use();
             }
             self.probe = Some(Probe { end: self.next, repeats });
-            // The retransmission timeout starts anew, in full.
+            // The retransmission timeout starts again, in full.
             self.timer = None;
         }
         self.rearm(cx);
@@ -366,7 +366,7 @@ impl Sender {
         if let Some(undo) = self.undo.take() {
             self.window.restore(undo.window);
         }
-        // Have losses looked for anew.
+        // Have losses looked for again.
         self.rack.advanced = true;
     }
 

@@ -1,5 +1,5 @@
-//! BLS12-381 by the crate bls12_381: pure Rust, constant time, on any device. `bls_host.rs` stands in
-//! its place with the feature `blst`.
+//! BLS12-381 by the crate bls12_381: pure Rust, constant time, on any device. `bls_host.rs` steps
+//! in its place with the feature `blst`.
 
 use alloc::vec::Vec;
 

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::fmt::{self, Debug, Write};
 
-/// Appends what the digits of all the numbers of a text stand for.
+/// Appends what the digits of all the numbers of a text mean.
 pub(super) fn take_digits(element: &impl Debug, out: &mut Vec<u8>) {
     let mut digits = Digits { out, state: State::Outside };
     // Writing to a vector does not fail.

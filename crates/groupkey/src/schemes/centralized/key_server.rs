@@ -82,7 +82,7 @@ pub(crate) trait KeyServer: Send {
         Err(Unsupported::Operation.into())
     }
 
-    /// The group key of an epoch up to the present one, where the scheme heals.
+    /// The group key of an epoch up to the current one, where the scheme heals.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
     }
@@ -386,7 +386,7 @@ impl Membership {
                 self.must_lead_on(message)?;
                 Ok(Admission::StartsAnew)
             }
-            // A subgroup's controller that was away makes its subgroup anew.
+            // A subgroup's controller that was away makes its subgroup again.
             Operation::Create if self.server != PartyId::Controller => {
                 message.is_later_than(self.epoch)?;
                 Ok(Admission::StartsAnew)

@@ -210,7 +210,7 @@ impl KeyTree {
         self.levels.len() as u8
     }
 
-    /// The occupied children of a key node, each as the node that stands for it: the highest one at
+    /// The occupied children of a key node, each as the node that represents it: the highest one at
     /// or below it that has a key.
     pub(crate) fn children(&self, node: Node, roster: &Roster) -> impl Iterator<Item = Node> {
         node.child_places(self.degree)

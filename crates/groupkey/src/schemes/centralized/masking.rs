@@ -1,7 +1,7 @@
 //! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
 //! member and the controller can derive, once for each epoch. A mask protects nothing from being
-//! altered: who flips a bit of the masked key flips it in the key. So a second value goes along,
-//! and a key that does not fit it is refused.
+//! altered: whoever flips a bit of the masked key flips it in the key. So a second value goes
+//! along, and a key that does not fit it is refused.
 //!
 //! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a chain of hashes, as
 //! many steps as the scheme wants it to cost; the first takes in the epoch. Individual keys are

@@ -135,14 +135,14 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Who was evicted reads what was sent up to when a friend comes, or it comes back itself.
+/// An evicted member reads what was sent up to when a friend comes, or it comes back itself.
 const PUBLISHED_CLAIMS: Claims =
     Claims { backward_secrecy: false, collusion_resistance: false, ..Claims::ALL };
 
 /// The length of the chains.
 const SESSIONS: Parameter = Parameter {
     name: "sessions",
-    meaning: "sessions of a generation; then the chains begin anew",
+    meaning: "sessions of a generation; then the chains begin again",
     sound: 3250,
     published: 3250,
     range: (4, 10_000),

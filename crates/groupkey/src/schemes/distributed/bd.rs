@@ -30,12 +30,12 @@
 //! ```
 //!
 //! When somebody joins, the first message of each carries the roster, which the new member learns from
-//! whichever comes first, and only then sends its own. In a merger the members stand by ascending id.
-//! `session` is in the sound profile only: a digest of group, epoch, members and all nonces. With
-//! it a signed message says for which run it was signed, as Katz and Yung have it, and not only for
-//! which epoch: every group begins with epoch 1, also one that is made again under an old name.
-//! The group key is taken once everybody has confirmed it, so that a member that cheats cannot leave
-//! the others with different keys.
+//! whichever comes first, and only then sends its own. In a merger the members are ordered by
+//! ascending id. `session` is in the sound profile only: a digest of group, epoch, members and all
+//! nonces. With it a signed message says for which run it was signed, as Katz and Yung have it, and
+//! not only for which epoch: every group begins with epoch 1, also one that is made again under an
+//! old name. The group key is taken once everybody has confirmed it, so that a member that cheats
+//! cannot leave the others with different keys.
 //!
 //! Deviations: with two members `X_i` would be the identity, so it is not sent. A member looks at the
 //! shares of its two neighbours only. Equal shares of the neighbours are refused. The group key is

@@ -32,8 +32,8 @@
 //!
 //! `g^c` is in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
 //! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two; in the
-//! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that nobody
-//! opens a key who thinks otherwise of who is there: 1 derivation for everybody. A wrapped key is
+//! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that
+//! nobody that has other members in mind opens a key: 1 derivation for everybody. A wrapped key is
 //! bound to epoch and member.
 //!
 //! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and

@@ -20,7 +20,7 @@
 //!
 //! **A change** above one place is quicker: the sponsor draws the keys of all nodes above it, and
 //! sends each half beside the way, through its leader, the keys above that half. In a join the
-//! sponsor is the neighbour of who joins; in a leave it is the leader of the half beside who leaves,
+//! sponsor is the newcomer's neighbour; in a leave it is the leader of the half beside the leaver,
 //! with the nodes above that half; in a new period members take turns.
 //!
 //! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
@@ -60,25 +60,25 @@
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
 //! ```
 //!
-//! Keys stand from the lowest node to the root. `SPREAD` goes to all, and whoever is not below the
-//! node that sender and width name lets it pass: a subset's topic would have to be there before
-//! the message that makes the subset. What comes in a merger before the other part's tree is kept.
-//! The confirmation is derived from the group key for group, epoch, members, tree and session; the
-//! sponsor of a merging is the tree's first member. The session, sound profile only, is a digest of
-//! group, epoch, members and nonces of the creation. Pairs' keys last longer than groups, so without
-//! it all that was signed in a group would do in the next one of its name. An answer, which nothing
-//! confirms, is wrapped for it; a welcome for the newcomer's nonce, which is not in the session. What
-//! is drawn for one change fits no other: a pair's message is wrapped under a key of its own, a
-//! half's with the confirmation of this epoch.
+//! Keys are ordered from the lowest node to the root. `SPREAD` goes to all, and whoever is not
+//! below the node that sender and width name lets it pass: a subset's topic would have to be there
+//! before the message that makes the subset. What comes in a merger before the other part's tree is
+//! kept. The confirmation is derived from the group key for group, epoch, members, tree and
+//! session; the sponsor of a merging is the tree's first member. The session, sound profile only,
+//! is a digest of group, epoch, members and nonces of the creation. Pairs' keys last longer than
+//! groups, so without it all that was signed in a group would do in the next one of its name. An
+//! answer, which nothing confirms, is wrapped for it; a welcome for the newcomer's nonce, which is
+//! not in the session. What is drawn for one change fits no other: a pair's message is wrapped
+//! under a key of its own, a half's with the confirmation of this epoch.
 //!
 //! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
 //! one that hands on other keys than it got is noticed by those that it betrays.
 //!
 //! Deviations: in a merging leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
-//! ours, and so are what is merged in a partition and a merger, and the new period. Three must join
-//! anew: who was asleep when it had to lead or hand keys on, a sponsor that was asleep, and who was
-//! evicted in its sleep.
+//! ours, and so are what is merged in a partition and a merger, and the new period. Three must
+//! rejoin: a member that was asleep when it had to lead or hand keys on, a sponsor that was asleep,
+//! and a member evicted in its sleep.
 
 mod change;
 mod creation;

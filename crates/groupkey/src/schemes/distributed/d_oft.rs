@@ -54,9 +54,9 @@
 //! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
 //!
 //! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its
-//! part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: who
-//! was asleep when it had to act or hand on, a sponsor that was asleep, and who was evicted in its
-//! sleep.
+//! part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: a member
+//! that was asleep when it had to act or hand on, a sponsor that was asleep, and a member evicted
+//! in its sleep.
 
 mod change;
 mod creation;

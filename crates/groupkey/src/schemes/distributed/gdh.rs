@@ -162,7 +162,7 @@ impl Peer {
         self.fresh = fresh;
     }
 
-    /// A guest waits for being told who is there.
+    /// A guest waits to be told who is there.
     pub(crate) fn await_welcome(&mut self, merger: Merger) {
         self.view.await_welcome(merger);
     }

@@ -69,7 +69,7 @@ impl MemberTree {
         &self.roster
     }
 
-    /// Takes a member in. Returns the one beside it.
+    /// Adds a member. Returns the one beside it.
     pub(crate) fn insert(&mut self, member: MemberId) -> MemberId {
         let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
         let shallowest = leaves.min_by_key(|&(node, depth)| (depth, Reverse(node)));

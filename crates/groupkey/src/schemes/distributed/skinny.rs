@@ -16,8 +16,7 @@
 //! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 4 | sponsor 4, all others 2; in all 2n + 4 |
 //! | remove, from n members | 1 | 1 broadcast | the sponsor's depth | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
 //! | rekey, partition | 1 | 1 broadcast | the sponsor's depth | as for a removal |
-//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | those that send a tree 3,
-//! the sponsor 2m - 1 more |
+//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | those that send a tree 3, the sponsor 2m - 1 more |
 //! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member at most its depth |
 //!
 //! Keys held: the group key, this member's exponent and those above it, as many as this member's

@@ -25,8 +25,8 @@
 //! become higher, or beside the whole tree if it is full. So d is at most ⌈log_2 n⌉, of the largest n
 //! that the group ever had: the tree is not balanced again when members leave.
 //!
-//! Keys held: the group key, this member's exponent and those above it, d in all; beside them 2n -
-//! 2 blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
+//! Keys held: the group key, this member's exponent and those above it, d in all, and 2n - 2
+//! blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
 //! `published`, elements are not checked to be in the subgroup and nothing is confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`. A group is created as the source does it for two trees of one member,

@@ -297,7 +297,7 @@ impl Domain {
         enrolled.into_iter().map(|(_, member)| member).collect()
     }
 
-    /// Where a subgroup stands, for its controller that catches up: all its members.
+    /// A subgroup's state, for its controller that catches up: all its members.
     pub(crate) fn standing(&self, subgroup: SubgroupId) -> Change {
         let members = self.members_of(subgroup).into_iter();
         let named = members.map(|member| (subgroup, member)).collect();

@@ -33,7 +33,7 @@
 //! 16 KB at controllers, as in S002; its 16 B for a member leave out what it needs in later periods.
 //!
 //! Bodies: plan, after the list of members that `domain` describes: first and last epoch that they
-//! are promised, `{seeds of what is left of the session}_shared` or nothing for who has them; seeds:
+//! are promised, `{seeds of what is left of the session}_shared` or nothing if it has them; seeds:
 //! first and last epoch of what is left to the member, `{seeds}_individual` or nothing.
 //!
 //! What breaks it: nothing found. Members that pool what they have get the union of their intervals;
@@ -158,7 +158,7 @@ const STANDING: u8 = 3;
 
 impl Controller {
     /// A controller without members, for this many subgroups; the members of the creation are
-    /// promised so many periods, or all if 0.
+    /// promised `planned` periods, or all if 0.
     pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
         let domain = Domain::new(subgroups);
         let (timeline, granted) = (Timeline::default(), BTreeMap::new());

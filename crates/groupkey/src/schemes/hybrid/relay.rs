@@ -43,7 +43,7 @@ pub(crate) struct Line {
     pub(crate) changed: Epoch,
 }
 
-/// Where a member stands.
+/// Where a member is.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub(crate) position: u32,
@@ -114,7 +114,7 @@ impl Line {
         Self { width, order: Vec::new(), changed: Epoch(0) }
     }
 
-    /// Where a member stands.
+    /// Where a member is.
     pub(crate) fn position_of(&self, slot: u32) -> Option<u32> {
         self.order.iter().position(|&other| other == slot).map(|position| position as u32)
     }
@@ -387,8 +387,8 @@ impl<'m> Envelope<'m> {
         message.must_come_from(giver.into())
     }
 
-    /// What it is bound to. In the place of a neighbour that it does not have is the member
-    /// itself: how many there are, the length of what is wrapped tells.
+    /// What it is bound to. The member itself takes the place of a neighbour that it does not have:
+    /// the length of what is wrapped shows how many there are.
     fn context(&self, epoch: Epoch, operation: Operation, since: Epoch) -> [u8; CONTEXT] {
         let mut context = [0; CONTEXT];
         let (epochs, others) = context.split_at_mut(17);

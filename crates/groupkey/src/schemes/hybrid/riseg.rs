@@ -1,7 +1,8 @@
 //! RiSeG, ring based secure group communication: the members of a subgroup form a ring that
 //! begins and ends at their controller, and a new group key goes round, from neighbour to
-//! neighbour. A change costs the subgroup's controller one message, however many they are. **Who is
-//! asleep holds up those behind it, and a change takes as many hops as there are members.**
+//! neighbour. A change costs the subgroup's controller one message, however many they are. **A
+//! sleeping member holds up those behind it, and a change takes as many hops as there are
+//! members.**
 //!
 //! Source: Cheikhrouhou, Koubaa, Dini, Abid, "RiSeG: a ring based secure group communication
 //! protocol for resource-constrained wireless sensor networks", Personal and Ubiquitous Computing

@@ -26,10 +26,10 @@ pub(crate) trait SubgroupServer {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
-    /// The members, and where the subgroup stands.
+    /// The members, and the subgroup's state.
     fn subgroup(&self) -> &Subgroup;
 
-    /// The members, and where the subgroup stands.
+    /// The members, and the subgroup's state.
     fn subgroup_mut(&mut self) -> &mut Subgroup;
 
     /// Opens what follows the list of members in a message of the controller.

@@ -1,5 +1,5 @@
-//! Members: the fat client, which works its element out of the public key, and the thin one, which is
-//! told.
+//! Members: the fat client, which works its element out of the public key, and the thin one, which
+//! is sent it.
 
 use alloc::vec::Vec;
 

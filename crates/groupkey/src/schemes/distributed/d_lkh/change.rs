@@ -91,7 +91,7 @@ impl Change {
 impl Place {
     fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
         let inside = tree.levels_within(path, half);
-        // Where the half is the whole tree, it is its root that is made anew.
+        // Where the half is the whole tree, it is its root that is renewed.
         let renewed = (path.len() - inside).max(1);
         Self { inside, kept: path.len() - renewed, renewed }
     }
@@ -209,7 +209,7 @@ impl Member {
         for half in halves {
             let mut above = tree.above(half);
             if above.is_empty() {
-                // Where the half is the whole tree, it is its root that is made anew.
+                // Where the half is the whole tree, it is its root that is renewed.
                 above.push(half);
             }
             let keys = above

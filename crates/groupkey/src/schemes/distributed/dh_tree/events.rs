@@ -90,7 +90,7 @@ impl Peer {
         event: impl FnOnce(&mut KeyTree, &Self) -> (Change, Vec<Removal>),
     ) -> Result<(), Error> {
         let mut tree = self.tree.take().ok_or_else(not_created)?;
-        // Who acts at once tells its path anew before it has read all that is beside it.
+        // A member that acts at once sends its path again before it has read all that is beside it.
         let path = if self.share.is_some() { tree.path(self.me) } else { Vec::new() };
         let path: Vec<_> = path.into_iter().filter(|&node| tree.is_known(node)).collect();
         let told = path.iter().flat_map(|&node| tree.blinded(node).unwrap_or(&[])).copied();

@@ -213,7 +213,7 @@ impl KeyTree {
         (place, depth)
     }
 
-    /// Takes a member in. Returns the node that it is beside now; what is above both is unknown.
+    /// Adds a member. Returns the node that it is beside now; what is above both is unknown.
     pub(crate) fn insert(&mut self, member: MemberId) -> usize {
         let beside = self.insertion_point();
         let leaf = self.plant(Content::Leaf(member));

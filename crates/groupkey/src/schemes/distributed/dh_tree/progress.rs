@@ -239,7 +239,7 @@ impl Peer {
         let beside = climb::beside(cx, tree, beside, self.check)?;
         change.ladder.draw(cx);
         change.ladder.climb(cx, &beside);
-        // What others told comes first, then the own nodes from the lowest one up.
+        // What others sent comes first, then this member's nodes from the lowest one up.
         let told = left.iter().take_while(|&node| !path.contains(node)).count();
         for &node in &left[..told] {
             made.extend_from_slice(tree.blinded(node).unwrap_or(&[]));

@@ -68,8 +68,8 @@ impl Roster {
         self.0[place]
     }
 
-    /// The place of a member. Who comes and goes among many is asked for at every message, so whole
-    /// blocks are compared at once.
+    /// The place of a member. Who joins and leaves among many is asked for at every message, so
+    /// whole blocks are compared at once.
     pub(crate) fn place(&self, member: MemberId) -> Option<usize> {
         const BLOCK: usize = 64;
         let is_in =
@@ -88,7 +88,7 @@ impl Roster {
         &self.0[places]
     }
 
-    /// Takes members in, who are not there yet, before the one at a place.
+    /// Adds members that are not there yet, before the one at a place.
     pub(crate) fn insert(&mut self, place: usize, members: &[MemberId]) {
         self.0.splice(place..place, members.iter().copied());
     }
@@ -203,7 +203,8 @@ impl Merger {
         self.hosts.followed_by(&self.guests)
     }
 
-    /// Refuses a roster that a host told, unless it is these hosts in some order and then the guests.
+    /// Refuses a roster that a host sent, unless it is these hosts in some order and then the
+    /// guests.
     pub(crate) fn require_told(&self, roster: &Roster) -> Result<(), Error> {
         let hosts = self.hosts.len();
         let fits = roster.len() == hosts + self.guests.len()
@@ -379,7 +380,7 @@ impl View {
         self.change = Some(change);
     }
 
-    /// A guest waits for being told who is there.
+    /// A guest waits to be told who is there.
     pub(crate) fn await_welcome(&mut self, merger: Merger) {
         self.change = Some(merger.change(Roster::default()));
         self.merger = Some(merger);

@@ -42,7 +42,7 @@ struct Ticket {
 const TICKETS: usize = 2 * MEMBERS.1 as usize;
 
 impl Requests {
-    /// Who asks with a new ticket is alive, and the same ticket again is a repetition.
+    /// A member that asks with a new ticket is alive, and the same ticket again is a repetition.
     pub(super) fn join(&mut self, member: MemberId, ticket: u64, present: &Roster) {
         if self.show(member, ticket) != Some(ticket) {
             self.joins.insert(member);
@@ -77,7 +77,7 @@ impl Requests {
             self.dead.remove(&member);
             self.arrivals.remove(&member);
         }
-        // Who announces follows, even if it had asked to begin anew.
+        // The announcer follows, even if it had asked to begin again.
         if let Some(announcer) = announcement.roster.first() {
             self.joins.remove(&announcer);
         }
@@ -103,7 +103,7 @@ impl Requests {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
         let mut rest = present.without(|member| self.goes(member) || lost(member));
         if rest.is_empty() {
-            // All are lost: somebody has to, and the others come anew.
+            // All are lost: somebody has to, and the others rejoin.
             let first = present.without(|member| self.goes(member)).first();
             rest = first.map_or_else(Roster::default, |first| Roster::of(&[first]));
         }
