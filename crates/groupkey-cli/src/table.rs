@@ -54,6 +54,13 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// A row as it stands under the headings of this table, for one that is printed as it grows. Its cells
+    /// are no wider than the headings.
+    pub(crate) fn line(&self, cells: impl IntoIterator<Item = String>) -> String {
+        let cells: Vec<String> = cells.into_iter().collect();
+        self.aligned(&self.widths(), cells.iter().map(String::as_str))
+    }
+
     /// Drops columns until a row is at most so wide; returns the headings of those that went.
     pub(crate) fn fit(&mut self, width: usize) -> Vec<&'static str> {
         let mut gone = Vec::new();
@@ -86,12 +93,7 @@ impl Table {
         widths
     }
 
-    fn write_row<'a>(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        widths: &[usize],
-        cells: impl Iterator<Item = &'a str>,
-    ) -> fmt::Result {
+    fn aligned<'a>(&self, widths: &[usize], cells: impl Iterator<Item = &'a str>) -> String {
         let mut line = String::new();
         for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
             line += &match column.side {
@@ -99,17 +101,18 @@ impl Table {
                 Side::Right => format!("{cell:>width$}{GAP}"),
             };
         }
-        writeln!(f, "{}", line.trim_end())
+        line.truncate(line.trim_end().len());
+        line
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        self.write_row(f, &widths, self.columns.iter().map(|column| column.heading))?;
-        self.rows
-            .iter()
-            .try_for_each(|row| self.write_row(f, &widths, row.iter().map(String::as_str)))
+        writeln!(f, "{}", self.aligned(&widths, self.columns.iter().map(|column| column.heading)))?;
+        self.rows.iter().try_for_each(|row| {
+            writeln!(f, "{}", self.aligned(&widths, row.iter().map(String::as_str)))
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::driver::{Connection, fresh_rng, run};
+use groupkey_mqtt::driver::{Connection, fresh_rng, now, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Member, Policy, Service, Version, broker, member};
@@ -52,7 +52,8 @@ fn serve(port: u16) -> Result<[u8; 32], Box<dyn std::error::Error>> {
     for name in ["anna", "bert"] {
         policy.keys.insert(name.to_owned(), pre_shared_key(name));
     }
-    let service = Service::open(policy, Box::new(MemoryStore::default()), &mut fresh_rng()?)?;
+    let service =
+        Service::open(policy, Box::new(MemoryStore::default()), now(), &mut fresh_rng()?)?;
     let key = service.public();
     let running = run(service, connection("service", port));
     tokio::spawn(async move {

@@ -113,6 +113,9 @@ pub(crate) struct Welcome {
     /// The parties' enrolment messages, in order.
     #[n(4)]
     pub(crate) enrolment: Vec<ByteVec>,
+    /// When the group was founded, ms since 1970.
+    #[n(5)]
+    pub(crate) founded: u64,
 }
 
 /// Makes a request.

@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
-use crate::notice::{Farewell, Foreign, Notice};
+use crate::notice::{Farewell, Foreign, Notice, Reached};
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{BadPrefix, Place, Topics};
@@ -50,8 +50,11 @@ pub struct Member {
     stamp: u64,
     connected: bool,
     standing: Standing,
-    /// The latest epochs that the service announced, by the group's number: which is ours, the welcome says.
-    announced: BTreeMap<u64, u64>,
+    /// When our group was founded, ms since 1970.
+    founded: u64,
+    /// The latest epochs that the service announced, by the group's number and when it was founded: which is
+    /// ours, the welcome says.
+    announced: BTreeMap<(u64, u64), u64>,
     behind: Option<Behind>,
     desk: Desk,
 }
@@ -116,6 +119,7 @@ impl Member {
             stamp: 0,
             connected: false,
             standing: Standing::outside(),
+            founded: 0,
             announced: BTreeMap::new(),
             behind: None,
             desk,
@@ -196,7 +200,7 @@ impl Member {
                 .filter(|farewell| Some(farewell.member) == self.number)
         });
         if let Some(farewell) = farewell {
-            self.dismissed(farewell.epoch);
+            self.dismissed(&farewell);
             return;
         }
         let Standing::Outside { asked, renumbered, hint, early, .. } = &mut self.standing else {
@@ -256,14 +260,16 @@ impl Member {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
         self.standing = Standing::Inside(Box::new(agent));
+        self.founded = welcome.founded;
         self.desk.tell(Told::Joined(me));
         Some(())
     }
 
     /// Somebody, signed by the service, says that we are out since this epoch.
-    fn dismissed(&mut self, epoch: u64) {
+    fn dismissed(&mut self, farewell: &Farewell) {
+        let is_ours = farewell.founded == self.founded;
         match &self.standing {
-            Standing::Inside(agent) if epoch > agent.epoch().0 => {
+            Standing::Inside(agent) if is_ours && farewell.epoch > agent.epoch().0 => {
                 self.standing = Standing::Out;
                 self.behind = None;
                 self.desk.tell(Told::Evicted);
@@ -282,19 +288,28 @@ impl Member {
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         // Before the welcome, nobody can tell whether the notice is good.
         let Some(service) = self.service else { return };
-        let (group, reached) = match &self.standing {
-            Standing::Inside(agent) => (Some(agent.group()), agent.epoch().0),
-            Standing::Outside { .. } | Standing::Out => (None, 0),
+        let reached = match &self.standing {
+            Standing::Inside(agent) => {
+                let (group, epoch) = (agent.group(), agent.epoch().0);
+                Some(Reached { group, founded: self.founded, epoch })
+            }
+            Standing::Outside { .. } | Standing::Out => None,
         };
-        match Notice::read(bytes, group, reached, &service) {
-            Ok(Some(notice)) => self.announce(notice.group, notice.epoch),
+        match Notice::read(bytes, reached, &service) {
+            Ok(Some(notice)) => {
+                self.announce((notice.group, notice.founded), notice.epoch);
+                // The service has lost our group and founded another.
+                if reached.is_some_and(|ours| ours.founded < notice.founded) {
+                    self.join_again(now, rng);
+                }
+            }
             Ok(None) => {}
             Err(Foreign) => self.desk.counters.forged += 1,
         }
         self.compare(now, rng);
     }
 
-    fn announce(&mut self, group: u64, epoch: u64) {
+    fn announce(&mut self, group: (u64, u64), epoch: u64) {
         let announced = self.announced.entry(group).or_default();
         *announced = epoch.max(*announced);
     }
@@ -304,7 +319,7 @@ impl Member {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
             && let Standing::Inside(agent) = &self.standing
         {
-            self.announce(agent.group(), got.0);
+            self.announce((agent.group(), self.founded), got.0);
         }
         self.compare(now, rng);
     }
@@ -312,7 +327,7 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and forgets it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
-        let announced = self.announced.get(&agent.group());
+        let announced = self.announced.get(&(agent.group(), self.founded));
         let patience = match agent.group_key() {
             _ if announced.is_some_and(|announced| agent.epoch().0 < *announced) => PATIENCE,
             // What makes the first key may be lost, and the notice with it.

@@ -6,9 +6,13 @@
 //! current epoch on a topic of its own, retained by the broker: whoever connects learns at once
 //! whether it is behind, and catches up.
 //!
+//! A service that lost its store founds a group anew, under the same name and with the same key. So
+//! both say when their group was founded: what is left of an earlier one means nothing to a member of
+//! a later one, and a member of an earlier one learns that there is a later one.
+//!
 //! ```text
-//! notice:    [group, epoch, members, signature]
-//! farewell:  [member, epoch, signature]
+//! notice:    [group, founded, epoch, members, signature]
+//! farewell:  [founded, member, epoch, signature]
 //! ```
 
 use minicbor::bytes::ByteArray;
@@ -23,11 +27,14 @@ use crate::keyring::{self, Secret};
 pub(crate) struct Notice {
     #[n(0)]
     pub(crate) group: u64,
+    /// When the group was founded, ms since 1970.
     #[n(1)]
-    pub(crate) epoch: u64,
+    pub(crate) founded: u64,
     #[n(2)]
-    pub(crate) members: u64,
+    pub(crate) epoch: u64,
     #[n(3)]
+    pub(crate) members: u64,
+    #[n(4)]
     signature: ByteArray<64>,
 }
 
@@ -35,12 +42,23 @@ pub(crate) struct Notice {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Farewell {
+    /// When the group was founded, ms since 1970.
     #[n(0)]
-    pub(crate) member: u32,
+    pub(crate) founded: u64,
     #[n(1)]
-    pub(crate) epoch: u64,
+    pub(crate) member: u32,
     #[n(2)]
+    pub(crate) epoch: u64,
+    #[n(3)]
     signature: ByteArray<64>,
+}
+
+/// How far a member is: its group's number, when that was founded, and the epoch that it has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) group: u64,
+    pub(crate) founded: u64,
+    pub(crate) epoch: u64,
 }
 
 /// Not a notice of the service about the group.
@@ -49,29 +67,32 @@ pub(crate) struct Foreign;
 
 impl Notice {
     /// Signs a notice.
-    pub(crate) fn write(group: u64, epoch: u64, members: u64, service: &Secret) -> Vec<u8> {
-        let parts = [group, epoch, members].map(u64::to_be_bytes);
+    pub(crate) fn write(reached: Reached, members: u64, service: &Secret) -> Vec<u8> {
+        let Reached { group, founded, epoch } = reached;
+        let parts = [group, founded, epoch, members].map(u64::to_be_bytes);
         let signature = service.sign(NOTICE, &[parts.as_flattened()]).into();
-        encoded(&Self { group, epoch, members, signature })
+        encoded(&Self { group, founded, epoch, members, signature })
     }
 
-    /// Reads a notice that this service signed; it may have several groups, of which this is one, if it is
-    /// known. One that tells a member nothing new, because it has the key of that epoch, is not worth
+    /// Reads a notice that this service signed; it may have several groups. One that tells a member nothing
+    /// new, because its group is not of earlier date and it has the key of that epoch, is not worth
     /// checking a signature: most notices are of that kind.
     pub(crate) fn read(
         bytes: &[u8],
-        group: Option<u64>,
-        reached: u64,
+        reached: Option<Reached>,
         service: &[u8; 32],
     ) -> Result<Option<Self>, Foreign> {
         let notice: Self = decoded(bytes).ok_or(Foreign)?;
-        if group.is_some_and(|group| group != notice.group) {
-            return Err(Foreign);
+        if let Some(Reached { group, founded, epoch }) = reached {
+            if group != notice.group {
+                return Err(Foreign);
+            }
+            if (notice.founded, notice.epoch) <= (founded, epoch) {
+                return Ok(None);
+            }
         }
-        if notice.epoch <= reached {
-            return Ok(None);
-        }
-        let parts = [notice.group, notice.epoch, notice.members].map(u64::to_be_bytes);
+        let parts = [notice.group, notice.founded, notice.epoch, notice.members];
+        let parts = parts.map(u64::to_be_bytes);
         keyring::verifies(service, NOTICE, &[parts.as_flattened()], &notice.signature)
             .then_some(Some(notice))
             .ok_or(Foreign)
@@ -80,17 +101,24 @@ impl Notice {
 
 impl Farewell {
     /// Signs a farewell, for the group under this prefix of topics.
-    pub(crate) fn write(prefix: &str, member: u32, epoch: u64, service: &Secret) -> Vec<u8> {
-        let parts = [prefix.as_bytes(), &member.to_be_bytes(), &epoch.to_be_bytes()];
-        let signature = service.sign(FAREWELL, &parts).into();
-        encoded(&Self { member, epoch, signature })
+    pub(crate) fn write(
+        prefix: &str,
+        founded: u64,
+        member: u32,
+        epoch: u64,
+        service: &Secret,
+    ) -> Vec<u8> {
+        let (day, id, change) = (founded.to_be_bytes(), member.to_be_bytes(), epoch.to_be_bytes());
+        let signature = service.sign(FAREWELL, &[prefix.as_bytes(), &day, &id, &change]).into();
+        encoded(&Self { founded, member, epoch, signature })
     }
 
     /// Reads a farewell that this service signed.
     pub(crate) fn read(bytes: &[u8], prefix: &str, service: &[u8; 32]) -> Option<Self> {
         let farewell: Self = decoded(bytes)?;
-        let Self { member, epoch, signature } = &farewell;
-        let parts = [prefix.as_bytes(), &member.to_be_bytes(), &epoch.to_be_bytes()];
+        let Self { founded, member, epoch, signature } = &farewell;
+        let (day, id, change) = (founded.to_be_bytes(), member.to_be_bytes(), epoch.to_be_bytes());
+        let parts: [&[u8]; 4] = [prefix.as_bytes(), &day, &id, &change];
         keyring::verifies(service, FAREWELL, &parts, signature).then_some(farewell)
     }
 }
@@ -105,22 +133,26 @@ mod tests {
     #[test]
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
-        let notice = Notice::write(1, 7, 3, &service);
-        for group in [Some(1), None] {
-            let read = Notice::read(&notice, group, 6, &service.public()).unwrap();
-            assert_eq!(read.map(|notice| notice.epoch), Some(7));
-            assert_eq!(Notice::read(&notice, group, 6, &other.public()), Err(Foreign));
-            assert_eq!(Notice::read(&notice, group, 7, &other.public()), Ok(None));
+        let reached = |founded, epoch| Reached { group: 1, founded, epoch };
+        let notice = Notice::write(reached(100, 7), 3, &service);
+        for known in [Some(reached(100, 6)), Some(reached(99, 70)), None] {
+            let read = Notice::read(&notice, known, &service.public()).unwrap();
+            assert_eq!(read.map(|notice| (notice.founded, notice.epoch)), Some((100, 7)));
+            assert_eq!(Notice::read(&notice, known, &other.public()), Err(Foreign));
         }
-        assert_eq!(Notice::read(&notice, Some(2), 6, &service.public()), Err(Foreign));
-        let farewell = Farewell::write("a", 5, 7, &service);
+        for known in [reached(100, 7), reached(101, 1)] {
+            assert_eq!(Notice::read(&notice, Some(known), &other.public()), Ok(None));
+        }
+        let elsewhere = Reached { group: 2, ..reached(100, 6) };
+        assert_eq!(Notice::read(&notice, Some(elsewhere), &service.public()), Err(Foreign));
+        let farewell = Farewell::write("a", 100, 5, 7, &service);
         assert_eq!(Farewell::read(&farewell, "a", &service.public()).unwrap().member, 5);
         assert_eq!(Farewell::read(&farewell, "b", &service.public()), None);
         for bytes in [&notice, &farewell] {
             for index in 0..bytes.len() {
                 let mut forged = bytes.clone();
                 forged[index] ^= 1;
-                let read = Notice::read(&forged, None, 0, &service.public());
+                let read = Notice::read(&forged, None, &service.public());
                 assert!(!matches!(read, Ok(Some(_))));
                 assert_eq!(Farewell::read(&forged, "a", &service.public()), None);
             }

@@ -35,7 +35,7 @@ use crate::counters::Counters;
 use crate::form::Form;
 use crate::join::{Request, encoded};
 use crate::keyring::Secret;
-use crate::notice::{Farewell, Notice};
+use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
 use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY};
@@ -47,6 +47,8 @@ pub struct Service {
     policy: Policy,
     topics: Topics,
     identity: Secret,
+    /// When the group was founded, ms since 1970.
+    founded: u64,
     mac: Option<Secret>,
     /// The public keys that a new member learns.
     controllers: Vec<(i64, ByteArray<32>)>,
@@ -328,7 +330,8 @@ impl Service {
             return Ok(());
         };
         let epoch = self.epoch().0;
-        let farewell = Farewell::write(&self.policy.prefix, member, epoch, &self.identity);
+        let farewell =
+            Farewell::write(&self.policy.prefix, self.founded, member, epoch, &self.identity);
         self.publish(self.topics.welcome(&name), farewell, false);
         self.told.push(Happened::Left { name, member: MemberId(member) });
         Ok(())
@@ -364,8 +367,9 @@ impl Service {
     }
 
     fn notice(&self) -> Vec<u8> {
-        let (group, members) = (self.parties.form().group.0, self.roster.current() as u64);
-        Notice::write(group, self.epoch().0, members, &self.identity)
+        let group = self.parties.form().group.0;
+        let reached = Reached { group, founded: self.founded, epoch: self.epoch().0 };
+        Notice::write(reached, self.roster.current() as u64, &self.identity)
     }
 
     /// Publishes what may be lost: whoever misses it asks again. What is retained does not expire.

@@ -66,7 +66,7 @@ impl Live {
         let topics = Topics::new(&policy.prefix).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(SEED);
         let store = Box::new(MemoryStore::default());
-        let service = Service::open(policy, store, &mut rng).unwrap();
+        let service = Service::open(policy, store, 1 << 60, &mut rng).unwrap();
         let others_rng = ChaCha20Rng::seed_from_u64(99);
         Self { service, members: Vec::new(), topics, now: 1 << 60, rng, others_rng }
     }

@@ -96,6 +96,7 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     let _guard = tokio.enter();
     let mut group = Group::new(form, members, devices, seed, network)?;
     tokio.block_on(async {
+        group.ready().await?;
         match operations {
             Some(operations) => {
                 churn::churn(&mut group, members, operations, seed, json, out).await

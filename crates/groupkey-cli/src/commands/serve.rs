@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::driver::{Running, Status, fresh_rng, run as drive};
+use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::service::{Happened, OpenError, Why};
 use groupkey_mqtt::{Service, http};
@@ -61,14 +61,15 @@ fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let store = DiskStore::open(&config.store)
         .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
     let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
-    let service = Service::open(config.policy, Box::new(store), &mut rng).map_err(|error| {
-        let problem = format!("{}: {error}", config.store.display());
-        match error {
-            OpenError::Fatal(_) => Failure::running(problem),
-            // A supervisor that starts it again changes nothing.
-            _ => Failure::input(problem),
-        }
-    })?;
+    let service =
+        Service::open(config.policy, Box::new(store), now(), &mut rng).map_err(|error| {
+            let problem = format!("{}: {error}", config.store.display());
+            match error {
+                OpenError::Fatal(_) => Failure::running(problem),
+                // A supervisor that starts it again changes nothing.
+                _ => Failure::input(problem),
+            }
+        })?;
     writeln!(out, "service {}", hex(&service.public()))?;
     if let Some((epoch, _)) = service.group_key() {
         writeln!(out, "continues in epoch {epoch} with {} members", service.members().len())?;

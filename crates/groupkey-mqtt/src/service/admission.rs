@@ -219,7 +219,7 @@ impl Service {
         let later = waiting.split_off(waiting.len().min(at_once).min(room.max(1)));
         let (returning, fresh): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|applicant| is_current(self, applicant));
-        let mut left_over = later;
+        let (mut left_over, mut stuck) = (later, Vec::new());
         if !fresh.is_empty() && room > 0 {
             self.take_in(fresh, now, rng)?;
         }
@@ -233,7 +233,7 @@ impl Service {
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
                 Err(_) => {
                     self.tell_refusal(applicant.name(), Why::TooFew, now);
-                    left_over.push(applicant);
+                    stuck.push(applicant);
                 }
             }
         }
@@ -247,6 +247,8 @@ impl Service {
         self.admission_due =
             (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
         left_over.extend(patient);
+        // Until somebody else comes, there is no use in trying again.
+        left_over.extend(stuck);
         self.waiting = left_over;
         self.commit(now)
     }
@@ -313,6 +315,7 @@ impl Service {
                 mac: self.mac.as_ref().map(|key| (*key.as_bytes()).into()),
                 controllers: self.controllers.clone(),
                 enrolment: own.map(|(_, bytes)| bytes.clone().into()).collect(),
+                founded: self.founded,
             };
             let mut ephemeral = [0; 32];
             channel_rng.fill_bytes(&mut ephemeral);

@@ -48,11 +48,9 @@ impl Runtime for Service {
                 // The clock may have been set back since the service ran last.
                 let latest = self.policy.period.map(|period| now.saturating_add(period));
                 self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
-                // The broker may have forgotten what it retained.
-                if self.group_key().is_some() {
-                    let notice = self.notice();
-                    self.publish_unstored(self.topics.epoch(), notice, true);
-                }
+                // The broker may have forgotten what it retained, or retain what an earlier service said.
+                let notice = self.notice();
+                self.publish_unstored(self.topics.epoch(), notice, true);
             }
             Input::Tick => self.tick(now, rng)?,
         }

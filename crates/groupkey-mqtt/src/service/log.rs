@@ -40,6 +40,9 @@ pub(super) struct Secrets {
     /// By the number of the subgroup.
     #[n(2)]
     pub(super) subgroups: Vec<ByteArray<32>>,
+    /// When the group was founded, ms since 1970.
+    #[n(3)]
+    pub(super) founded: u64,
 }
 
 #[derive(Clone, Encode, Decode)]

@@ -22,15 +22,16 @@ use crate::join::encoded;
 use crate::keyring::{Keyring, Secret};
 use crate::parties::{Given, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, Output};
+use crate::runtime::{Fatal, MILLISECOND, Output};
 use crate::store::{Change, Saved, Store, StoreError};
 use crate::topics::Topics;
 
 impl Service {
-    /// Founds a group in an empty store, or goes on with the one that is there.
+    /// Founds a group in an empty store, or goes on with the one that is there. The time is in ns since 1970.
     pub fn open(
         policy: Policy,
         mut store: Box<dyn Store>,
+        now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Self, OpenError> {
         let topics = Topics::new(&policy.prefix).map_err(OpenError::Prefix)?;
@@ -40,7 +41,7 @@ impl Service {
         policy.form.check(policy.published_allowed).map_err(OpenError::Form)?;
         let mut saved = store.load().map_err(Fatal::Store)?;
         if saved.entries.is_empty() {
-            let founded = encoded(&found(&policy, rng));
+            let founded = encoded(&found(&policy, now, rng));
             let change = Change { entries: vec![founded.clone()], ..Change::default() };
             store.commit(&change).map_err(Fatal::Store)?;
             saved.entries.push(founded);
@@ -123,6 +124,7 @@ impl Service {
             policy,
             topics,
             identity,
+            founded: secrets.founded,
             mac,
             controllers,
             parties,
@@ -182,7 +184,7 @@ const fn time_of(entry: &Entry) -> Option<u64> {
     }
 }
 
-fn found(policy: &Policy, rng: &mut ChaCha20Rng) -> Entry {
+fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
     let form = &policy.form;
     let mut secret = || {
         let mut secret = [0; 32];
@@ -196,6 +198,7 @@ fn found(policy: &Policy, rng: &mut ChaCha20Rng) -> Entry {
         },
         mac: (form.guard == Guard::Mac).then(&mut secret),
         subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
+        founded: now / MILLISECOND,
     };
     Entry::Founded(form.write(), secrets)
 }

@@ -100,7 +100,7 @@ fn a_full_log_refuses_operations_and_says_what_to_do() {
     room.policy.limits.log = room.service.stored().0;
     room.revive(&groupkey_mqtt::runtime::Fatal::Crashed);
     let error = room.service.evict("device-0", room.now, &mut room.rng).unwrap_err();
-    assert!(error.to_string().contains("begin a new group"), "{error}");
+    assert!(error.to_string().contains("start a new group"), "{error}");
     room.arrive(3);
     room.settle();
     room.assert_group(&[0, 1, 2]);

@@ -1,5 +1,6 @@
 //! The state machines without a network: a service and its members around a broker in memory.
 
+mod admission;
 mod hostile;
 mod kills;
 mod lives;

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::{Epoch, Key, catalogue};
+use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, Settings};
 use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::service::Happened;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
@@ -20,6 +22,8 @@ pub(crate) struct Room {
     pub(crate) rng: ChaCha20Rng,
     pub(crate) published: Vec<Publish>,
     pub(crate) crashes: u64,
+    /// What the service told its operator.
+    pub(crate) told: Vec<Happened>,
     /// At which fault points a service that was opened again dies once more.
     pub(crate) deaths: VecDeque<u64>,
     /// How long nobody must have anything to do before the room counts as settled, ns.
@@ -42,7 +46,12 @@ pub(crate) struct Seat {
     /// Hears nothing.
     pub(crate) asleep: bool,
     pub(crate) heard: Vec<Vec<u8>>,
+    /// What the member told its application.
+    pub(crate) told: Vec<Told>,
 }
+
+/// When rooms open.
+const BEGIN: u64 = 1_700_000_000_000_000_000;
 
 impl Room {
     pub(crate) fn new(scheme: &str, parameters: &[(&str, u32)], founders: usize) -> Self {
@@ -60,16 +69,18 @@ impl Room {
     pub(crate) fn of(policy: Policy) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let store = MemoryStore::default();
-        let service = Service::open(policy.clone(), Box::new(store.clone()), &mut rng).unwrap();
+        let service =
+            Service::open(policy.clone(), Box::new(store.clone()), BEGIN, &mut rng).unwrap();
         Self {
             policy,
             store,
             service,
             members: BTreeMap::new(),
-            now: 1_700_000_000_000_000_000,
+            now: BEGIN,
             rng,
             published: Vec::new(),
             crashes: 0,
+            told: Vec::new(),
             deaths: VecDeque::new(),
             patience: 5_000_000_000,
             keep_back: |_| false,
@@ -107,7 +118,7 @@ impl Room {
             topics.insert(topic);
         }
         member.handle(Input::Connected, self.now, &mut self.rng).unwrap();
-        let seat = Seat { member, topics, asleep: false, heard: Vec::new() };
+        let seat = Seat { member, topics, asleep: false, heard: Vec::new(), told: Vec::new() };
         self.members.insert(name.clone(), seat);
         self.reconnect(&name);
     }
@@ -178,9 +189,27 @@ impl Room {
         assert!(matches!(fatal, Fatal::Crashed), "{fatal}");
         self.crashes += 1;
         let store = Box::new(self.store.clone());
-        self.service = Service::open(self.policy.clone(), store, &mut self.rng).unwrap();
+        self.service = Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
         if let Some(point) = self.deaths.pop_front() {
             self.service.crash_at(point);
+        }
+    }
+
+    /// The store is lost. The service begins again with an empty one, and the same identity.
+    pub(crate) fn lose_store(&mut self) {
+        self.store = MemoryStore::default();
+        self.keys.clear();
+        let store = Box::new(self.store.clone());
+        self.service = Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
+        self.service.handle(Input::Connected, self.now, &mut self.rng).unwrap();
+    }
+
+    /// Runs for some time.
+    pub(crate) fn run_for(&mut self, seconds: u64) {
+        let end = self.now + seconds * 1_000_000_000;
+        while self.now < end {
+            self.settle();
+            self.now += 1_000_000_000;
         }
     }
 
@@ -243,10 +272,8 @@ impl Room {
                     Output::Publish(publish) => self.on_the_way.push_back(publish),
                     Output::Subscribe(topic) => drop(seat.topics.insert(topic)),
                     Output::Unsubscribe(topic) => drop(seat.topics.remove(&topic)),
-                    Output::Notice(groupkey_mqtt::agent::Told::Heard(received)) => {
-                        seat.heard.push(received.content);
-                    }
-                    Output::Notice(_) => {}
+                    Output::Notice(Told::Heard(received)) => seat.heard.push(received.content),
+                    Output::Notice(told) => seat.told.push(told),
                 }
             }
         }
@@ -269,7 +296,7 @@ impl Room {
                 }
                 Output::Subscribe(topic) => drop(self.service_topics.insert(topic)),
                 Output::Unsubscribe(topic) => drop(self.service_topics.remove(&topic)),
-                Output::Notice(_) => {}
+                Output::Notice(happened) => self.told.push(happened),
             }
         }
         Ok(progress)

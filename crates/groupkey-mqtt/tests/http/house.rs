@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use groupkey::catalogue;
-use groupkey_mqtt::driver::{Connection, Running, fresh_rng, run};
+use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
 use groupkey_mqtt::http::{self, Limits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
@@ -41,7 +41,8 @@ impl House {
     }
 
     pub(crate) async fn of(policy: Policy, store: Box<dyn Store>, limits: Limits) -> Self {
-        let service = Service::open(policy.clone(), store, &mut fresh_rng().unwrap()).unwrap();
+        let service =
+            Service::open(policy.clone(), store, now(), &mut fresh_rng().unwrap()).unwrap();
         let service_key = service.public();
         let service = run(service, connection(&policy.prefix, "service"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use groupkey::{Epoch, Key, MemberId, catalogue};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::driver::{Quality, Running, fresh_rng, run};
+use groupkey_mqtt::driver::{Quality, Running, fresh_rng, now, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
 use groupkey_mqtt::{Form, Member, Peer, Policy, Service, Version, member, peer};
@@ -50,7 +50,7 @@ impl Group {
 
     fn new(policy: Policy, store: Box<dyn Store>, access: Access, qos: Quality) -> Self {
         let prefix = policy.prefix.clone();
-        let service = Service::open(policy, store, &mut fresh_rng().unwrap()).unwrap();
+        let service = Service::open(policy, store, now(), &mut fresh_rng().unwrap()).unwrap();
         let service_key = service.public();
         let service = run(service, access.connection(&prefix, SERVICE, qos));
         Self { prefix, qos, access, service_key, service, members: Vec::new() }
@@ -238,7 +238,7 @@ async fn restart(access: Access, path: &Path) {
     // The service dies without a word, and comes back.
     group.service.end.abort();
     let _ = (&mut group.service.end).await;
-    let service = Service::open(policy, store(), &mut fresh_rng().unwrap()).unwrap();
+    let service = Service::open(policy, store(), now(), &mut fresh_rng().unwrap()).unwrap();
     assert_eq!(service.public(), group.service_key);
     let connection = group.access.connection(&group.prefix, SERVICE, group.qos);
     group.service = run(service, connection);

@@ -57,7 +57,9 @@ pub(super) async fn churn(
     let begin = Instant::now();
     members.iter().for_each(|&number| group.arrive(number));
     let founded = group.agree(&members, Epoch(0), begin).await?;
+    let mut progress = Progress { table: table(), json, out };
     let mut rows = vec![row(Operation::Create, founded, &members)];
+    progress.begin(&rows[0])?;
     let before = Lapses::of(group).await?;
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut epoch = founded.epoch;
@@ -78,20 +80,76 @@ pub(super) async fn churn(
         };
         let change = group.agree(&members, epoch, begin).await?;
         epoch = change.epoch;
-        rows.push(row(operation, change, &members));
+        let row = row(operation, change, &members);
+        progress.tell(&row)?;
+        rows.push(row);
     }
     // What comes twice would come by now.
     tokio::time::sleep(Duration::from_millis(200)).await;
     group.assert_secret(&members).await?;
     let summary = Summary::new(&rows, operations, &before, &Lapses::of(group).await?);
-    if json {
-        for row in &rows {
-            writeln!(out, "{}", serde_json::to_string(row).expect("a row is plain data"))?;
+    progress.end(&summary)
+}
+
+/// Tells what happens when it happens.
+struct Progress<'o> {
+    table: Table,
+    json: bool,
+    out: &'o mut dyn Write,
+}
+
+impl Progress<'_> {
+    fn begin(&mut self, first: &OperationRow) -> Result<(), Failure> {
+        if !self.json {
+            write!(self.out, "{}", self.table)?;
         }
-        writeln!(out, "{}", serde_json::to_string(&summary).expect("it is plain data"))?;
-        return Ok(());
+        self.tell(first)
     }
-    print(&rows, &summary, out)
+
+    fn tell(&mut self, row: &OperationRow) -> Result<(), Failure> {
+        let line = if self.json {
+            serde_json::to_string(row).expect("a row is plain data")
+        } else {
+            self.table.line([
+                row.operation.to_owned(),
+                row.epoch.to_string(),
+                row.members.to_string(),
+                figure(row.made_ms),
+                figure(row.everywhere_ms),
+            ])
+        };
+        writeln!(self.out, "{line}")?;
+        Ok(self.out.flush()?)
+    }
+
+    fn end(self, summary: &Summary) -> Result<(), Failure> {
+        if self.json {
+            let line = serde_json::to_string(summary).expect("it is plain data");
+            return Ok(writeln!(self.out, "{line}")?);
+        }
+        let Summary { out_of_order, repeated, skipped, .. } = summary;
+        Ok(writeln!(
+            self.out,
+            "\nmade: until the service has the new key, everywhere: until the last member has it.\n\
+             add {} ms on average, {} at most; remove {} and {}.\n\
+             Keys out of order: {out_of_order}. Messages that came twice: {repeated}; after a gap: \
+             {skipped}.",
+            figure_if_any(summary.add_mean_ms),
+            figure_if_any(summary.add_max_ms),
+            figure_if_any(summary.remove_mean_ms),
+            figure_if_any(summary.remove_max_ms),
+        )?)
+    }
+}
+
+fn table() -> Table {
+    Table::new([
+        Column::text("operation"),
+        Column::number("epoch"),
+        Column::number("members"),
+        Column::number("made, ms"),
+        Column::number("everywhere, ms"),
+    ])
 }
 
 fn row(operation: Operation, change: Change, members: &BTreeSet<u32>) -> OperationRow {
@@ -144,36 +202,4 @@ impl Summary {
             remove_max_ms,
         }
     }
-}
-
-fn print(rows: &[OperationRow], summary: &Summary, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::text("operation"),
-        Column::number("epoch"),
-        Column::number("members"),
-        Column::number("made, ms"),
-        Column::number("everywhere, ms"),
-    ]);
-    for row in rows {
-        table.row([
-            row.operation.to_owned(),
-            row.epoch.to_string(),
-            row.members.to_string(),
-            figure(row.made_ms),
-            figure(row.everywhere_ms),
-        ]);
-    }
-    let Summary { out_of_order, repeated, skipped, .. } = summary;
-    writeln!(
-        out,
-        "{table}\nmade: until the service has the new key, everywhere: until the last member has it.\n\
-         add {} ms on average, {} at most; remove {} and {}.\n\
-         Keys out of order: {out_of_order}. Messages that came twice: {repeated}; after a gap: \
-         {skipped}.",
-        figure_if_any(summary.add_mean_ms),
-        figure_if_any(summary.add_max_ms),
-        figure_if_any(summary.remove_mean_ms),
-        figure_if_any(summary.remove_max_ms),
-    )?;
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::counters::Counters;
-use groupkey_mqtt::driver::{Handle, Running, fresh_rng, run as drive};
+use groupkey_mqtt::driver::{Handle, Running, fresh_rng, now, run as drive};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::service::Happened;
 use groupkey_mqtt::store::MemoryStore;
@@ -70,7 +70,7 @@ impl Group {
             policy.keys.insert(name(number), secret(seed, number, 0));
         }
         let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
-        let service = Service::open(policy, Box::new(MemoryStore::default()), &mut rng)
+        let service = Service::open(policy, Box::new(MemoryStore::default()), now(), &mut rng)
             .map_err(|error| Failure::running(error.to_string()))?;
         let service_key = service.public();
         let running = drive(service, network.connection("demo-service".to_owned()));
@@ -84,6 +84,18 @@ impl Group {
         });
         let (devices, latest) = (BTreeMap::new(), Instant::now());
         Ok(Self { network, seed, service, service_key, devices, latest, news, teller })
+    }
+
+    /// Waits until the service hears requests: a device that asks before asks again two seconds later.
+    pub(super) async fn ready(&self) -> Result<(), Failure> {
+        let mut status = self.service.status();
+        let connected = status.wait_for(|status| status.connected);
+        let outcome = tokio::time::timeout(PATIENCE, connected).await.map(|known| known.is_ok());
+        match outcome {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ended()),
+            Err(_) => Err(Failure::running("the service does not reach the broker")),
+        }
     }
 
     /// A device begins to join.

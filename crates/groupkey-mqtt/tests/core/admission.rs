@@ -1,0 +1,126 @@
+//! Who gets in and who does not, and what becomes known of it.
+
+use groupkey_mqtt::Policy;
+use groupkey_mqtt::agent::{Hint, Told};
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::service::{Happened, OperationError, Why};
+
+use crate::room::{Room, name};
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn a_fleet_follows_a_service_that_has_lost_its_store() {
+    let mut room = with_identity(3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    for _ in 0..2 {
+        room.evict(2);
+        room.service.readmit(&name(2), room.now).unwrap();
+        room.now += SECOND;
+        room.arrive(2);
+        room.settle();
+    }
+    room.assert_group(&[0, 1, 2]);
+    let (reached, said) = (room.epoch(), room.heard_by_broker());
+
+    room.now += 60 * SECOND;
+    room.lose_store();
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+    let epoch = room.epoch();
+    assert!(epoch < reached, "it is another group: {epoch}, {reached}");
+
+    // What is left of the earlier group, or said again, means nothing.
+    for sent in said
+        .iter()
+        .filter(|sent| ["/epoch", "/welcome/"].iter().any(|part| sent.topic.contains(part)))
+    {
+        room.publish(sent.topic.clone(), sent.payload.clone());
+    }
+    room.run_for(200);
+    room.assert_group(&[0, 1, 2]);
+    assert_eq!(room.epoch(), epoch, "nobody joined again");
+}
+
+#[test]
+fn who_comes_back_over_and_over_waits() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let before = room.epoch().0;
+    for _ in 0..500 {
+        room.arrive(2);
+        room.patience = SECOND / 2;
+        room.settle();
+        room.now += SECOND;
+    }
+    let changes = room.epoch().0 - before;
+    assert!((10..40).contains(&changes), "{changes} changes of the key in 500 s");
+    room.patience = 100 * SECOND;
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn of_two_one_can_be_barred_and_is_out_when_a_third_has_come() {
+    let mut room = Room::new("lkh-group", &[], 2);
+    (0..2).for_each(|number| room.arrive(number));
+    room.settle();
+    let refused = room.service.evict(&name(1), room.now, &mut room.rng);
+    assert!(matches!(refused, Err(OperationError::BarredOnly(_))), "{refused:?}");
+    room.settle();
+    room.assert_group(&[0, 1]);
+    room.arrive(2);
+    room.settle();
+    room.assert_group(&[0, 2]);
+    assert!(room.members[&name(1)].member.is_out());
+}
+
+#[test]
+fn of_two_one_that_lost_its_memory_waits_for_a_third() {
+    let mut room = Room::new("lkh-group", &[], 2);
+    (0..2).for_each(|number| room.arrive(number));
+    room.settle();
+    room.now += 60 * SECOND;
+    room.arrive(1);
+    room.settle();
+    let waits = Happened::Refused { name: name(1), why: Why::TooFew };
+    assert_eq!(room.told.iter().filter(|told| **told == waits).count(), 1);
+    room.arrive(2);
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    room.arrive(0);
+    room.run_for(20);
+    let waits = |name, waiting| Happened::Waits { name, waiting, founders: 3 };
+    assert_eq!(room.told, [waits(name(0), 1)]);
+    assert!(room.members[&name(0)].told.contains(&Told::NotIn(Hint::Known)));
+    (1..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.told.clear();
+    // A secret that the service does not know.
+    let shared = Some(Secret::from_bytes([9; 32]));
+    room.arrive_with(Settings { shared, ..room.settings(70) });
+    // The service's key is another's.
+    let service = Some(Secret::from_bytes([8; 32]).public());
+    let shared = room.policy.keys.get(&name(5)).cloned();
+    room.arrive_with(Settings { service, shared, ..room.settings(5) });
+    room.run_for(20);
+    let refused = Happened::Refused { name: name(70), why: Why::NoPermission };
+    assert_eq!(room.told.iter().filter(|told| **told == refused).count(), 1);
+    assert_eq!(room.members[&name(70)].told, [Told::NotIn(Hint::NoAnswer)]);
+    assert!(room.members[&name(5)].told.contains(&Told::NotIn(Hint::Unopened)));
+}
+
+/// The service's identity outlives its store.
+fn with_identity(founders: usize) -> Room {
+    let room = Room::new("lkh-group", &[], founders);
+    let identity = Some(Secret::from_bytes([50; 32]));
+    Room::of(Policy { identity, ..room.policy })
+}
