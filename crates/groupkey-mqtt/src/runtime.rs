@@ -1,5 +1,6 @@
 //! What the core and its driver say to each other.
 
+use groupkey::Epoch;
 use rand_chacha::ChaCha20Rng;
 
 use crate::store::StoreError;
@@ -58,6 +59,13 @@ pub enum Fatal {
     Crashed,
     /// The operating system gives no randomness.
     NoRandomness,
+    /// The store ends in an earlier epoch than the one that the service has announced.
+    OldStore {
+        /// Where the store ends.
+        stored: Epoch,
+        /// What the broker retains, signed by the service.
+        announced: Epoch,
+    },
     /// The store failed. Nothing has left that is not in it.
     Store(StoreError),
 }
@@ -87,6 +95,11 @@ impl std::fmt::Display for Fatal {
         match self {
             Self::Crashed => write!(f, "it has crashed: reopen it from its store"),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
+            Self::OldStore { stored, announced } => write!(
+                f,
+                "the store is an old copy: it ends in epoch {stored}, and this service has announced epoch \
+                 {announced}; put the last copy back, or found the group anew with an empty store"
+            ),
             Self::Store(error) => write!(f, "{error}"),
         }
     }

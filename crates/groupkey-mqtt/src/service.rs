@@ -65,6 +65,8 @@ pub struct Service {
     welcomes: Welcomes,
     /// When those that wait are admitted.
     admission_due: Option<u64>,
+    /// When the notice of the epoch is said again to a broker that may have forgotten it.
+    notice_due: Option<u64>,
     /// When the key is changed if nothing else changes it.
     rekey_due: Option<u64>,
     store: Box<dyn Store>,

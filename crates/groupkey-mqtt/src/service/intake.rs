@@ -1,11 +1,12 @@
 //! What comes in over the broker, and with time.
 
-use groupkey::{Channel, PartyId, Recipient};
+use groupkey::{Channel, Epoch, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 
 use super::log::{Draw, Entry};
 use super::{Happened, OperationError, Service};
 use crate::join::{MAX_PAYLOAD, Request, encoded};
+use crate::notice::{Foreign, Notice, Reached};
 use crate::parties::Given;
 use crate::policy::Limits;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
@@ -42,15 +43,14 @@ impl Runtime for Service {
                 Some(Place::To(Recipient::SubgroupController(subgroup))) => {
                     self.receive(subgroup.into(), payload, now, rng)?;
                 }
+                Some(Place::Epoch) => self.compare(payload)?,
                 _ => self.counters.malformed += 1,
             },
             Input::Connected => {
                 // The clock may have been set back since the service ran last.
                 let latest = self.policy.period.map(|period| now.saturating_add(period));
                 self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
-                // The broker may have forgotten what it retained, or retain what an earlier service said.
-                let notice = self.notice();
-                self.publish_unstored(self.topics.epoch(), notice, true);
+                self.notice_due = Some(now.saturating_add(SECOND));
             }
             Input::Tick => self.tick(now, rng)?,
         }
@@ -70,11 +70,33 @@ impl Runtime for Service {
     }
 
     fn deadline(&self) -> Option<u64> {
-        [self.admission_due, self.rekey_due, self.forget_due].into_iter().flatten().min()
+        [self.admission_due, self.notice_due, self.rekey_due, self.forget_due]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
 impl Service {
+    /// What the broker retained is the service's own word: if it is ahead of the store, an old copy of the
+    /// store was put in the place of the last one, and epochs would be used twice.
+    fn compare(&mut self, payload: &[u8]) -> Result<(), Fatal> {
+        let stored = self.epoch();
+        let (group, founded) = (self.parties.form().group.0, self.founded);
+        let reached = Reached { group, founded, epoch: stored.0 };
+        match Notice::read(payload, Some(reached), &self.identity.public()) {
+            Ok(Some(notice)) => {
+                self.faults.dead = true;
+                Err(Fatal::OldStore { stored, announced: Epoch(notice.epoch) })
+            }
+            Ok(None) => Ok(()),
+            Err(Foreign) => {
+                self.counters.forged += 1;
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a message from a member, to the controller or to that of a subgroup.
     fn receive(
         &mut self,
@@ -127,6 +149,12 @@ impl Service {
         if due(self.admission_due) {
             self.admission_due = None;
             self.admit(now, rng)?;
+        }
+        if due(self.notice_due) {
+            // The broker may have forgotten what it retained, or retain what an earlier service said.
+            self.notice_due = None;
+            let notice = self.notice();
+            self.publish_unstored(self.topics.epoch(), notice, true);
         }
         if due(self.rekey_due) {
             self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));

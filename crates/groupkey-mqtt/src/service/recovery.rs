@@ -112,6 +112,7 @@ impl Service {
         let mut outputs = VecDeque::new();
         outputs.push_back(Output::Subscribe(topics.join()));
         outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
+        outputs.push_back(Output::Subscribe(topics.epoch()));
         let controller = form.configuration.controller();
         let mut parties = Parties::new(form, keyring);
         parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
@@ -136,6 +137,7 @@ impl Service {
             refusals: BTreeMap::new(),
             welcomes: Welcomes::default(),
             admission_due: None,
+            notice_due: None,
             rekey_due: None,
             store,
             log_length: 0,

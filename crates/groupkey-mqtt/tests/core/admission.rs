@@ -1,10 +1,13 @@
 //! Who gets in and who does not, and what becomes known of it.
 
-use groupkey_mqtt::Policy;
+use groupkey::Epoch;
 use groupkey_mqtt::agent::{Hint, Told};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{Happened, OperationError, Why};
+use groupkey_mqtt::store::{Change, MemoryStore, Store};
+use groupkey_mqtt::{Input, Output, Policy, Runtime, Service};
 
 use crate::room::{Room, name};
 
@@ -42,6 +45,32 @@ fn a_fleet_follows_a_service_that_has_lost_its_store() {
     room.run_for(200);
     room.assert_group(&[0, 1, 2]);
     assert_eq!(room.epoch(), epoch, "nobody joined again");
+}
+
+#[test]
+fn an_old_copy_of_the_store_is_refused_before_an_epoch_is_used_twice() {
+    let mut room = Room::new("lkh-group", &[], 4);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    let saved = room.store.load().unwrap();
+    room.evict(3);
+    let mut said = room.heard_by_broker().into_iter().rev();
+    let notice = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
+
+    let mut copy = MemoryStore::default();
+    copy.commit(&Change { entries: saved.entries, ..Change::default() }).unwrap();
+    let (policy, now) = (room.policy.clone(), room.now);
+    let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
+    service.handle(Input::Connected, now, &mut room.rng).unwrap();
+    let mut before = std::iter::from_fn(|| service.poll().unwrap());
+    assert!(!before.any(|output| matches!(output, Output::Publish(sent) if sent.retain)));
+    let input = || Input::Arrived { topic: &notice.topic, payload: &notice.payload };
+    let refused = service.handle(input(), now, &mut room.rng).unwrap_err();
+    let Fatal::OldStore { stored, announced } = refused else { panic!("{refused}") };
+    assert_eq!((stored, announced), (Epoch(1), room.epoch()));
+    assert!(service.poll().is_err() && service.ready().is_err());
+    // To the service with the right store it says nothing new.
+    room.service.handle(input(), now, &mut room.rng).unwrap();
 }
 
 #[test]
