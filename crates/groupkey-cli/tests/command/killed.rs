@@ -122,7 +122,7 @@ impl Service {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["connected"] => return service,
                 ["service", public] => service.public = bytes_from_hex(public).expect("hex"),
-                ["goes", "on", "in", "epoch", epoch, ..] => {
+                ["continues", "in", "epoch", epoch, ..] => {
                     service.goes_on = Epoch(epoch.parse().expect("a number"));
                 }
                 _ => {}

@@ -17,13 +17,13 @@ use crate::reproduce::study::{Beside, Examination};
 /// Decides the findings by the rows.
 pub(super) fn examine(rows: &[BenchRow]) -> Examination {
     let study = ComputationStudy::benchmark();
-    let court = Court { cells: Cells(rows), study: &study };
-    let mut verdicts = court.centralized_members();
-    verdicts.extend(court.centralized_controllers());
-    verdicts.extend(court.hybrid_members());
-    verdicts.extend(court.hybrid_controllers());
-    verdicts.extend(court.distributed());
-    Examination { published: court.published(), verdicts }
+    let findings = Findings { cells: Cells(rows), study: &study };
+    let mut verdicts = findings.centralized_members();
+    verdicts.extend(findings.centralized_controllers());
+    verdicts.extend(findings.hybrid_members());
+    verdicts.extend(findings.hybrid_controllers());
+    verdicts.extend(findings.distributed());
+    Examination { published: findings.published(), verdicts }
 }
 
 const MEMBER: &str = "esp32-micropython";
@@ -56,90 +56,115 @@ const SECOND: f64 = 1e9;
 const ON_MEMBER: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled(MEMBER)];
 const ON_CONTROLLER: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled(CONTROLLER)];
 
-struct Court<'r> {
+struct Findings<'r> {
     cells: Cells<'r>,
     study: &'r ComputationStudy,
 }
 
-impl<'r> Court<'r> {
-    /// The numbers that S002 prints without a scheme beside them, and the largest of ours.
+/// A time that S002 prints.
+struct Printed<'s> {
+    what: &'s str,
+    /// Its name among the findings, which ends in its unit.
+    finding: &'s str,
+    subject: Subject,
+    schemes: &'s [&'s str],
+    device: &'static str,
+}
+
+impl<'r> Findings<'r> {
+    /// The numbers that S002 prints for times, and the largest of ours in the largest group measured.
     fn published(&self) -> Vec<Beside> {
-        let most = |subject: Subject, schemes: &[&str], yardstick| {
-            let largest = schemes.iter().filter_map(|scheme| {
-                let size = *self.cells.sizes(scheme, subject).last()?;
-                Some(self.cells.at(scheme, subject, size)?.value(yardstick))
-            });
-            largest.reduce(f64::max)
-        };
-        let time =
-            |what: &str, published, subject, schemes: &[&str], device, unit, scale: f64| Beside {
-                what: what.to_owned(),
-                published,
-                error: None,
-                measured: most(subject, schemes, Yardstick::Measured).map(|ns| ns / scale),
-                modelled: most(subject, schemes, Yardstick::Modelled(device)).map(|ns| ns / scale),
-                unit,
-                note: format!("in the largest group measured; modelled on {device}"),
-            };
         let [create, add, _] = OF_CONTROLLER;
-        let bound = self.study.number("findings.centralized_member_time_below_ms");
-        vec![
-            time(
+        let [member, subgroup] = [OF_MEMBER[0], OF_SUBGROUP[0]];
+        let printed = |what, finding, subject, schemes, device| Printed {
+            what,
+            finding,
+            subject,
+            schemes,
+            device,
+        };
+        let printed = [
+            printed(
                 "slowest centralized member, create",
-                bound,
-                OF_MEMBER[0],
-                &CENTRALIZED,
+                "centralized_member_time_below_ms",
+                member,
+                &CENTRALIZED[..],
                 MEMBER,
-                "ms",
-                MILLISECOND,
             ),
-            time(
+            printed(
                 "slowest centralized controller, create",
-                100.0,
+                "centralized_controller_create_up_to_s",
                 create,
                 &CENTRALIZED,
                 CONTROLLER,
-                "s",
-                SECOND,
             ),
-            time(
+            printed(
                 "slowest centralized controller, add",
-                20.0,
+                "centralized_controller_add_below_s",
                 add,
                 &CENTRALIZED,
                 CONTROLLER,
-                "s",
-                SECOND,
             ),
-            time(
+            printed(
                 "MARKS member, create",
-                100.0,
-                OF_MEMBER[0],
+                "hybrid_member_create_marks_about_ms",
+                member,
                 &["marks"],
                 MEMBER,
-                "ms",
-                MILLISECOND,
             ),
-            time(
+            printed(
                 "MARKS subgroup controller, create",
-                400.0,
-                OF_SUBGROUP[0],
+                "hybrid_subcontroller_create_over_s",
+                subgroup,
                 &["marks"],
                 MEMBER,
-                "s",
-                SECOND,
             ),
-            time("MARKS controller, create", 17.5, create, &["marks"], CONTROLLER, "s", SECOND),
-            time(
+            printed(
+                "MARKS controller, create",
+                "hybrid_controller_create_s",
+                create,
+                &["marks"],
+                CONTROLLER,
+            ),
+            printed(
                 "slowest distributed member, create",
-                0.3,
-                OF_MEMBER[0],
+                "distributed_member_time_below_s",
+                member,
                 &DISTRIBUTED,
                 MEMBER,
-                "s",
-                SECOND,
             ),
-        ]
+        ];
+        printed.iter().map(|printed| self.beside(printed)).collect()
+    }
+
+    fn beside(&self, printed: &Printed<'_>) -> Beside {
+        let Printed { what, finding, subject, schemes, device } = *printed;
+        let (unit, scale) =
+            if finding.ends_with("_ms") { ("ms", MILLISECOND) } else { ("s", SECOND) };
+        let largest = |yardstick| self.largest(subject, schemes, yardstick).map(|ns| ns / scale);
+        Beside {
+            what: what.to_owned(),
+            published: self.number(finding),
+            error: None,
+            measured: largest(Yardstick::Measured),
+            modelled: largest(Yardstick::Modelled(device)),
+            unit,
+            note: format!("in the largest group measured; modelled on {device}"),
+        }
+    }
+
+    /// The largest value of these schemes, each in its largest group.
+    fn largest(&self, subject: Subject, schemes: &[&str], yardstick: Yardstick) -> Option<f64> {
+        let values = schemes.iter().filter_map(|scheme| {
+            let size = *self.cells.sizes(scheme, subject).last()?;
+            Some(self.cells.at(scheme, subject, size)?.value(yardstick))
+        });
+        values.reduce(f64::max)
+    }
+
+    /// A number that S002 prints.
+    fn number(&self, finding: &str) -> f64 {
+        self.study.number(&format!("findings.{finding}"))
     }
 
     fn creation_only(&self, id: &str, class: &str, all: &[&str]) -> Claim<'r> {

@@ -1,16 +1,16 @@
 //! Centralized schemes: section 5.1 of S002.
 
 use super::{
-    CENTRALIZED, Court, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
+    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
     ON_CONTROLLER, ON_MEMBER, names, without,
 };
 use crate::report::Verdict;
 use crate::reproduce::cells::Yardstick;
 use crate::reproduce::claims::Claim;
 
-impl Court<'_> {
+impl Findings<'_> {
     pub(super) fn centralized_members(&self) -> Vec<Verdict> {
-        let bound = self.study.number("findings.centralized_member_time_below_ms");
+        let bound = self.number("centralized_member_time_below_ms");
         let below = self.claim(
             "centralized_member_time_below_ms",
             format!(
@@ -66,19 +66,20 @@ impl Court<'_> {
             OF_MEMBER.into_iter().fold(constant, |claim, subject| claim.stays(subject, &steady));
 
         let large = self.ids("centralized_member_storage_over_100_kilobytes");
+        let others = self.number("centralized_member_storage_others_below_kilobytes");
         let storage = self
             .claim(
                 "centralized_member_storage_over_100_kilobytes",
                 format!(
                     "Centralized: a member of {} keeps over 100 KB, whatever the size of the group; all \
-                     others less than 0.5 KB.",
+                     others less than {others} KB.",
                     names(&large)
                 ),
                 &[Yardstick::Permanent],
             )
             .above(OF_MEMBER[0], &large, 100.0 * KILOBYTE)
             .stays(OF_MEMBER[0], &large)
-            .below(OF_MEMBER[0], &without(&CENTRALIZED, &large), 0.5 * KILOBYTE);
+            .below(OF_MEMBER[0], &without(&CENTRALIZED, &large), others * KILOBYTE);
         let growing = self.ids("centralized_member_storage_grows");
         let storage_grows = self
             .claim(
@@ -109,20 +110,22 @@ impl Court<'_> {
             claim.largest_first(subject, &slowest, &CENTRALIZED)
         });
         let largest = self.ids("centralized_controller_storage_largest");
+        let most = self.number("centralized_controller_storage_up_to_megabytes");
+        let others = self.number("centralized_controller_storage_others_below_megabytes");
         let storage = self
             .claim(
                 "centralized_controller_storage_largest",
                 format!(
-                    "Centralized: the controllers of {} keep most, and it grows, up to 25 MB; all others \
-                     keep less than 0.1 MB.",
+                    "Centralized: the controllers of {} keep most, and it grows, up to {most} MB; all \
+                     others keep less than {others} MB.",
                     names(&largest)
                 ),
                 &[Yardstick::Permanent],
             )
             .largest_first(OF_CONTROLLER[0], &largest, &CENTRALIZED)
             .grows(OF_CONTROLLER[0], &largest)
-            .below(OF_CONTROLLER[0], &largest, 25.0 * MEGABYTE)
-            .below(OF_CONTROLLER[0], &without(&CENTRALIZED, &largest), 0.1 * MEGABYTE)
+            .below(OF_CONTROLLER[0], &largest, most * MEGABYTE)
+            .below(OF_CONTROLLER[0], &without(&CENTRALIZED, &largest), others * MEGABYTE)
             .remark(
                 "A controller that can remove a member without it has to keep, or to derive, something \
                  for each; ours keep the key of each member, and trees the keys of their nodes.",

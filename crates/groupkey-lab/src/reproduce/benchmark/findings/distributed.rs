@@ -1,14 +1,16 @@
 //! Distributed schemes: section 7 of S002.
 
-use super::{Court, DISTRIBUTED, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without};
+use super::{
+    DISTRIBUTED, Findings, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
+};
 use crate::report::Verdict;
 use crate::reproduce::cells::Subject;
 use crate::reproduce::cells::Yardstick;
 use crate::reproduce::claims::Claim;
 
-impl Court<'_> {
+impl Findings<'_> {
     pub(super) fn distributed(&self) -> Vec<Verdict> {
-        let bound = self.study.number("findings.distributed_member_time_below_s");
+        let bound = self.number("distributed_member_time_below_s");
         let below = self.claim(
             "distributed_member_time_below_s",
             format!(

@@ -1,16 +1,17 @@
 //! Hybrid schemes: section 5.2 of S002.
 
 use super::{
-    Court, HYBRID, KILOBYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
+    Findings, HYBRID, KILOBYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
     ON_CONTROLLER, ON_MEMBER, SECOND, having, names, without,
 };
 use crate::report::Verdict;
 use crate::reproduce::cells::Yardstick;
 use crate::reproduce::claims::Claim;
 
-impl Court<'_> {
+impl Findings<'_> {
     pub(super) fn hybrid_members(&self) -> Vec<Verdict> {
         let others = without(&HYBRID, &["marks"]);
+        let about = self.number("hybrid_member_create_marks_about_ms");
         let time = self.claim(
             "hybrid_member_time",
             format!(
@@ -24,10 +25,10 @@ impl Court<'_> {
             .fold(time, |claim, subject| {
                 claim.below(subject, &others, MILLISECOND).stays(subject, &having(&others, subject))
             })
-            .above(OF_MEMBER[0], &["marks"], 50.0 * MILLISECOND)
-            .below(OF_MEMBER[0], &["marks"], 200.0 * MILLISECOND)
+            .above(OF_MEMBER[0], &["marks"], about / 2.0 * MILLISECOND)
+            .below(OF_MEMBER[0], &["marks"], about * 2.0 * MILLISECOND)
             .remark(
-                "About 100 ms is taken as 50 to 200. The profile has an unwrap at 1 ms, an upper bound, \
+                "What is said to be about is taken as half to twice of it. The profile has an unwrap at 1 ms, an upper bound, \
                  so that a member which unwraps at all is above S002's 1 ms.",
             );
         let storage = self
@@ -99,25 +100,27 @@ impl Court<'_> {
             .remark("Ours keep a key for each member of their subgroup.");
 
         let first = self.ids("hybrid_controller_create_slowest");
+        let others = self.number("hybrid_controller_create_others_below_s");
         let controller_create = self
             .claim(
                 "hybrid_controller_create_slowest",
                 format!(
                     "Hybrid: to create a group, the controller of {} is slowest; all others take \
-                     less than 0.5 s.",
+                     less than {others} s.",
                     names(&first)
                 ),
                 &ON_CONTROLLER,
             )
             .largest_first(OF_CONTROLLER[0], &first, &HYBRID)
-            .below(OF_CONTROLLER[0], &without(&HYBRID, &first), 0.5 * SECOND)
+            .below(OF_CONTROLLER[0], &without(&HYBRID, &first), others * SECOND)
             .remark("S002 says far less, and 17.5 s for the slowest.");
         let order = self.ids("hybrid_controller_add_remove_slowest");
+        let most = self.number("hybrid_controller_add_remove_below_ms");
         let controller_change = self.claim(
             "hybrid_controller_add_remove_slowest",
             format!(
                 "Hybrid: to add and to remove a member, the controllers of {} are slowest, in \
-                 this order, below 75 ms and independent of the group.",
+                 this order, below {most} ms and independent of the group.",
                 names(&order)
             ),
             &ON_CONTROLLER,
@@ -126,7 +129,7 @@ impl Court<'_> {
             OF_CONTROLLER[1..].iter().fold(controller_change, |claim, &subject| {
                 claim
                     .largest_first(subject, &order, &HYBRID)
-                    .below(subject, &HYBRID, 75.0 * MILLISECOND)
+                    .below(subject, &HYBRID, most * MILLISECOND)
                     .stays(subject, &order)
             });
         let controller_storage = self
