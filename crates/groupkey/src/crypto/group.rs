@@ -17,6 +17,7 @@
 
 mod modp;
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -154,7 +155,7 @@ impl Exponent {
                 let scalar = Scalar::from_bytes_mod_order_wide(&bytes);
                 bytes.zeroize();
                 if scalar != Scalar::ZERO {
-                    break ExponentKind::Ristretto(scalar);
+                    break ExponentKind::of(scalar);
                 }
             },
         })
@@ -169,7 +170,7 @@ impl Exponent {
             }
             Arithmetic::Ristretto => {
                 let scalar = Scalar::from_bytes_mod_order_wide(bytes.try_into().ok()?);
-                (scalar != Scalar::ZERO).then_some(Self(ExponentKind::Ristretto(scalar)))
+                (scalar != Scalar::ZERO).then(|| Self(ExponentKind::of(scalar)))
             }
         }
     }
@@ -178,7 +179,7 @@ impl Exponent {
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => {
-                ExponentKind::Ristretto(a * b)
+                ExponentKind::of(**a * **b)
             }
             (ExponentKind::Modp(group, a), ExponentKind::Modp(_, b)) => {
                 ExponentKind::Modp(*group, group.exponent_product(a, b))
@@ -208,7 +209,7 @@ impl Exponent {
     /// The exponent that undoes this one.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
-            ExponentKind::Ristretto(scalar) => ExponentKind::Ristretto(scalar.invert()),
+            ExponentKind::Ristretto(scalar) => ExponentKind::of(scalar.invert()),
             ExponentKind::Modp(group, value) => {
                 ExponentKind::Modp(*group, group.exponent_inverse(value))
             }
@@ -264,7 +265,7 @@ impl Element {
     pub(crate) fn power(&self, exponent: &Exponent) -> Self {
         Self(match (&self.0, &exponent.0) {
             (ElementKind::Ristretto(point), ExponentKind::Ristretto(scalar)) => {
-                ElementKind::Ristretto(point * scalar)
+                ElementKind::Ristretto(point * **scalar)
             }
             (ElementKind::Modp(group, base), ExponentKind::Modp(_, value)) => {
                 ElementKind::Modp(*group, group.power(base, value))
@@ -368,13 +369,22 @@ enum Arithmetic {
     Ristretto,
 }
 
-// Numbers of MODP groups are on the heap: a tree of ristretto255's elements does not pay for them.
+// Exponents are on the heap: to move one leaves no copy behind that nobody wipes.
 #[derive(Clone)]
 enum ExponentKind {
     Modp(&'static dyn Subgroup, Limbs),
-    Ristretto(Scalar),
+    Ristretto(Box<Scalar>),
 }
 
+impl ExponentKind {
+    fn of(mut scalar: Scalar) -> Self {
+        let kind = Self::Ristretto(Box::new(scalar));
+        scalar.zeroize();
+        kind
+    }
+}
+
+// Numbers of MODP groups are on the heap: a tree of ristretto255's elements does not pay for them.
 #[derive(Clone)]
 enum ElementKind {
     Modp(&'static dyn Subgroup, Limbs),

@@ -45,7 +45,8 @@ fn messages_are_as_described() {
     }
 }
 
-/// Members that order their events themselves: one joins, one leaves, one is evicted.
+/// Members that order their events themselves: one joins, one leaves, one is evicted, one comes
+/// back.
 #[test]
 fn messages_about_the_order_are_as_described() {
     let description = Description::read();
@@ -66,10 +67,11 @@ fn messages_about_the_order_are_as_described() {
         (700, Command::Add(MemberId(700))),
         (3, Command::Remove(MemberId(3))),
         (1, Command::Remove(MemberId(2))),
+        (3, Command::Add(MemberId(3))),
     ]);
     loop {
         // All founders are told before anything is delivered.
-        let message = if commands.len() > 3 { None } else { topic.pop_front() };
+        let message = if commands.len() > 4 { None } else { topic.pop_front() };
         let command = if message.is_none() { commands.pop_front() } else { None };
         if let Some(message) = message.as_ref().filter(|message| message[4] == 11) {
             let message = items(message);

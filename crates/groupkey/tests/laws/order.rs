@@ -328,3 +328,97 @@ fn commands_out_of_place_are_refused() {
         assert!(key.is_some_and(|(epoch, _)| epoch == groupkey::Epoch(1)));
     }
 }
+
+/// An announcement by member 5 that leads to member 8 and 9.
+fn false_announcement(epoch: u8) -> Vec<u8> {
+    vec![0x87, 1, 3, epoch, stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80]
+}
+
+#[test]
+fn false_announcements_of_later_epochs_leave_nobody_behind() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        stage.join(4);
+        (3..6).for_each(|epoch| stage.inject(4, &false_announcement(epoch)).unwrap());
+        stage.settle();
+        stage.check();
+        stage.refresh();
+        stage.settle();
+        stage.check();
+    }
+}
+
+#[test]
+fn a_false_announcement_of_the_next_epoch_keeps_no_newcomer_out() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        stage.join(4);
+        stage.inject(4, &false_announcement(2)).unwrap();
+        stage.settle();
+        stage.check();
+    }
+}
+
+#[test]
+fn a_recorded_leave_evicts_nobody_that_has_come_back() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3, 4]);
+        stage.settle();
+        stage.leave(4);
+        stage.settle();
+        let recorded = last_request(&stage, stage::LEAVE);
+        for newcomer in [4, 5] {
+            stage.join(newcomer);
+            stage.settle();
+        }
+        for leaving in [1, 2, 3] {
+            stage.leave(leaving);
+            stage.settle();
+        }
+        // Nobody is left that was there when 4 left.
+        stage.join(6);
+        stage.settle();
+        stage.check();
+        assert_says_nothing(&mut stage, &recorded);
+    }
+}
+
+#[test]
+fn a_recorded_join_is_no_new_one() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3);
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        stage.join(4);
+        stage.settle();
+        let recorded = last_request(&stage, stage::JOIN);
+        stage.leave(4);
+        stage.settle();
+        stage.join(4);
+        stage.settle();
+        stage.check();
+        assert_says_nothing(&mut stage, &recorded);
+    }
+}
+
+fn last_request(stage: &Stage, kind: u8) -> Vec<u8> {
+    let mut requests = stage.topic().iter().rev().filter(|bytes| bytes[4] == stage::ORDER);
+    requests.find(|bytes| bytes[5] == kind).unwrap().clone()
+}
+
+/// What is said again leads to no event.
+fn assert_says_nothing(stage: &mut Stage, recorded: &[u8]) {
+    let announcements = |stage: &Stage| {
+        let said = stage.topic().iter().filter(|bytes| bytes[4] == stage::ORDER);
+        said.filter(|bytes| bytes[5] == stage::ANNOUNCE).count()
+    };
+    let before = announcements(stage);
+    stage.replay(recorded);
+    stage.settle();
+    assert_eq!(announcements(stage), before, "{recorded:?}");
+}

@@ -329,3 +329,28 @@ fn most_wrapped(report: &Report) -> u64 {
     let wrapped = |member: &groupkey::crypto::meter::Meter| member.tally(Primitive::Wrap).amount;
     report.meters.values().map(wrapped).max().unwrap_or(0)
 }
+
+/// Another's confirmation, or an old one of the sponsor's, takes no place of the one that counts.
+#[test]
+fn a_confirmation_that_comes_first_is_kept_beside_others() {
+    let mut table = table(Profile::Sound);
+    table.create(4);
+    table.settle(0..4);
+    for id in 0..5 {
+        table.command(id, Command::Add(MemberId(4)));
+    }
+    for message in core::mem::take(&mut table.wire) {
+        for id in 0..4 {
+            let _ = table.deliver(id, &message);
+        }
+    }
+    let wire = table.wire.clone();
+    let of_kind = |wanted| wire.iter().find(|message| kind(message) == wanted).unwrap();
+    let (confirmation, welcome) = (of_kind(3), of_kind(2));
+    table.deliver(4, confirmation).unwrap();
+    let mut other = confirmation.clone();
+    other[6] = if other[6] == 1 { 2 } else { 1 };
+    table.deliver(4, &other).unwrap();
+    table.deliver(4, welcome).unwrap();
+    assert!(table.key(4).is_some(), "the newcomer is left behind");
+}

@@ -86,7 +86,6 @@ mod merging;
 mod parts;
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use self::change::{Change, Welcome};
@@ -98,12 +97,13 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
+use crate::schemes::distributed::early::Early;
 use crate::schemes::distributed::gdh::{self, Merger, View};
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
-use crate::wire::{Header, Message};
+use crate::wire::Message;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -134,7 +134,7 @@ pub struct Member {
     share: Option<Share>,
     run: Run,
     /// What came before it was known of which tree it speaks.
-    early: Vec<(Header, Vec<u8>)>,
+    early: Early,
     asked: Asked,
     temporary: usize,
 }
@@ -183,7 +183,7 @@ impl Member {
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
-            early: Vec::new(),
+            early: Early::default(),
             asked: Asked::default(),
             temporary: 0,
         }
@@ -261,8 +261,8 @@ impl Member {
         let confirmation = self.confirming.read(message)?;
         let epoch = message.header().epoch;
         if self.view.is_joining() && epoch > self.view.epoch() {
-            // What goes to all may overtake what goes to few. Only the last one can be of use.
-            self.early = vec![(*message.header(), message.content().to_vec())];
+            // What goes to all may overtake what goes to few, and nobody knows yet whose counts.
+            self.early.keep(message);
             return Ok(());
         }
         self.view.expect(message)?;
@@ -286,7 +286,7 @@ impl Member {
 
     /// Takes what was kept. What is not right is as if it had been refused when it came.
     fn take_early(&mut self, cx: &mut Context<'_>) {
-        for (header, body) in core::mem::take(&mut self.early) {
+        for (header, body) in self.early.take_all() {
             let _ = cx.message(self, Message::new(header, &body));
         }
     }

@@ -7,6 +7,7 @@ pub mod d_lkh;
 pub mod d_oft;
 pub mod dh_lkh;
 pub(crate) mod dh_tree;
+mod early;
 pub(crate) mod gdh;
 pub mod gdh1;
 pub mod gdh2;

@@ -30,16 +30,21 @@
 //! LEAVE,    member to all
 //! EVICT,    member to all:                   id
 //! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..]
+//! HERE,     chair to newcomer:               ticket
 //! ```
 //!
-//! Cost of an event: one announcement, and one request; a death during an operation, in addition, a
+//! A request says in which epoch its sender knows the group to be. One from before the sender's last
+//! coming or going meant an earlier life, and may be a recording: it changes nothing. A newcomer that
+//! cannot know the epoch is told it (HERE), and asks again.
+//!
+//! Cost of an event: one announcement, and one request, or two and HERE if the newcomer has been there
+//! before or the chair came later than the group; a death during an operation, in addition, a
 //! creation. Commands: `Create` begins a group, given to all founders; `Add` and `Remove` of oneself
 //! ask to come and go, `Remove` of another one for its eviction; `Partition` reports members dead;
 //! `Rekey` goes to every member, as clocks do; `CatchUp` is for a member that missed a part of the
 //! order.
 
 mod announcement;
-mod early;
 mod requests;
 
 use alloc::boxed::Box;
@@ -47,8 +52,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use self::announcement::{ANNOUNCE, Announcement, EVICT, JOIN, LEAVE};
-use self::early::Early;
+use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE};
 use self::requests::Requests;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
@@ -56,6 +60,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Class, Configuration};
+use crate::schemes::distributed::early::Early;
 use crate::schemes::distributed::gdh::{MEMBERS, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -77,6 +82,10 @@ pub struct Ordered {
     requests: Requests,
     /// Of this member's request to join, until it is served.
     ticket: Option<u64>,
+    /// The epoch in which the group said it is, when it did not take that request.
+    told: Epoch,
+    /// Whether the group may have served that request while we followed somebody else.
+    spent: bool,
     /// Whether an own announcement is on its way.
     announced: bool,
     early: Early,
@@ -102,6 +111,8 @@ impl Ordered {
             held: None,
             requests: Requests::default(),
             ticket: None,
+            told: Epoch::default(),
+            spent: false,
             announced: false,
             early: Early::default(),
         })
@@ -141,8 +152,10 @@ impl Ordered {
     }
 
     fn join(&mut self, cx: &mut Context<'_>) {
+        self.ticket.take_if(|_| core::mem::take(&mut self.spent));
         let ticket = *self.ticket.get_or_insert_with(|| draw_ticket(cx));
-        cx.draft(Recipient::Group, self.epoch, Operation::Order, JOIN).number(ticket).send();
+        let known = if self.is_member() { self.epoch } else { self.told };
+        cx.draft(Recipient::Group, known, Operation::Order, JOIN).number(ticket).send();
     }
 
     fn evict(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
@@ -188,7 +201,17 @@ impl Ordered {
         if message.header().kind == JOIN {
             let ticket = body.number()?;
             body.finish()?;
-            self.requests.join(sender, ticket, &self.roster);
+            if !self.is_member() {
+                return Ok(());
+            }
+            if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
+                // It may be a recording. One that asks now learns the epoch to ask in.
+                if self.requests.chair(&self.roster, sender) == Some(self.me) {
+                    let to = Recipient::Member(sender);
+                    cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
+                }
+                return Ok(());
+            }
         } else {
             let subject = match message.header().kind {
                 EVICT => MemberId(body.number32()?),
@@ -208,6 +231,24 @@ impl Ordered {
         Ok(())
     }
 
+    /// Asks again, in the epoch that the group is in.
+    fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        message.from_member()?;
+        let mut body = message.body();
+        let ticket = body.number()?;
+        body.finish()?;
+        // Perhaps it answers a recording of an earlier request.
+        if self.ticket != Some(ticket) {
+            return Ok(());
+        }
+        let known = message.header().epoch;
+        if self.told != known {
+            self.told = known;
+            self.join(cx);
+        }
+        Ok(())
+    }
+
     fn receive_announcement(
         &mut self,
         cx: &mut Context<'_>,
@@ -218,6 +259,11 @@ impl Ordered {
         let admitted = self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket));
         // Of several for one epoch the first counts.
         let is_over = got == Epoch::default() || self.passed.contains(&got);
+        if is_over && admitted && !self.is_member() {
+            // We heard another one first, and the others may count on us: this ticket may be spent.
+            self.spent = true;
+            return Ok(());
+        }
         if is_over || (!admitted && self.is_member() && got <= current) {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
@@ -269,14 +315,20 @@ impl Ordered {
                 (Operation::Partition, ..) => Command::Partition(&left),
                 _ => Command::Rekey,
             };
-            cx.command(&mut **party, command)?;
+            if cx.command(&mut **party, command).is_err() {
+                // It cannot follow, for something that others sent it: the group has to begin again.
+                self.party = None;
+            }
         } else {
             self.party = None;
         }
         self.requests.served(&self.roster, &announcement, epoch);
         self.epoch = epoch;
+        // While it waits, a member believes announcements of any epoch.
+        self.passed.retain(|&passed| passed < epoch);
         self.pass(epoch);
         self.announced = false;
+        self.spent = false;
         self.ticket.take_if(|ticket| announcement.admits(self.me, *ticket));
         if self.party.is_none() {
             self.join(cx);
@@ -401,6 +453,7 @@ impl Party for Ordered {
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Order, ANNOUNCE) => self.receive_announcement(cx, &message),
                 (Operation::Order, JOIN | LEAVE | EVICT) => self.receive_request(cx, &message),
+                (Operation::Order, HERE) => self.receive_epoch(cx, &message),
                 (Operation::Order, _) => Err(Misbehaviour::UnexpectedMessage.into()),
                 _ => self.receive(cx, message),
             },

@@ -248,6 +248,11 @@ impl Stage {
         &self.topic
     }
 
+    /// Somebody who recorded a message sends it to the group once more.
+    pub(crate) fn replay(&mut self, bytes: &[u8]) {
+        self.topic.push(bytes.to_vec());
+    }
+
     /// Gives a member bytes from nowhere; what it sends in return is dropped.
     pub(crate) fn inject(&mut self, member: u32, bytes: &[u8]) -> Result<(), Error> {
         self.step(member, |cx, party| cx.deliver(party, Channel::Open, bytes)).map(drop)
@@ -393,4 +398,6 @@ fn is_request(bytes: &[u8]) -> bool {
 }
 
 pub(crate) const ORDER: u8 = 11;
+pub(crate) const JOIN: u8 = 0;
+pub(crate) const LEAVE: u8 = 1;
 pub(crate) const ANNOUNCE: u8 = 3;

@@ -88,14 +88,12 @@ impl Member {
         let roster = self.view.expect(message)?;
         let sender = message.from_member()?;
         roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        let kept = (*message.header(), message.content().to_vec());
         // Keys come one by one, beside a salt or a width, and for no more nodes than there are.
-        let is_long = kept.1.len() > 20 + cx.wrapped_length(1);
-        let is_full = self.early.len() == 2 * roster.len();
-        if is_long || is_full || self.early.contains(&kept) {
+        let is_long = message.content().len() > 20 + cx.wrapped_length(1);
+        let most = 2 * roster.len();
+        if is_long || !self.early.add(message, most) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        self.early.push(kept);
         Ok(())
     }
 }

@@ -604,3 +604,48 @@ fn members_have_the_keys_of_their_time_only() {
         }
     }
 }
+
+/// A blinded key that is none, which nobody had to read until a part of the group went.
+#[test]
+fn a_partition_that_fails_leaves_the_tree_as_it_was() {
+    for kind in [IDS[0], IDS[2]] {
+        let mut table = Table::new(kind, Profile::Published);
+        table.create(&[1, 2, 3, 4], &mut |_, _, _| {});
+        // ((1 2) (3 4)). Members take turns; when 2 changes its secret, 4 is told another leaf for 2.
+        let victim = 3;
+        let mut told = false;
+        while !told {
+            (0..4).for_each(|seat| table.step(seat, Ok(Command::Rekey)).unwrap());
+            while let Some(bytes) = table.under_way.pop_front() {
+                let header = header(&bytes);
+                for seat in 0..4 {
+                    let id = table.seats[seat].0;
+                    if header.sender == PartyId::Member(id) {
+                        continue;
+                    }
+                    let of_two = header.sender == PartyId::Member(MemberId(2));
+                    if seat == victim && of_two {
+                        let mut changed = parts(&bytes);
+                        changed.packed[..32].fill(0xff);
+                        let changed = with_parts(&header, &changed);
+                        table.step(seat, Err(&changed)).unwrap();
+                        told = true;
+                    } else {
+                        table.step(seat, Err(&bytes)).unwrap();
+                    }
+                }
+            }
+        }
+        let shown = |table: &mut Table| {
+            let (id, party, rng) = &mut table.seats[victim];
+            let mut outbox = Outbox::new();
+            with_context(PartyId::Member(*id), rng, &mut outbox, |cx| party.key_tree(cx))
+        };
+        let before = shown(&mut table);
+        assert_eq!(before.len(), 7, "{}", table.id);
+        let apart = [1, 3].map(MemberId);
+        let refused = table.step(victim, Ok(Command::Partition(&apart)));
+        assert_eq!(refused, Err(Misbehaviour::InvalidElement.into()), "{}", table.id);
+        assert_eq!(shown(&mut table), before, "{}: the tree is another", table.id);
+    }
+}

@@ -20,6 +20,9 @@ pub(super) const EVICT: u8 = 2;
 /// The event that comes next.
 pub(super) const ANNOUNCE: u8 = 3;
 
+/// The present epoch, to one that asked with an older one.
+pub(super) const HERE: u8 = 4;
+
 /// An event and the members that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Announcement {

@@ -25,8 +25,10 @@ pub(super) struct Requests {
     /// Those that this member's application thinks dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
-    /// The epoch in which a member came, as far as it came after this member's arrival.
-    arrivals: BTreeMap<MemberId, Epoch>,
+    /// The last epoch in which each came or went: what it asked for before meant an earlier life.
+    turns: BTreeMap<MemberId, Epoch>,
+    /// The same for all others: this member's arrival, or a later turn that was forgotten.
+    since: Epoch,
 }
 
 /// What somebody asked with.
@@ -41,19 +43,42 @@ struct Ticket {
 /// by. Without signatures anybody can ask under any number of names.
 const TICKETS: usize = 2 * MEMBERS.1 as usize;
 
+/// Epochs by which a request may overtake the announcements that its sender has heard.
+const AHEAD: u64 = 16;
+
 impl Requests {
-    /// A member that asks with a new ticket is alive, and the same ticket again is a repetition.
-    pub(super) fn join(&mut self, member: MemberId, ticket: u64, present: &Roster) {
-        if self.show(member, ticket) != Some(ticket) {
+    /// A member that asks with a new ticket is alive, and the same ticket again is a repetition. Returns
+    /// false if the request may be of an earlier life: its sender `known` an epoch before its last turn.
+    pub(super) fn join(
+        &mut self,
+        member: MemberId,
+        ticket: u64,
+        known: Epoch,
+        current: Epoch,
+        present: &Roster,
+    ) -> bool {
+        let is_repeated = self.tickets.get(&member).is_some_and(|last| last.number == ticket);
+        let latest = Epoch(current.0.saturating_add(AHEAD));
+        if !is_repeated && !(self.turn(member)..=latest).contains(&known) {
+            return false;
+        }
+        self.show(member, ticket);
+        if !is_repeated {
             self.joins.insert(member);
             self.dead.remove(&member);
             self.make_room(present);
         }
+        true
+    }
+
+    /// The member that speaks for the group to somebody.
+    pub(super) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
+        present.iter().find(|&member| member != to && !self.goes(member))
     }
 
     /// A member is to go. Returns false if the request was made before it came: it meant another life.
     pub(super) fn leave(&mut self, member: MemberId, known: Epoch) -> bool {
-        let meant = self.arrivals.get(&member).is_none_or(|&arrival| arrival <= known);
+        let meant = self.turn(member) <= known;
         if meant {
             self.leaving.insert(member);
         }
@@ -70,21 +95,29 @@ impl Requests {
 
     /// Strikes out what an announcement serves that leads on from these members.
     pub(super) fn served(&mut self, before: &Roster, announcement: &Announcement, epoch: Epoch) {
+        if before.is_empty() {
+            self.since = epoch;
+        }
         let gone = before.without(|member| announcement.roster.place(member).is_some());
         for member in gone.iter() {
             self.joins.remove(&member);
             self.leaving.remove(&member);
             self.dead.remove(&member);
-            self.arrivals.remove(&member);
+            self.turns.insert(member, epoch);
         }
         // The announcer follows, even if it had asked to begin again.
         if let Some(announcer) = announcement.roster.first() {
             self.joins.remove(&announcer);
         }
         for (member, ticket) in announcement.admitted() {
-            self.show(member, ticket);
-            self.joins.remove(&member);
-            self.arrivals.insert(member, epoch);
+            // One that has asked again since, with another ticket, has not heard of this.
+            if self.tickets.get(&member).is_none_or(|last| last.number == ticket) {
+                self.joins.remove(&member);
+            }
+            if !self.joins.contains(&member) {
+                self.show(member, ticket);
+            }
+            self.turns.insert(member, epoch);
         }
         self.make_room(&announcement.roster);
         self.refresh = false;
@@ -159,6 +192,11 @@ impl Requests {
         announce(operation, &rest, &nobody)
     }
 
+    /// Since when what a member asks for means its present life, or the next.
+    fn turn(&self, member: MemberId) -> Epoch {
+        self.turns.get(&member).copied().unwrap_or(self.since)
+    }
+
     /// Remembers a ticket; returns the member's last one.
     fn show(&mut self, member: MemberId, number: u64) -> Option<u64> {
         self.shown += 1;
@@ -169,6 +207,12 @@ impl Requests {
     /// Forgets those that are not members and have not asked for the longest time. One that still
     /// waits asks again.
     fn make_room(&mut self, present: &Roster) {
+        while self.turns.len() > TICKETS {
+            let gone = self.turns.iter().filter(|&(&member, _)| present.place(member).is_none());
+            let Some((&member, &turn)) = gone.min_by_key(|&(_, &turn)| turn) else { break };
+            self.turns.remove(&member);
+            self.since = self.since.max(turn);
+        }
         while self.tickets.len() > TICKETS {
             let strangers =
                 self.tickets.iter().filter(|&(&member, _)| present.place(member).is_none());
@@ -202,7 +246,7 @@ mod tests {
         for (count, taken) in [(MEMBERS.1 - 1, true), (MEMBERS.1, false)] {
             let present = Roster::of(&ids[..count as usize]);
             let mut requests = Requests::default();
-            requests.join(MemberId(5_000), 1, &present);
+            requests.join(MemberId(5_000), 1, Epoch(0), Epoch(0), &present);
             assert_eq!(requests.next(MemberId(0), &present, true, scheme).is_some(), taken);
         }
     }
@@ -213,8 +257,8 @@ mod tests {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
         let present = Roster::of(&[1, 2, 3].map(MemberId));
         let mut requests = Requests::default();
-        requests.join(MemberId(2), 7, &present);
-        requests.join(MemberId(3), 8, &present);
+        requests.join(MemberId(2), 7, Epoch(0), Epoch(0), &present);
+        requests.join(MemberId(3), 8, Epoch(0), Epoch(0), &present);
         requests.report_dead(MemberId(1));
         let announced = requests.next(MemberId(2), &present, false, scheme).unwrap();
         assert_eq!(announced.operation, Operation::Create);
@@ -229,11 +273,11 @@ mod tests {
     #[test]
     fn however_many_ask_members_and_the_last_ones_are_remembered() {
         let (present, mut requests) = (Roster::of(&[1, 2].map(MemberId)), Requests::default());
-        requests.join(MemberId(1), 5, &present);
+        requests.join(MemberId(1), 5, Epoch(0), Epoch(0), &present);
         for id in 10..10 + 2 * TICKETS as u32 {
-            requests.join(MemberId(id), 5, &present);
+            requests.join(MemberId(id), 5, Epoch(0), Epoch(0), &present);
             // One who waits repeats it.
-            requests.join(MemberId(10), 5, &present);
+            requests.join(MemberId(10), 5, Epoch(0), Epoch(0), &present);
         }
         assert_eq!((requests.tickets.len(), requests.joins.len()), (TICKETS, TICKETS));
         for (id, known) in [(1, true), (10, true), (11, false), (9 + 2 * TICKETS as u32, true)] {

@@ -1,5 +1,5 @@
-//! Messages for this member alone that came before the announcement of the event that they are part
-//! of: they come on another topic, which may be faster.
+//! Messages that came before the one that they belong to: they come on another topic, which may be
+//! faster.
 
 use alloc::vec::Vec;
 
@@ -26,6 +26,21 @@ impl Early {
         if self.0.len() < PER_SENDER * MEMBERS.1 as usize {
             self.0.push((header, message.content().to_vec()));
         }
+    }
+
+    /// Keeps a message that is new, if fewer than `most` are kept; returns whether it did.
+    pub(super) fn add(&mut self, message: &Message<'_>, most: usize) -> bool {
+        let kept = (*message.header(), message.content().to_vec());
+        let has_room = self.0.len() < most && !self.0.contains(&kept);
+        if has_room {
+            self.0.push(kept);
+        }
+        has_room
+    }
+
+    /// Takes out all, in the order in which they came.
+    pub(super) fn take_all(&mut self) -> Vec<(Header, Vec<u8>)> {
+        core::mem::take(&mut self.0)
     }
 
     /// Takes out what is part of the event that leads to `epoch`, in the order in which it came, and
