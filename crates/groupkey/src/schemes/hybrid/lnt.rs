@@ -42,8 +42,8 @@
 //! `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
 //!
 //! What a captured inner member can do: leave those below it without keys, or give them one of its
-//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is
-//! evicted.
+//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is evicted
+//! and they have heard of that: one that slept takes its key, of whatever epoch, until it asks.
 //!
 //! Deviations: edges come with the creation, where the source has them before, and are made of the
 //! individual keys of both; new edges travel with the key that needs them, and not ahead of it, under
