@@ -53,6 +53,7 @@ use crate::schemes::catalogue::{
     Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::centralized::sorted_records::SortedRecords;
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
@@ -397,7 +398,8 @@ impl Member {
             }
             (Operation::Remove, COPIES, _) => {
                 self.membership.admit(message)?;
-                let own = own_copy(cx, bytes, slot)?;
+                let copies = SortedRecords::parse(bytes, cx.wrapped_length(1))?;
+                let own = copies.find(slot).ok_or(Misbehaviour::NothingForUs)?;
                 let [key] = unwrap_own(&self.membership, cx, message, 0, own)?;
                 key
             }
@@ -512,13 +514,7 @@ impl Numbers {
         kek: &Key,
         envelope: &Envelope<'_>,
     ) -> Result<Key, Error> {
-        let (got, current) = (message.header().epoch, epoch);
-        if got != current {
-            return Err(match got < current {
-                true => Misbehaviour::StaleEpoch { got, current }.into(),
-                false => Misbehaviour::SkippedEpoch { got, current }.into(),
-            });
-        }
+        message.must_be_of(epoch)?;
         let sender = message.header().sender;
         if sender == cx.me() {
             // A broker gives back what one publishes where one listens.
@@ -575,24 +571,4 @@ fn label(sender: PartyId, number: u32) -> u64 {
 /// Length of a member's part of the message that a removal takes.
 const fn copy_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
-}
-
-/// A member's part, found by its slot.
-fn own_copy<'m>(cx: &Context<'_>, packed: &'m [u8], slot: u32) -> Result<&'m [u8], Error> {
-    let length = copy_length(cx);
-    if !packed.len().is_multiple_of(length) {
-        return Err(Misbehaviour::Malformed.into());
-    }
-    let (mut low, mut high) = (0, packed.len() / length);
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        let copy = &packed[middle * length..][..length];
-        let (number, wrapped) = copy.split_at(4);
-        match number.cmp(&slot.to_be_bytes()) {
-            core::cmp::Ordering::Equal => return Ok(wrapped),
-            core::cmp::Ordering::Less => low = middle + 1,
-            core::cmp::Ordering::Greater => high = middle,
-        }
-    }
-    Err(Misbehaviour::NothingForUs.into())
 }

@@ -173,10 +173,8 @@ impl SubgroupController {
         let member = MemberId(body.number32()?);
         let wrapped = body.bytes()?;
         body.finish()?;
-        let (got, current) = (message.header().epoch, subgroup.membership.epoch());
-        if got != current {
-            return Err(Misbehaviour::StaleEpoch { got, current }.into());
-        }
+        let current = subgroup.membership.epoch();
+        message.must_be_of(current)?;
         let slot = subgroup.roster.current(member).map_err(|_| Misbehaviour::InvalidRoster)?;
         let kek = key_above(cx, &subgroup.membership.enrolment()?.key, member);
         let [group_key, nonce] = unwrap(cx, &kek, current, wrapped)?;

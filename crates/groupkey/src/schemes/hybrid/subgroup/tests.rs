@@ -10,6 +10,7 @@ use crate::party::Party;
 use crate::schemes::catalogue::Profile;
 use crate::schemes::hybrid::igkmp::{Controller, Member, SubgroupController};
 use crate::schemes::hybrid::relay::stage::{Posted, Stage};
+use crate::schemes::hybrid::{dep, segcom};
 
 type Group = Stage<SubgroupController, Member>;
 
@@ -101,4 +102,33 @@ fn without_a_shared_key_everything_was_missed() {
     assert_eq!(group.deliver(&created[0]), missed(Epoch(1)));
     catch_up(&mut group);
     assert_eq!(who_has_a_key(&group), [true; 3]);
+}
+
+/// Somebody asks, and what the controller answers is of an epoch that the subgroup's does not know.
+fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
+    group.begin(Command::Rekey);
+    assert!(group.next().is_some() && group.next().is_none(), "it is lost");
+    group.step(MemberId(1).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    for _ in ["up to the subgroup's controller", "on to the controller"] {
+        let request = group.next().unwrap();
+        group.deliver(&request).unwrap();
+    }
+    let answer = group.next().unwrap();
+    let missed = Misbehaviour::SkippedEpoch { got: Epoch(2), current: Epoch(1) };
+    assert_eq!(group.deliver(&answer), Err(missed.into()));
+}
+
+#[test]
+fn an_answer_that_is_ahead_of_who_hands_it_on_says_that_something_was_missed() {
+    let (profile, id) = (Profile::Sound, SubgroupId(0));
+    is_told_of_a_later_epoch(Stage::new(
+        Box::new(dep::Controller::new(profile, 1)),
+        dep::SubgroupController::new(profile, id),
+        (0..3).map(|_| dep::Member::new(profile)).collect(),
+    ));
+    is_told_of_a_later_epoch(Stage::new(
+        Box::new(segcom::Controller::new(1)),
+        segcom::SubgroupController::new(profile, id),
+        (0..3).map(|_| segcom::Member::new(profile)).collect(),
+    ));
 }
