@@ -25,7 +25,8 @@
 //! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not
 //! measure Iolus.
 //!
-//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message.
+//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message,
+//! until its subgroup changes.
 //!
 //! The subgroup controllers share the top key. A message's key MK goes to the sender's own subgroup
 //! under its key SK, is wrapped under the top key by that subgroup's controller, and by every other
@@ -48,7 +49,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
@@ -115,7 +116,10 @@ pub struct SubgroupController {
 pub struct Member {
     /// Its group key is the subgroup's.
     membership: Membership,
+    /// Of the last message since the subgroup's key is what it is.
     message_key: Option<Key>,
+    /// Whether this member began that message.
+    own: bool,
     numbers: Numbers,
 }
 
@@ -347,6 +351,7 @@ impl Member {
         Self {
             membership: Membership::of_a_subgroup(),
             message_key: None,
+            own: false,
             numbers: Numbers::default(),
         }
     }
@@ -364,7 +369,7 @@ impl Member {
         let message_key = cx.random_key();
         let to = Recipient::Subset(SubsetId(subgroup.0));
         self.numbers.send(cx, to, epoch, key, me, &message_key)?;
-        self.hold(cx, message_key);
+        self.hold(cx, message_key, true);
         Ok(())
     }
 
@@ -406,6 +411,8 @@ impl Member {
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         self.numbers = Numbers::default();
+        // One that was evicted may have it.
+        self.message_key = None;
         self.membership.enter(cx, header.epoch, key);
         Ok(())
     }
@@ -425,12 +432,13 @@ impl Member {
             _ => return Err(Misbehaviour::UnexpectedSender.into()),
         }
         let message_key = self.numbers.open(cx, message, epoch, key, &envelope)?;
-        self.hold(cx, message_key);
+        self.hold(cx, message_key, false);
         Ok(())
     }
 
-    fn hold(&mut self, cx: &mut Context<'_>, message_key: Key) {
+    fn hold(&mut self, cx: &mut Context<'_>, message_key: Key, own: bool) {
         self.message_key = Some(message_key);
+        self.own = own;
         cx.event(Event::MessageKey);
     }
 }
@@ -455,8 +463,12 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    fn message_key(&self) -> Option<&Key> {
-        self.message_key.as_ref()
+    fn keys_messages(&self) -> bool {
+        true
+    }
+
+    fn message_key(&self) -> Option<MessageKey<'_>> {
+        self.message_key.as_ref().map(|key| MessageKey { key, own: self.own })
     }
 
     fn footprint(&self) -> Footprint {
