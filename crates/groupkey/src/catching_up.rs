@@ -5,8 +5,12 @@
 //! no other message has one. A request brings its own. Whatever a party sends of this operation while
 //! it takes such a message repeats the nonce: the answer, and what is handed up to somebody who can
 //! answer, or handed on afterwards. So an answer is younger than the request, and cannot have been
-//! made before an eviction that preceded it. A request has one answer, to one asker: nobody else can
-//! take it, and nothing of this operation goes to several.
+//! made before an eviction that preceded it. All answers to a request go to one asker: nobody else can
+//! take them, and nothing of this operation goes to several.
+//!
+//! Where others can make a party ask, it repeats the request under way, with its nonce: a new one
+//! would make the answer stale that is on its way, and whoever could do that again and again would
+//! keep the party out. Then there may be several answers, and each that leads on may be taken.
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
@@ -45,6 +49,19 @@ impl Asked {
         cx.draft(to, epoch, Operation::CatchUp, kind)
     }
 
+    /// Sends the request under way once more, or begins one if there is none.
+    pub fn repeat<'d, 'a>(
+        &mut self,
+        cx: &'d mut Context<'a>,
+        to: Recipient,
+        epoch: Epoch,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
+        let Some(nonce) = self.0 else { return self.request(cx, to, epoch, kind) };
+        cx.set_nonce(Some(nonce));
+        cx.draft(to, epoch, Operation::CatchUp, kind)
+    }
+
     /// Refuses an answer to anything but the request under way. Messages of other operations pass.
     pub fn admits(&self, message: &Message<'_>) -> Result<(), Error> {
         match (message.header().nonce, self.0) {
@@ -58,6 +75,11 @@ impl Asked {
     /// Ends the request, if the message of this step is the answer: it is taken once.
     pub fn settle(&mut self, cx: &Context<'_>) {
         self.0.take_if(|asked| cx.nonce() == Some(*asked));
+    }
+
+    /// Goes on with the request that was settled in this step: a repetition may be answered, too.
+    pub fn resume(&mut self, cx: &Context<'_>) {
+        self.0 = cx.nonce();
     }
 
     /// Ends the request, whatever came of it.

@@ -267,8 +267,7 @@ impl<'a> Context<'a> {
         self.nonce
     }
 
-    /// What is sent from now on is or answers this request: for forgers.
-    #[cfg(feature = "rig")]
+    /// What is sent from now on is or answers this request: for one that is repeated, and for forgers.
     pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
         self.nonce = nonce;
     }

@@ -55,7 +55,7 @@ pub use crypto::Suite;
 pub use error::Error;
 pub use identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};
-pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
+pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, MessageKey, Operation, Party};
 pub use schemes::distributed::order::Ordered;
 pub use schemes::{catalogue, growth};
 pub use secret::Key;

@@ -62,7 +62,7 @@ use self::window::Window;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
-use crate::party::Party;
+use crate::party::{MessageKey, Party};
 use crate::secret::Key;
 
 /// What members of a group must agree on.
@@ -114,35 +114,33 @@ impl Messenger {
         Ok(Self { me, session, settings, current: None, previous: None })
     }
 
-    /// Takes the key that a party has now: that of the last message that went around, in schemes that
-    /// have such ([`Party::message_key`]; it counts as epoch 0), else the group's. To be called after every
-    /// step of the party; if nothing has changed, nothing happens.
+    /// Takes the key that a party has now: the group's, or in schemes that have keys for messages
+    /// that of the last one that went around ([`Party::message_key`]). Such a key counts as epoch 0,
+    /// and is good for one message of the member that began it; without one nothing can be sent. To
+    /// be called after every step of the party; if nothing has changed, nothing happens.
     pub fn follow(&mut self, cx: &Context<'_>, party: &dyn Party) {
-        let message_key = party.message_key().map(|key| (Epoch(0), key));
-        if let Some((epoch, key)) = message_key.or_else(|| party.group_key()) {
-            self.rekeyed(cx, epoch, key);
+        if !party.keys_messages() {
+            if let Some((epoch, key)) = party.group_key() {
+                self.rekeyed(cx, epoch, key);
+            }
+            return;
+        }
+        match party.message_key() {
+            Some(MessageKey { key, own }) => self.begin(cx, Epoch(0), key, Some(u64::from(own))),
+            None => self.end_current(cx),
         }
     }
 
     /// Takes a new group key. The one before it stays for the time of grace.
     pub fn rekeyed(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key) {
-        if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
-            return;
-        }
-        let end = cx.now().saturating_add(self.settings.grace);
-        self.session = self.session.wrapping_add(1);
-        let fresh = Period { epoch, key: key.clone(), own: None, sources: BTreeMap::new() };
-        self.previous = self.current.replace(fresh).map(|period| (period, end));
+        self.begin(cx, epoch, key, None);
     }
 
     /// Encrypts a message to the group, of at most 65,535 bytes, or 65,459 if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
         let (me, session, signed) = (self.me, self.session, self.settings.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
-        let counter = period.own.as_ref().map_or(0, |own| own.counter);
-        if counter == COUNTERS {
-            return Err(Misuse::CountersUsedUp.into());
-        }
+        let counter = period.next_counter()?;
         let source = Source { sender: me, session: session.to_be_bytes() };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), None);
@@ -170,8 +168,9 @@ impl Messenger {
         if object.carried.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let current = self.current.as_ref().map(|period| period.epoch).ok_or(Misuse::NotCreated)?;
         let previous = self.previous.as_mut().map(|(period, _)| period);
+        let latest = self.current.as_ref().or(previous.as_deref()).ok_or(Misuse::NotCreated)?;
+        let current = latest.epoch;
         let mut refusal = no_key(header.epoch, current);
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
@@ -190,6 +189,24 @@ impl Messenger {
             }
         }
         Err(refusal)
+    }
+
+    /// Begins the time of a key, in which so many messages may be sent, if there is a limit.
+    fn begin(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key, seals: Option<u64>) {
+        if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
+            return;
+        }
+        self.end_current(cx);
+        self.session = self.session.wrapping_add(1);
+        let (key, sources) = (key.clone(), BTreeMap::new());
+        self.current = Some(Period { epoch, key, seals, own: None, sources });
+    }
+
+    /// Ends the time of the present key, but for that of grace.
+    fn end_current(&mut self, cx: &Context<'_>) {
+        if let Some(period) = self.current.take() {
+            self.previous = Some((period, cx.now().saturating_add(self.settings.grace)));
+        }
     }
 
     /// Refuses what is of another group, or signed where it must not be, or not where it must.
@@ -223,10 +240,12 @@ impl fmt::Debug for Messenger {
     }
 }
 
-/// The time of one group key.
+/// The time of one group key, or of one message's.
 struct Period {
     epoch: Epoch,
     key: Key,
+    /// How many messages this member may send, if there is a limit.
+    seals: Option<u64>,
     own: Option<Own>,
     sources: BTreeMap<Source, Heard>,
 }
@@ -244,6 +263,15 @@ struct Heard {
 }
 
 impl Period {
+    /// The counter of this member's next message.
+    fn next_counter(&self) -> Result<u64, Error> {
+        let counter = self.own.as_ref().map_or(0, |own| own.counter);
+        if counter >= self.seals.unwrap_or(COUNTERS) {
+            return Err(Misuse::CountersUsedUp.into());
+        }
+        Ok(counter)
+    }
+
     /// Opens a message, under the key that it carries or else its source's, if it was not taken yet.
     fn open(
         &mut self,

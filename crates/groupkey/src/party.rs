@@ -40,9 +40,14 @@ pub trait Party: Send {
     /// The group key this party holds, if any, with its epoch.
     fn group_key(&self) -> Option<(Epoch, &Key)>;
 
-    /// The key of the last message that went around, in schemes that have keys for messages and none
-    /// for the group ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
-    fn message_key(&self) -> Option<&Key> {
+    /// Whether messages have keys and the group has none
+    /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
+    fn keys_messages(&self) -> bool {
+        false
+    }
+
+    /// The key of the last message that went around, in schemes that have keys for messages.
+    fn message_key(&self) -> Option<MessageKey<'_>> {
         None
     }
 
@@ -74,6 +79,15 @@ pub trait Party: Send {
 
     /// How much key material this party holds.
     fn footprint(&self) -> Footprint;
+}
+
+/// The key of one message.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageKey<'k> {
+    /// The key.
+    pub key: &'k Key,
+    /// Whether this party began the message: nobody else is to send anything under it.
+    pub own: bool,
 }
 
 /// What a party reacts to.

@@ -10,6 +10,7 @@
 //! accepted and no byte may be left over, so that one message has one encoding.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 
 use minicbor::data::Type;
@@ -104,6 +105,16 @@ impl<'a> Message<'a> {
             Err(Misbehaviour::SkippedEpoch { got, current }.into())
         } else {
             Ok(())
+        }
+    }
+
+    /// Refuses the message unless it is of epoch `current`.
+    pub(crate) fn must_be_of(&self, current: Epoch) -> Result<(), Error> {
+        let got = self.header.epoch;
+        match got.cmp(&current) {
+            Ordering::Less => Err(Misbehaviour::StaleEpoch { got, current }.into()),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(Misbehaviour::SkippedEpoch { got, current }.into()),
         }
     }
 

@@ -190,10 +190,6 @@ impl<'s> Group<'s> {
     ) -> Result<Vec<[Episode; 2]>, BenchError> {
         self.create()?;
         let (sender, receiver) = (leaver(self.count()), MemberId(0));
-        if self.stage.configuration.scheme().law == Law::OneMessage {
-            self.command(sender.into(), Command::Send)?;
-            self.drive()?;
-        }
         let signed = self.stage.guard == Guard::Signature;
         let settings = Settings { signed, ..Settings::default() };
         let begin = |cx: &mut Context<'_>, party: &dyn Party| {
@@ -201,11 +197,23 @@ impl<'s> Group<'s> {
             messenger.follow(cx, party);
             Ok(messenger)
         };
+        let begins_each = self.stage.configuration.scheme().law == Law::OneMessage;
         let (mut sealing, _) = self.at(sender, begin)?;
         let (mut opening, _) = self.at(receiver, begin)?;
         let content = vec![0x5a; bytes as usize];
         let mut told = Vec::new();
         for _ in 0..messages {
+            if begins_each {
+                self.command(sender.into(), Command::Send)?;
+                self.drive()?;
+                for (member, messenger) in [(sender, &mut sealing), (receiver, &mut opening)] {
+                    let follow = |cx: &mut Context<'_>, party: &dyn Party| {
+                        messenger.follow(cx, party);
+                        Ok(())
+                    };
+                    self.at(member, follow)?;
+                }
+            }
             let (object, mut sealed) = self.at(sender, |cx, _| sealing.seal(cx, &content))?;
             sealed.work.broadcast.count(content.len(), object.len());
             let (received, opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::object::{COUNTERS, Header, Object, Source, encrypt_structure};
+use super::object::{Header, Object, Source, encrypt_structure};
 use super::{LABEL, Messenger, Own, Received, no_key, signed_if};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -26,10 +26,7 @@ impl Messenger {
     ) -> Result<Vec<u8>, Error> {
         let (me, session, signed) = (self.me, self.session, self.settings.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
-        let counter = period.own.as_ref().map_or(0, |own| own.counter);
-        if counter == COUNTERS {
-            return Err(Misuse::CountersUsedUp.into());
-        }
+        let counter = period.next_counter()?;
         let (carried, ciphertext) = party.encapsulate(cx)?;
         let source = Source { sender: me, session: session.to_be_bytes() };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };

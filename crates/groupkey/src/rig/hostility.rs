@@ -30,7 +30,7 @@ impl Rig {
         let key = |rig: &Self| {
             let party = &rig.seats[&delivery.to].party;
             let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
-            (group_key, party.message_key().cloned())
+            (group_key, party.message_key().map(|message| message.key.clone()))
         };
         let before = key(self);
         let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));

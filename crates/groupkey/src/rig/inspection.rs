@@ -149,7 +149,7 @@ impl Rig {
     pub(super) fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
         match self.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
-            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key)),
+            Law::OneMessage => seat.party.message_key().map(|message| (Epoch(0), message.key)),
         }
     }
 }

@@ -40,19 +40,20 @@ impl Talk {
         self.members.push((id, messenger));
     }
 
-    /// Everybody takes its party's key; a message key goes around first where there are such.
+    /// Everybody takes its party's key.
     fn follow(&mut self) {
-        if self.rig.agreed_key().is_err() || self.is_keyed_by_message() {
-            let _ = self.rig.send(0);
-        }
         let present: Vec<_> = self.rig.members().map(MemberId).collect();
         for (id, messenger) in self.members.iter_mut().filter(|(id, _)| present.contains(id)) {
             self.rig.at(*id, |cx, party| messenger.follow(cx, party));
         }
     }
 
-    fn is_keyed_by_message(&mut self) -> bool {
-        self.rig.at(MemberId(0), |_, party| party.message_key().is_some())
+    /// Begins a message, where messages have keys.
+    fn begin(&mut self, id: u32) {
+        if self.rig.at(MemberId(id), |_, party| party.keys_messages()) {
+            self.rig.send(id).unwrap();
+            self.follow();
+        }
     }
 
     fn messenger(&mut self, id: u32) -> &mut Messenger {
@@ -61,9 +62,14 @@ impl Talk {
     }
 
     fn seal(&mut self, id: u32, content: &[u8]) -> Vec<u8> {
+        self.begin(id);
+        self.try_to_seal(id, content).unwrap()
+    }
+
+    fn try_to_seal(&mut self, id: u32, content: &[u8]) -> Result<Vec<u8>, Error> {
         let Self { rig, members, .. } = self;
         let (id, messenger) = members.iter_mut().find(|(member, _)| member.0 == id).unwrap();
-        rig.at(*id, |cx, _| messenger.seal(cx, content)).unwrap()
+        rig.at(*id, |cx, _| messenger.seal(cx, content))
     }
 
     fn encrypt(&mut self, id: u32, content: &[u8]) -> Result<Vec<u8>, Error> {
@@ -148,7 +154,6 @@ fn what_is_late_under_the_key_before_is_no_replay_under_the_new_one() {
     // Its messages have keys of their own and no epochs: counters begin anew with each key.
     let mut talk = talk("iolus");
     let late = talk.seal(0, b"late");
-    talk.follow();
     let early = talk.seal(0, b"early");
     for (message, content) in [(&early, &b"early"[..]), (&late, b"late")] {
         assert_eq!(talk.open(1, message).unwrap().content, content);
@@ -462,12 +467,34 @@ fn schemes_without_a_group_key_have_keys_for_messages() {
     let scheme = SCHEMES.iter().find(|scheme| scheme.law == Law::OneMessage).unwrap();
     let mut talk = Talk::new(scheme, Guard::Mac, Suite::Standard);
     let first = talk.seal(0, b"first");
-    talk.follow();
     let second = talk.seal(0, b"second");
     // The second key goes around while the first message is still on its way.
     assert_eq!(talk.open(3, &first).unwrap().content, b"first");
     assert_eq!(talk.open(3, &second).unwrap().content, b"second");
     assert_eq!(talk.open(3, &second), Err(Misbehaviour::Replayed.into()));
+}
+
+#[test]
+fn a_key_for_a_message_is_good_for_that_message_alone() {
+    let settings = rig::Settings { parameters: vec![("subgroups", 2)], ..Default::default() };
+    let mut talk = Talk::with(scheme("iolus").unwrap(), settings);
+    let nothing = Err(Misuse::NotCreated.into());
+    let used_up = Err(Misuse::CountersUsedUp.into());
+    // The key of a subgroup is no key of the group.
+    assert_eq!(talk.try_to_seal(0, b"too early"), nothing);
+    talk.begin(0);
+    assert_eq!(talk.try_to_seal(1, b"under another's"), used_up);
+    let first = talk.try_to_seal(0, b"first").unwrap();
+    assert_eq!(talk.try_to_seal(0, b"second"), used_up);
+    // One of its subgroup goes, who has the key of the next message.
+    talk.begin(0);
+    assert_eq!(talk.open(1, &first).unwrap().content, b"first");
+    talk.rig.remove(2).unwrap();
+    talk.follow();
+    assert_eq!(talk.try_to_seal(0, b"after the eviction"), nothing);
+    let next = talk.seal(0, b"next");
+    assert_eq!(talk.open(4, &next).unwrap().content, b"next");
+    assert!(talk.open(2, &next).is_err());
 }
 
 /// The table of `docs/messages.md` is what comes out.

@@ -330,6 +330,25 @@ impl Membership {
         self.asked.request(cx, to, self.epoch, kind)
     }
 
+    /// Sends the request under way to its server once more, or begins one.
+    pub(crate) fn ask_again(&mut self, cx: &mut Context<'_>, kind: u8) {
+        self.asked.repeat(cx, self.server.into(), self.epoch, kind).send();
+    }
+
+    /// Waits for an answer to the request that the message of this step answers, once more.
+    pub(crate) fn expect_another(&mut self, cx: &Context<'_>) {
+        self.asked.resume(cx);
+    }
+
+    /// Refuses an answer unless it is to the request under way, and of this epoch or a later one.
+    pub(crate) fn must_answer(&self, message: &Message<'_>, first: Epoch) -> Result<(), Error> {
+        let got = message.header().epoch;
+        if got < first {
+            return Err(Misbehaviour::StaleEpoch { got, current: self.epoch }.into());
+        }
+        self.asked.admits(message)
+    }
+
     /// Refuses a message unless it leads to a later epoch and, if it is an answer, answers the request
     /// under way.
     pub(crate) fn must_lead_on(&self, message: &Message<'_>) -> Result<(), Error> {

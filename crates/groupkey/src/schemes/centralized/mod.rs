@@ -20,6 +20,7 @@ pub mod sbsa_r;
 pub mod sgcsh;
 pub mod skdc;
 pub(crate) mod slot_index;
+pub(crate) mod sorted_records;
 pub(crate) mod whole_tree;
 pub mod xfks_r;
 

@@ -62,6 +62,7 @@ use crate::schemes::catalogue::{
 use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::schemes::centralized::key_tree::{KeyTree, Node};
 use crate::schemes::centralized::path_update::LEVELS;
+use crate::schemes::centralized::sorted_records::SortedRecords;
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
 use crate::wire::Message;
@@ -355,8 +356,9 @@ impl Member {
         let enrolment = self.membership.enrolment()?;
         let mut body = message.body();
         let changed = body.number32()?;
-        let leaves = Records::parse(cx, body.bytes()?)?;
-        let blinded = Records::parse(cx, body.bytes()?)?;
+        let wrapped_length = cx.wrapped_length(1);
+        let leaves = SortedRecords::parse_some(body.bytes()?, wrapped_length)?;
+        let blinded = SortedRecords::parse_some(body.bytes()?, wrapped_length)?;
         body.finish()?;
         if header.operation == Operation::Add && self.membership.is_own_joining(message, changed)? {
             return Ok(());
@@ -368,7 +370,7 @@ impl Member {
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         let own = Node::leaf(enrolment.slot);
-        let leaf = match leaves.find(own) {
+        let leaf = match leaves.find(own.id()) {
             Some(wrapped) => cx.unwrap_key(&enrolment.key, header.epoch, label(own), wrapped)?,
             None if admission == Admission::Continues => self.leaf.clone(),
             None => return Err(Misbehaviour::NothingForUs.into()),
@@ -381,7 +383,7 @@ impl Member {
             let held = kept.iter().find(|(held, _)| *held == level);
             // Where the evicted member was all there was in the half, there is no node any more.
             let gone = header.operation == Operation::Remove && half.is_above(changed, DEGREE);
-            let value = match (blinded.find(half), held) {
+            let value = match (blinded.find(half.id()), held) {
                 (Some(wrapped), _) => {
                     is_new = true;
                     let kek = wrapping_key(cx, &secret);
@@ -457,38 +459,6 @@ impl Party for Member {
         let permanent = self.membership.key_bytes() + held * Key::BYTES;
         // What comes in its place, a node's secret and the key for a wrap.
         Footprint { permanent, temporary: (held + 2) * Key::BYTES }
-    }
-}
-
-/// New secrets by node, as they came, not copied.
-struct Records<'a> {
-    packed: &'a [u8],
-    length: usize,
-}
-
-impl<'a> Records<'a> {
-    fn parse(cx: &Context<'_>, packed: &'a [u8]) -> Result<Self, Error> {
-        let length = record_length(cx);
-        if packed.is_empty() || !packed.len().is_multiple_of(length) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        Ok(Self { packed, length })
-    }
-
-    /// The wrapped secret of a node, found by bisection.
-    fn find(&self, node: Node) -> Option<&'a [u8]> {
-        let (mut low, mut high) = (0, self.packed.len() / self.length);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let record = &self.packed[middle * self.length..][..self.length];
-            let (id, wrapped) = record.split_first_chunk::<4>()?;
-            match u32::from_be_bytes(*id).cmp(&node.id()) {
-                core::cmp::Ordering::Less => low = middle + 1,
-                core::cmp::Ordering::Greater => high = middle,
-                core::cmp::Ordering::Equal => return Some(wrapped),
-            }
-        }
-        None
     }
 }
 

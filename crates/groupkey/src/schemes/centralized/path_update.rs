@@ -2,7 +2,7 @@
 //! keys of its path out of them.
 //!
 //! Records: a packed byte string of `under, target, {key of target}_under`, four bytes for each node
-//! (see [`Node::id`]), sorted by `under`, so that a member among 55,000 finds its few by bisection.
+//! (see [`Node::id`]), sorted by `under` (`sorted_records.rs`).
 //! Bundles: an array of `[under, levels, {keys}_under]`, the keys being those of the ancestors on
 //! these levels. A whole tree's keys need no names (see `whole_tree`).
 
@@ -15,6 +15,7 @@ use crate::party::Operation;
 use crate::schemes::catalogue::Profile;
 use crate::schemes::centralized::enrolment::Enrolment;
 use crate::schemes::centralized::key_tree::Node;
+use crate::schemes::centralized::sorted_records::SortedRecords;
 use crate::schemes::centralized::whole_tree::{self, WholeTree};
 use crate::secret::{Key, List};
 use crate::wire::Reader;
@@ -42,11 +43,8 @@ pub(crate) struct Bundle<'a> {
     wrapped: &'a [u8],
 }
 
-/// Records as they came, not copied.
-pub(crate) struct Records<'a> {
-    packed: &'a [u8],
-    length: usize,
-}
+/// Records by the node that their keys are under.
+pub(crate) struct Records<'a>(SortedRecords<'a>);
 
 /// A key that a member got out of a record.
 #[derive(Clone)]
@@ -259,29 +257,12 @@ impl Update<'_> {
 impl<'a> Records<'a> {
     /// Reads records of this many keys each.
     pub(crate) fn parse(cx: &Context<'_>, keys: usize, packed: &'a [u8]) -> Result<Self, Error> {
-        let length = 8 + cx.wrapped_length(keys);
-        if packed.is_empty() || !packed.len().is_multiple_of(length) {
-            return Err(Misbehaviour::Malformed.into());
-        }
-        Ok(Self { packed, length })
+        Ok(Self(SortedRecords::parse_some(packed, 4 + cx.wrapped_length(keys))?))
     }
 
-    /// The target and the wrapped keys of the record under a node, found by bisection.
+    /// The target and the wrapped keys of the record under a node.
     pub(crate) fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
-        let (mut low, mut high) = (0, self.packed.len() / self.length);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let record = &self.packed[middle * self.length..][..self.length];
-            let (id, rest) = record.split_first_chunk::<4>()?;
-            match u32::from_be_bytes(*id).cmp(&under.id()) {
-                core::cmp::Ordering::Less => low = middle + 1,
-                core::cmp::Ordering::Greater => high = middle,
-                core::cmp::Ordering::Equal => {
-                    let (target, wrapped) = rest.split_first_chunk::<4>()?;
-                    return Some((Node::from_id(u32::from_be_bytes(*target)), wrapped));
-                }
-            }
-        }
-        None
+        let (target, wrapped) = self.0.find(under.id())?.split_first_chunk()?;
+        Some((Node::from_id(u32::from_be_bytes(*target)), wrapped))
     }
 }

@@ -539,8 +539,8 @@ impl Member {
         let closing = if opens { Some(take(cx, CLOSING)?) } else { None };
         let forward = if begins { Some(take(cx, FORWARD)?) } else { None };
         let backward = take(cx, BACKWARD)?;
-        // The one of these keys that must lead to what the member holds shows that all are genuine,
-        // and so are the keys of the path.
+        // The one of these keys that must lead to what the member holds shows that the keys of the
+        // path are genuine. The others are masked singly: the message's protection vouches for them.
         let (at, linked) = match closing {
             None => (epoch, backward.clone()),
             Some(closing) => (last, closing),

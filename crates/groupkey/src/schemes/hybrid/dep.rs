@@ -62,6 +62,7 @@ use crate::schemes::catalogue::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::{Admission, Membership};
+use crate::schemes::centralized::sorted_records::SortedRecords;
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
@@ -361,18 +362,14 @@ impl SubgroupController {
 
     /// Takes the piece of one member, which it had asked for, and passes it on.
     fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let header = message.header();
-        let (got, current) = (header.epoch, self.subgroup.membership.epoch());
-        if got != current {
-            return Err(Misbehaviour::StaleEpoch { got, current }.into());
-        }
+        message.must_be_of(self.subgroup.membership.epoch())?;
         let mut body = message.body();
         let piece = body.bytes()?;
         body.finish()?;
-        if piece.len() != piece_length(cx) {
+        let mut ids = read_pieces(cx, piece)?.ids();
+        let (Some(member), None) = (ids.next().map(MemberId), ids.next()) else {
             return Err(Misbehaviour::Malformed.into());
-        }
-        let member = MemberId(leading_number(piece));
+        };
         let slot = self.subgroup.roster.current(member);
         let slot = slot.map_err(|_| Misbehaviour::InvalidRoster)?;
         let layers = self.layers(cx).ok_or(Misbehaviour::UnexpectedMessage)?;
@@ -413,8 +410,7 @@ impl SubgroupServer for SubgroupController {
         if message.header().kind != LAYERS && !is_opening(message) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let ids = || pieces.chunks(piece_length(cx)).map(leading_number);
-        if !pieces.len().is_multiple_of(piece_length(cx)) || !ids().is_sorted_by(|a, b| a < b) {
+        if !read_pieces(cx, pieces)?.ids().is_sorted_by(|a, b| a < b) {
             return Err(Misbehaviour::Malformed.into());
         }
         let layer = unwrap_own(&self.subgroup.membership, cx, message, 0, wrapped)?;
@@ -440,12 +436,13 @@ impl SubgroupServer for SubgroupController {
             cx.draft(everybody, epoch, operation, REKEY).bytes(&layers).send();
             return;
         }
-        let piece_length = piece_length(cx);
-        let keys_length = cx.wrapped_length(1) + layers.len() + piece_length + 6;
+        let keys_length = cx.wrapped_length(1) + layers.len() + piece_length(cx) + 6;
+        // They were read when the message was opened.
+        let pieces = read_pieces(cx, &pieces).ok();
         cx.reserve(self.subgroup.roster.len(), keys_length);
         for slot in self.subgroup.slots() {
             let member = self.subgroup.roster.member(slot);
-            let piece = piece_of(&pieces, piece_length, member);
+            let piece = pieces.and_then(|pieces| pieces.find(member.0)).unwrap_or_default();
             self.send_keys(cx, slot, operation, &layers, piece);
         }
     }
@@ -657,24 +654,9 @@ const fn piece_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
 }
 
-/// The member id that a piece begins with.
-fn leading_number(piece: &[u8]) -> u32 {
-    piece.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
-}
-
-/// A member's KEK_2 among the pieces, which are sorted by id; empty if there is none.
-fn piece_of(pieces: &[u8], length: usize, member: MemberId) -> &[u8] {
-    let piece = |index: usize| &pieces[index * length..][..length];
-    let (mut low, mut high) = (0, pieces.len() / length);
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        match leading_number(piece(middle)).cmp(&member.0) {
-            core::cmp::Ordering::Equal => return &piece(middle)[4..],
-            core::cmp::Ordering::Less => low = middle + 1,
-            core::cmp::Ordering::Greater => high = middle,
-        }
-    }
-    &[]
+/// Pieces by member.
+fn read_pieces<'p>(cx: &Context<'_>, pieces: &'p [u8]) -> Result<SortedRecords<'p>, Error> {
+    SortedRecords::parse(pieces, cx.wrapped_length(1))
 }
 
 const fn subgroup_controller(subgroup: SubgroupId) -> Recipient {

@@ -25,7 +25,8 @@
 //! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not
 //! measure Iolus.
 //!
-//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message.
+//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message,
+//! until its subgroup changes.
 //!
 //! The subgroup controllers share the top key. A message's key MK goes to the sender's own subgroup
 //! under its key SK, is wrapped under the top key by that subgroup's controller, and by every other
@@ -48,11 +49,12 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::schemes::centralized::key_server::Membership;
+use crate::schemes::centralized::sorted_records::SortedRecords;
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
 use crate::schemes::hybrid::subgroup::{
@@ -114,7 +116,10 @@ pub struct SubgroupController {
 pub struct Member {
     /// Its group key is the subgroup's.
     membership: Membership,
+    /// Of the last message since the subgroup's key is what it is.
     message_key: Option<Key>,
+    /// Whether this member began that message.
+    own: bool,
     numbers: Numbers,
 }
 
@@ -346,6 +351,7 @@ impl Member {
         Self {
             membership: Membership::of_a_subgroup(),
             message_key: None,
+            own: false,
             numbers: Numbers::default(),
         }
     }
@@ -363,7 +369,7 @@ impl Member {
         let message_key = cx.random_key();
         let to = Recipient::Subset(SubsetId(subgroup.0));
         self.numbers.send(cx, to, epoch, key, me, &message_key)?;
-        self.hold(cx, message_key);
+        self.hold(cx, message_key, true);
         Ok(())
     }
 
@@ -397,13 +403,16 @@ impl Member {
             }
             (Operation::Remove, COPIES, _) => {
                 self.membership.admit(message)?;
-                let own = own_copy(cx, bytes, slot)?;
+                let copies = SortedRecords::parse(bytes, cx.wrapped_length(1))?;
+                let own = copies.find(slot).ok_or(Misbehaviour::NothingForUs)?;
                 let [key] = unwrap_own(&self.membership, cx, message, 0, own)?;
                 key
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         self.numbers = Numbers::default();
+        // One that was evicted may have it.
+        self.message_key = None;
         self.membership.enter(cx, header.epoch, key);
         Ok(())
     }
@@ -423,12 +432,13 @@ impl Member {
             _ => return Err(Misbehaviour::UnexpectedSender.into()),
         }
         let message_key = self.numbers.open(cx, message, epoch, key, &envelope)?;
-        self.hold(cx, message_key);
+        self.hold(cx, message_key, false);
         Ok(())
     }
 
-    fn hold(&mut self, cx: &mut Context<'_>, message_key: Key) {
+    fn hold(&mut self, cx: &mut Context<'_>, message_key: Key, own: bool) {
         self.message_key = Some(message_key);
+        self.own = own;
         cx.event(Event::MessageKey);
     }
 }
@@ -453,8 +463,12 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    fn message_key(&self) -> Option<&Key> {
-        self.message_key.as_ref()
+    fn keys_messages(&self) -> bool {
+        true
+    }
+
+    fn message_key(&self) -> Option<MessageKey<'_>> {
+        self.message_key.as_ref().map(|key| MessageKey { key, own: self.own })
     }
 
     fn footprint(&self) -> Footprint {
@@ -512,13 +526,7 @@ impl Numbers {
         kek: &Key,
         envelope: &Envelope<'_>,
     ) -> Result<Key, Error> {
-        let (got, current) = (message.header().epoch, epoch);
-        if got != current {
-            return Err(match got < current {
-                true => Misbehaviour::StaleEpoch { got, current }.into(),
-                false => Misbehaviour::SkippedEpoch { got, current }.into(),
-            });
-        }
+        message.must_be_of(epoch)?;
         let sender = message.header().sender;
         if sender == cx.me() {
             // A broker gives back what one publishes where one listens.
@@ -575,24 +583,4 @@ fn label(sender: PartyId, number: u32) -> u64 {
 /// Length of a member's part of the message that a removal takes.
 const fn copy_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
-}
-
-/// A member's part, found by its slot.
-fn own_copy<'m>(cx: &Context<'_>, packed: &'m [u8], slot: u32) -> Result<&'m [u8], Error> {
-    let length = copy_length(cx);
-    if !packed.len().is_multiple_of(length) {
-        return Err(Misbehaviour::Malformed.into());
-    }
-    let (mut low, mut high) = (0, packed.len() / length);
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        let copy = &packed[middle * length..][..length];
-        let (number, wrapped) = copy.split_at(4);
-        match number.cmp(&slot.to_be_bytes()) {
-            core::cmp::Ordering::Equal => return Ok(wrapped),
-            core::cmp::Ordering::Less => low = middle + 1,
-            core::cmp::Ordering::Greater => high = middle,
-        }
-    }
-    Err(Misbehaviour::NothingForUs.into())
 }

@@ -48,7 +48,7 @@ use alloc::boxed::Box;
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, SubgroupId};
+use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -56,6 +56,7 @@ use crate::schemes::catalogue::{
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::schemes::hybrid::area::{Area, REQUEST};
 use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
+use crate::schemes::hybrid::resumption;
 use crate::schemes::hybrid::subgroup::{
     self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
 };
@@ -127,6 +128,8 @@ pub struct SubgroupController {
     area: Area,
     chain: Chain,
     clock: Clock,
+    /// The epoch of the controller's last message: those after it began with a tick.
+    heard: Epoch,
 }
 
 /// What the controllers compute group keys from.
@@ -144,6 +147,8 @@ pub(crate) struct Chain {
 /// and the controller's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
+    /// This party's tick began an epoch that the controller's change began: what changed is not known.
+    Ahead,
     /// The message came first.
     Behind,
     /// Neither came, or both did.
@@ -250,7 +255,43 @@ impl SubgroupController {
     /// A controller of a subgroup without members.
     pub fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
         let area = Area::new(profile, id);
-        Self { reseed, area, chain: Chain::default(), clock: Clock::InStep }
+        Self { reseed, area, chain: Chain::default(), clock: Clock::InStep, heard: Epoch(0) }
+    }
+
+    /// Whether a message shows that the clock is ahead. If it is, no change is taken that follows.
+    fn finds_clock_ahead(&mut self, message: &Message<'_>) -> Result<bool, Error> {
+        let (got, current) = (message.header().epoch, self.area.subgroup.membership.epoch());
+        let is_change = matches!(
+            message.header().operation,
+            Operation::Add | Operation::Remove | Operation::Rekey
+        );
+        if message.header().sender != PartyId::Controller || !is_change || got <= self.heard {
+            return Ok(false);
+        }
+        if got > current {
+            return match self.clock {
+                Clock::Ahead => Err(Misbehaviour::SkippedEpoch { got, current }.into()),
+                _ => Ok(false),
+            };
+        }
+        // A controller in step sends nothing for an epoch that begins with a tick.
+        self.clock = Clock::Ahead;
+        Ok(true)
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) {
+        let next = self.area.subgroup.membership.epoch().next();
+        match self.clock {
+            // The epoch has a key of the controller's that this party cannot enter any more. It asks
+            // until the answer is of a later one; in `Waiting`, the message must have been lost.
+            Clock::Ahead | Clock::Waiting => resumption::ask(cx, &mut self.area.subgroup),
+            Clock::Behind => self.clock = Clock::InStep,
+            Clock::InStep if self.chain.is_due(self.reseed, next) => self.clock = Clock::Waiting,
+            Clock::InStep => {
+                self.chain = self.chain.next(cx);
+                self.enter(cx, next, Operation::Rekey, LocalChange::Nobody);
+            }
+        }
     }
 
     /// Enters an epoch with the chain as it is, and lets the members know.
@@ -325,30 +366,24 @@ impl SubgroupServer for SubgroupController {
         chain: Chain,
     ) {
         let (epoch, operation) = (message.header().epoch, change.operation(message));
-        if operation == Operation::Rekey {
-            let ticked = self.clock == Clock::Waiting;
-            self.clock = if ticked { Clock::InStep } else { Clock::Behind };
-        }
-        if change == LocalChange::Resumed {
-            self.clock = Clock::InStep;
-        }
+        let is_change = matches!(operation, Operation::Add | Operation::Remove);
+        let tick_waits = is_change && self.clock == Clock::Waiting;
+        self.clock = match (operation, self.clock) {
+            (Operation::Rekey, Clock::Behind | Clock::InStep) => Clock::Behind,
+            (Operation::Add | Operation::Remove, Clock::Behind) => Clock::Behind,
+            _ => Clock::InStep,
+        };
+        self.heard = epoch;
         self.chain = chain;
         self.enter(cx, epoch, operation, change);
+        if tick_waits {
+            self.tick(cx);
+        }
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        let membership = &self.area.subgroup.membership;
-        let next = membership.epoch().next();
-        if !membership.has_joined() {
-            return Ok(());
-        }
-        if self.clock == Clock::Behind {
-            self.clock = Clock::InStep;
-        } else if self.chain.is_due(self.reseed, next) {
-            self.clock = Clock::Waiting;
-        } else {
-            self.chain = self.chain.next(cx);
-            self.enter(cx, next, Operation::Rekey, LocalChange::Nobody);
+        if self.area.subgroup.membership.has_joined() {
+            self.tick(cx);
         }
         Ok(())
     }
@@ -360,7 +395,10 @@ impl SubgroupServer for SubgroupController {
 
 impl Party for SubgroupController {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        subgroup::step(self, cx, input)
+        match &input {
+            Input::Message(message) if self.finds_clock_ahead(message)? => Ok(()),
+            _ => subgroup::step(self, cx, input),
+        }
     }
 
     fn group_key(&self) -> Option<(Epoch, &Key)> {

@@ -17,7 +17,7 @@
 //! | add | S + n unicasts | S wraps | 2 wraps, a third where the newcomer's giver is not the root | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | remove | S + n - 1 unicasts | S wraps | at most 6 wraps | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | rekey | S + n unicasts | S wraps | 1 wrap | 1 wrap | 1 unwrap, at most 2 wraps |
-//! | catch up | 1 request, 1 unicast, at most 2 to hand on | | 1 wrap | | 1 unwrap, at most 2 wraps |
+//! | catch up | 1 request, 1 unicast, 1 for each that was held up | | 1 wrap | | 1 unwrap, at most 2 wraps |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
@@ -42,8 +42,8 @@
 //! `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
 //!
 //! What a captured inner member can do: leave those below it without keys, or give them one of its
-//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is
-//! evicted.
+//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is evicted
+//! and they have heard of that: one that slept takes its key, of whatever epoch, until it asks.
 //!
 //! Deviations: edges come with the creation, where the source has them before, and are made of the
 //! individual keys of both; new edges travel with the key that needs them, and not ahead of it, under

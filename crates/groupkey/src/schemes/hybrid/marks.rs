@@ -435,13 +435,13 @@ impl SubgroupServer for SubgroupController {
             (true, []) => None,
             (true, _) => return Err(Misbehaviour::UnexpectedMessage.into()),
             // The controller believes that it has the seeds: it missed them.
-            (false, []) => {
-                let (got, current) = (header.epoch, self.subgroup.membership.epoch());
-                return Err(Misbehaviour::SkippedEpoch { got, current }.into());
-            }
+            (false, []) => return Err(self.subgroup.skipped(message)),
             (false, _) => Some(self.open_session(cx, message, wrapped)?),
         };
         let period = self.session.period(header.epoch)?;
+        if self.subgroup.roster.enrolled_slot(member).is_none() {
+            return Err(self.subgroup.skipped(message));
+        }
         let joined = self.subgroup.roster.join(member);
         let slot = joined.map_err(|_| Misbehaviour::InvalidRoster)?;
         if let Some(timeline) = session {

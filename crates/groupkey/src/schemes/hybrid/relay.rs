@@ -25,7 +25,7 @@ use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Recipient;
-use crate::party::{Command, Operation};
+use crate::party::Operation;
 use crate::schemes::centralized::enrolment::Roster;
 use crate::schemes::centralized::key_server::Membership;
 use crate::schemes::hybrid::subgroup::Subgroup;
@@ -65,6 +65,9 @@ pub(crate) struct Link {
     pub(crate) place: Place,
     /// The epoch of the token that made it ask for its place: the same one again makes no other request.
     asked_for: Epoch,
+    /// The epoch of the last envelope. For later ones there is nothing but the word of members, one of
+    /// which may have been evicted: an answer of the subgroup's controller goes before it.
+    vouched: Epoch,
 }
 
 /// What goes down the line, as it was received.
@@ -213,6 +216,7 @@ impl Link {
             membership: Membership::of_a_subgroup(),
             place: Place::default(),
             asked_for: Epoch(0),
+            vouched: Epoch(0),
         }
     }
 
@@ -231,7 +235,10 @@ impl Link {
         let own = letter.envelopes().find(|envelope| cx.me() == envelope.member.into());
         match (own, letter.token) {
             (Some(envelope), token) => {
-                self.membership.must_lead_on(message)?;
+                match header.operation {
+                    Operation::CatchUp => self.must_answer(message)?,
+                    _ => self.membership.must_lead_on(message)?,
+                }
                 if token.is_some() {
                     envelope.may_be_handed_on(message)?;
                 }
@@ -244,6 +251,14 @@ impl Link {
         Ok(header.operation != Operation::Create)
     }
 
+    /// Refuses what is no answer, or tells nothing new: but a key that only members vouched for may
+    /// be of any epoch.
+    fn must_answer(&self, message: &Message<'_>) -> Result<(), Error> {
+        let current = self.membership.epoch();
+        let first = if current == self.vouched { current.next() } else { self.vouched };
+        self.membership.must_answer(message, first)
+    }
+
     fn take_token(
         &mut self,
         cx: &mut Context<'_>,
@@ -254,7 +269,7 @@ impl Link {
         let (epoch, current) = (message.header().epoch, self.membership.epoch());
         if epoch > current && current < since {
             if epoch != self.asked_for {
-                self.membership.command(cx, Command::CatchUp, REQUEST)?;
+                self.membership.ask_again(cx, REQUEST);
                 self.asked_for = epoch;
             }
             return Ok(false);
@@ -297,6 +312,11 @@ impl Link {
         let takers = envelope.takers.map(|id| id.map(&mut neighbour));
         self.place = Place { position: envelope.position, giver, takers };
         self.membership.enter(cx, epoch, group_key);
+        self.vouched = epoch;
+        if operation == Operation::CatchUp && epoch < self.asked_for {
+            // It was on its way when the request was repeated.
+            self.membership.expect_another(cx);
+        }
         Ok(())
     }
 

@@ -18,7 +18,7 @@
 //! | add | 2S + n unicasts | S wraps | 2 wraps of 5 keys, m + 1 derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | remove | 2S + n - 1 unicasts | S wraps | at most 3 wraps of 8 keys, m derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | rekey | 2S + n unicasts | S wraps | | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
-//! | catch up | 1 request, 1 unicast, 1 to hand on | | 1 wrap | | 1 unwrap, 1 wrap, 2 derivations |
+//! | catch up | 1 request, 1 unicast, 1 for each that was held up, 1 to confirm | | 1 wrap, derivations | | 1 unwrap, 1 wrap, 2 derivations |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.

@@ -159,7 +159,9 @@ fn follow<S: SubgroupServer>(
     if subgroup.membership.take_enrolment(message)? {
         return Ok(());
     }
-    subgroup.membership.enrolment()?;
+    if subgroup.membership.enrolment().is_err() {
+        return Err(subgroup.skipped(message));
+    }
     if message.header().operation == Operation::Grant {
         return server.grant(cx, message);
     }
@@ -169,7 +171,7 @@ fn follow<S: SubgroupServer>(
         subgroup.must_have_enrolled(message, body.number32()?)?;
     }
     let named = member_list(&mut body)?;
-    let change = subgroup.local_change(message.header().operation, &named)?;
+    let change = subgroup.local_change(message, &named)?;
     let news = server.open(cx, message, body)?;
     let subgroup = server.subgroup_mut();
     match change {
@@ -250,14 +252,13 @@ impl Subgroup {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<Vec<MemberId>, Error> {
-        self.membership.enrolment()?;
         let Enrolled { first, next, members } = Enrolled::read(message)?;
-        if first != self.enrolments {
+        if self.membership.enrolment().is_err() || first > self.enrolments {
+            return Err(self.skipped(message));
+        }
+        if first < self.enrolments {
             let (got, current) = (message.header().epoch, self.membership.epoch());
-            return Err(match first > self.enrolments {
-                true => Misbehaviour::SkippedEpoch { got, current }.into(),
-                false => Misbehaviour::StaleEpoch { got, current }.into(),
-            });
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
         // Who had the id of one who is enrolled now is gone, and this was missed.
         members.iter().for_each(|&member| self.roster.evict(member));
@@ -271,14 +272,14 @@ impl Subgroup {
     /// the group yet has no keys that go on: it takes a creation, an opening, and the answer to its
     /// request.
     fn admit(&self, message: &Message<'_>) -> Result<(), Error> {
-        let (got, current) = (message.header().epoch, self.membership.epoch());
+        let is_later = message.header().epoch > self.membership.epoch();
         let is_of_the_middle = !is_opening(message)
             && matches!(
                 message.header().operation,
                 Operation::Add | Operation::Remove | Operation::Rekey
             );
-        if is_of_the_middle && !self.membership.has_joined() && got > current {
-            return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+        if is_of_the_middle && !self.membership.has_joined() && is_later {
+            return Err(self.skipped(message));
         }
         self.membership.admit(message)?;
         if is_opening(message) && self.membership.has_joined() {
@@ -293,19 +294,30 @@ impl Subgroup {
         if enrolments == self.enrolments {
             return Ok(());
         }
+        Err(self.skipped(message))
+    }
+
+    /// The message speaks of what was told before, and did not come.
+    pub(crate) fn skipped(&self, message: &Message<'_>) -> Error {
         let (got, current) = (message.header().epoch, self.membership.epoch());
-        Err(Misbehaviour::SkippedEpoch { got, current }.into())
+        Misbehaviour::SkippedEpoch { got, current }.into()
     }
 
     /// What a change means here, if it is one that can be.
-    fn local_change(&self, operation: Operation, named: &[MemberId]) -> Result<LocalChange, Error> {
+    fn local_change(
+        &self,
+        message: &Message<'_>,
+        named: &[MemberId],
+    ) -> Result<LocalChange, Error> {
         let invalid = || Error::from(Misbehaviour::InvalidRoster);
-        let slot = |member| self.roster.enrolled_slot(member).ok_or_else(invalid);
-        match (operation, named) {
+        let enrolled = |member| self.roster.enrolled_slot(member);
+        let slot = |member| enrolled(member).ok_or_else(|| self.skipped(message));
+        match (message.header().operation, named) {
             (Operation::Create, _) if self.membership.has_joined() => Err(invalid()),
             (Operation::Create, absent) => {
-                absent.iter().try_for_each(|&member| slot(member).map(drop))?;
-                Ok(LocalChange::Created)
+                // As many are enrolled as there must be.
+                let known = absent.iter().all(|&member| enrolled(member).is_some());
+                if known { Ok(LocalChange::Created) } else { Err(invalid()) }
             }
             (Operation::CatchUp, members) => {
                 members.iter().try_for_each(|&member| slot(member).map(drop))?;
@@ -318,6 +330,7 @@ impl Subgroup {
                 Ok(LocalChange::Joined(slot(member)?))
             }
             (Operation::Remove, &[member]) => {
+                slot(member)?;
                 self.roster.current(member).map(LocalChange::Left).map_err(|_| invalid())
             }
             _ => Err(invalid()),

@@ -404,7 +404,9 @@ impl Stage {
         let mut keys: Vec<_> = members.map(|(_, seat)| seat).filter(|seat| seat.present).collect();
         keys.dedup_by_key(|seat| match law {
             Law::OneKey | Law::PlannedPeriods => observe(&*seat.party).0,
-            Law::OneMessage => seat.party.message_key().map(|key| (Epoch(0), key.clone())),
+            Law::OneMessage => {
+                seat.party.message_key().map(|message| (Epoch(0), message.key.clone()))
+            }
         });
         assert_eq!(keys.len(), 1, "the recorded group agrees");
     }

@@ -63,6 +63,11 @@ impl Group {
 
     fn deliver(&mut self, sent: &[Sent]) {
         for (channel, bytes) in sent {
+            let answer =
+                |cx: &mut Context<'_>, party: &mut dyn Party| cx.deliver(party, *channel, bytes);
+            if let Ok(further) = self.with(PartyId::Controller, answer) {
+                self.deliver(&further);
+            }
             for id in 0..2 {
                 let deliver = |cx: &mut Context<'_>, party: &mut dyn Party| {
                     cx.deliver(party, *channel, bytes)
@@ -116,6 +121,28 @@ impl Group {
         };
         self.with(PartyId::Controller, compute).unwrap();
         known
+    }
+
+    /// The subgroup's controller 0, which follows the group by its own clock, ticks.
+    fn tick_first(&mut self) {
+        let sent = self.command(SubgroupId(0).into(), Command::Rekey);
+        self.deliver(&sent);
+    }
+
+    /// Controller and subgroup's controller 1 tick.
+    fn tick_others(&mut self) {
+        let mut sent = self.command(PartyId::Controller, Command::Rekey);
+        sent.extend(self.command(SubgroupId(1).into(), Command::Rekey));
+        self.deliver(&sent);
+    }
+
+    /// Whether the next tick needs a new master key.
+    fn chain_is_due(&self) -> bool {
+        self.controller.needs_seed(Operation::Rekey)
+    }
+
+    fn has_present_key(&self, member: usize) -> bool {
+        self.members[member].group_key() == self.controller.group_key()
     }
 
     fn agrees(&self) {
@@ -188,5 +215,89 @@ fn a_new_master_key_may_come_before_or_after_the_tick() {
         group.agrees();
     }
     group.change(Command::Add(MemberId(6)));
+    group.agrees();
+}
+
+#[test]
+fn an_early_tick_does_not_keep_an_evicted_member_in() {
+    for profile in Profile::ALL {
+        let mut group = Group::new(profile);
+        group.tick_first();
+        group.change(Command::Remove(MemberId(0)));
+        assert_eq!(group.stations[0].clock, Clock::Ahead);
+        // It follows on the wrong epoch, and is not taken.
+        group.change(Command::Remove(MemberId(2)));
+        assert_eq!(group.stations[0].clock, Clock::Ahead);
+        group.tick_others();
+        group.tick_first();
+        assert_eq!(group.stations[0].clock, Clock::InStep);
+        assert!(!group.has_present_key(0) && !group.has_present_key(2));
+        assert!(group.has_present_key(4) && group.has_present_key(5));
+        group.tick();
+        assert!(group.has_present_key(4) && !group.has_present_key(0));
+    }
+}
+
+/// Its clock is early every time: the controller cannot lead it on at once.
+#[test]
+fn a_clock_that_is_always_early_is_led_on_in_the_end() {
+    let mut group = Group::new(Profile::Sound);
+    group.tick_first();
+    group.change(Command::Remove(MemberId(0)));
+    for clock in [Clock::Ahead, Clock::InStep] {
+        group.tick_first();
+        assert_eq!(group.stations[0].clock, clock);
+        group.tick_others();
+    }
+    assert!(group.stations[0].area.subgroup.roster.enrolled_slot(MemberId(0)).is_none());
+    group.change(Command::Remove(MemberId(2)));
+    assert!(!group.has_present_key(0) && !group.has_present_key(2));
+}
+
+#[test]
+fn a_late_tick_after_a_resumption_does_not_keep_an_evicted_member_in() {
+    for periods in 1..3 {
+        let mut group = Group::new(Profile::Sound);
+        group.tick_others();
+        group.change(Command::Remove(MemberId(1)));
+        let request = group.command(SubgroupId(0).into(), Command::CatchUp);
+        group.deliver(&request);
+        group.tick_first();
+        let delayed = group.command(PartyId::Controller, Command::Remove(MemberId(2)));
+        for _ in 1..periods {
+            group.tick();
+        }
+        group.deliver(&delayed);
+        group.tick();
+        assert!(group.has_present_key(4) && !group.has_present_key(2), "{periods}");
+    }
+}
+
+#[test]
+fn a_master_key_that_was_lost_is_asked_for() {
+    let mut group = Group::new(Profile::Sound);
+    while !group.chain_is_due() {
+        group.tick();
+    }
+    let lost = group.command(PartyId::Controller, Command::Rekey);
+    assert_eq!(lost.len(), 2);
+    for id in [0, 1] {
+        let sent = group.command(SubgroupId(id).into(), Command::Rekey);
+        assert!(sent.is_empty());
+    }
+    group.tick();
+    group.tick();
+    group.agrees();
+}
+
+#[test]
+fn a_change_meets_a_tick_that_waits_for_a_master_key() {
+    let mut group = Group::new(Profile::Sound);
+    while !group.chain_is_due() {
+        group.tick();
+    }
+    group.tick_first();
+    group.change(Command::Add(MemberId(6)));
+    group.tick_others();
     group.agrees();
 }

@@ -180,3 +180,100 @@ fn a_place_in_an_envelope_is_as_the_controller_wrote_it() {
 fn member(id: u32) -> Recipient {
     Recipient::Member(MemberId(id))
 }
+
+/// A token that somebody makes of an edge key that it had, with a key of its own.
+fn forge(group: &mut Group, from: u32, (victim, edge): (u32, &Key), epoch: Epoch) -> Key {
+    let own = Key::from_bytes([7; 16]);
+    let outcome = group.step(MemberId(from).into(), |cx, _| {
+        let mut draft = cx.draft(member(victim), epoch, Operation::Rekey, TOKEN);
+        draft.number(0).number(0).array(0).wrapped(edge, epoch, 0, [&own]).send();
+        Ok(())
+    });
+    assert_eq!(outcome, Ok(()));
+    let token = group.next().unwrap();
+    group.deliver(&token).unwrap();
+    own
+}
+
+#[test]
+fn who_slept_through_an_eviction_asks_its_way_out_of_a_forged_epoch() {
+    let far = Epoch(1 << 60);
+    for rekeys in 0..2 {
+        let mut group = group(7);
+        // 1 gives to 3, which sleeps while 1 is evicted.
+        let taker = group.members[1].link.place.takers().next().unwrap();
+        let (victim, edge) = (taker.id.0, taker.key.clone());
+        group.asleep = [victim].into();
+        group.command(Command::Remove(MemberId(1)));
+        group.asleep.clear();
+        let own = forge(&mut group, 1, (victim, &edge), far);
+        assert_eq!(group.members[victim as usize].group_key(), Some((far, &own)));
+        group.settle();
+        (0..rekeys).for_each(|_| group.command(Command::Rekey));
+        group
+            .step(MemberId(victim).into(), |cx, party| cx.command(party, Command::CatchUp))
+            .unwrap();
+        group.settle();
+        assert!(group.members[victim as usize].group_key() == group.subgroup.group_key());
+        group.command(Command::Rekey);
+        assert!(group.members[victim as usize].group_key() == group.subgroup.group_key());
+    }
+}
+
+#[test]
+fn a_forged_epoch_is_left_for_the_epoch_before_it() {
+    let mut group = group(7);
+    let taker = group.members[1].link.place.takers().next().unwrap();
+    let (victim, edge) = (taker.id.0, taker.key.clone());
+    forge(&mut group, 1, (victim, &edge), Epoch(9));
+    group.settle();
+    group.step(MemberId(victim).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    group.settle();
+    assert!(group.members[victim as usize].group_key() == group.subgroup.group_key());
+    // Nothing is new in a second answer.
+    group.step(MemberId(victim).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    let request = group.next().unwrap();
+    group.deliver(&request).unwrap();
+    let answer = group.next().unwrap();
+    let current = Epoch(1);
+    let stale = Misbehaviour::StaleEpoch { got: current, current };
+    assert_eq!(group.deliver(&answer), Err(stale.into()));
+}
+
+/// What nobody can open makes a member ask; it must not make an answer stale.
+#[test]
+fn junk_leaves_the_answer_under_way_as_good_as_it_was() {
+    let mut group = group(7);
+    let sleeper = 3;
+    group.asleep = [sleeper].into();
+    group.command(Command::Remove(MemberId(6)));
+    group.asleep.clear();
+    group.step(MemberId(sleeper).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    let request = group.next().unwrap();
+    group.deliver(&request).unwrap();
+    let answer = group.next().unwrap();
+    let send_junk = |group: &mut Group, epoch| {
+        let outcome = group.step(MemberId(6).into(), |cx, _| {
+            let mut draft = cx.draft(member(sleeper), epoch, Operation::Rekey, TOKEN);
+            draft.number(epoch.0 - 1).number(0).array(0).bytes(&[0; 24]).send();
+            Ok(())
+        });
+        assert_eq!(outcome, Ok(()));
+        let junk = group.next().unwrap();
+        group.deliver(&junk).unwrap();
+        group.next().unwrap()
+    };
+    let repeated = send_junk(&mut group, Epoch(99));
+    assert_eq!(group.deliver(&answer), Ok(()));
+    assert!(group.members[sleeper as usize].group_key() == group.subgroup.group_key());
+    while group.next().is_some() {}
+
+    // The answer to what was repeated is of a later epoch, and leads on as well.
+    group.asleep = [sleeper].into();
+    group.command(Command::Rekey);
+    group.asleep.clear();
+    group.deliver(&repeated).unwrap();
+    let second = group.next().unwrap();
+    assert_eq!(group.deliver(&second), Ok(()));
+    assert!(group.members[sleeper as usize].group_key() == group.subgroup.group_key());
+}

@@ -226,3 +226,30 @@ fn who_slept_through_its_grant_gets_the_seeds_when_it_asks() {
         assert_eq!(group.members[2].group_key(), group.controller.group_key());
     }
 }
+
+#[test]
+fn a_promise_to_a_member_whose_enrolment_was_lost_is_asked_for() {
+    let mut group = Group::new(Profile::Sound, 2);
+    group.members.push(Member::new(group.session));
+    let newcomer = MemberId(2);
+    let enroll = Command::Enroll(&[newcomer]);
+    let lost = group.with(PartyId::Controller, |cx, party| cx.command(party, enroll)).unwrap();
+    assert_eq!(lost.len(), 1);
+    let grant = Command::Grant { member: newcomer, first: epoch_of(0), last: epoch_of(9) };
+    let sent = group.with(PartyId::Controller, |cx, party| cx.command(party, grant)).unwrap();
+    let deliver = |group: &mut Group, to: PartyId, sent: &[(Channel, Vec<u8>)]| {
+        let [(channel, bytes), ..] = sent else { panic!("a message") };
+        group.with(to, |cx, party| cx.deliver(party, *channel, bytes))
+    };
+    let station = PartyId::from(SubgroupId(0));
+    let missed = Misbehaviour::SkippedEpoch { got: epoch_of(0), current: epoch_of(0) };
+    assert_eq!(deliver(&mut group, station, &sent), Err(missed.into()));
+    let asks = group.with(station, |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    let told = deliver(&mut group, PartyId::Controller, &asks).unwrap();
+    let enrolled = deliver(&mut group, station, &told).unwrap();
+    deliver(&mut group, newcomer.into(), &enrolled).unwrap();
+    // What was refused can be offered again.
+    let seeds = deliver(&mut group, station, &sent).unwrap();
+    deliver(&mut group, newcomer.into(), &seeds).unwrap();
+    assert_eq!(group.members[2].group_key(), group.controller.group_key());
+}

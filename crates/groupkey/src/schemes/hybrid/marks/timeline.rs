@@ -58,9 +58,9 @@ impl Session {
     ///
     /// # Panics
     ///
-    /// With a depth above 16.
+    /// With a depth of 0, or above 16.
     pub const fn new(profile: Profile, depth: u32) -> Self {
-        assert!(depth <= 16, "the number of a period has 16 bits");
+        assert!(1 <= depth && depth <= 16, "the number of a period has 1 to 16 bits");
         Self { profile, depth }
     }
 

@@ -1,4 +1,5 @@
-//! A creation and the enrolments around it, which go another way and may come in another order.
+//! What a subgroup's controller says that missed something: enrolments go another way than changes and
+//! may come in another order, and an answer that it is to hand on may be of an epoch it does not know.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,6 +10,7 @@ use crate::party::Party;
 use crate::schemes::catalogue::Profile;
 use crate::schemes::hybrid::igkmp::{Controller, Member, SubgroupController};
 use crate::schemes::hybrid::relay::stage::{Posted, Stage};
+use crate::schemes::hybrid::{dep, segcom};
 
 type Group = Stage<SubgroupController, Member>;
 
@@ -65,4 +67,68 @@ fn a_founder_whose_enrolment_comes_late_is_served() {
     catch_up(&mut group);
     assert_eq!(who_has_a_key(&group), [true; 3]);
     assert!(group.deliver(enrolment).is_err());
+}
+
+#[test]
+fn an_enrolment_that_was_lost_is_asked_for_when_its_member_is_named() {
+    let mut group = group();
+    group.command(Command::Enroll(&[MemberId(0), MemberId(1)]));
+    group.command(Command::Create(&[MemberId(0), MemberId(1)]));
+    let lost = hold_back(&mut group, Command::Enroll(&[MemberId(2)]));
+    assert_eq!(lost.len(), 1);
+    let missed = |got| Err(Misbehaviour::SkippedEpoch { got, current: Epoch(1) }.into());
+    let added = hold_back(&mut group, Command::Add(MemberId(2)));
+    assert_eq!(group.deliver(&added[0]), missed(Epoch(2)));
+    group.step(SubgroupId(0).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    let request = group.next().unwrap();
+    group.deliver(&request).unwrap();
+    let (enrolled, standing) = (group.next().unwrap(), group.next().unwrap());
+    assert_eq!(group.deliver(&standing), missed(Epoch(2)));
+    group.deliver(&enrolled).unwrap();
+    group.deliver(&standing).unwrap();
+    group.settle();
+    let key = group.subgroup.group_key().unwrap();
+    assert!(group.members.iter().all(|member| member.group_key() == Some(key)));
+    assert_eq!(key.0, Epoch(2));
+}
+
+#[test]
+fn without_a_shared_key_everything_was_missed() {
+    let mut group = group();
+    let enrolled = hold_back(&mut group, Command::Enroll(&[0, 1, 2].map(MemberId)));
+    let created = hold_back(&mut group, Command::Create(&[0, 1, 2].map(MemberId)));
+    let missed = |got| Err(Misbehaviour::SkippedEpoch { got, current: Epoch(0) }.into());
+    assert_eq!(group.deliver(&enrolled[1]), missed(Epoch(0)));
+    assert_eq!(group.deliver(&created[0]), missed(Epoch(1)));
+    catch_up(&mut group);
+    assert_eq!(who_has_a_key(&group), [true; 3]);
+}
+
+/// Somebody asks, and what the controller answers is of an epoch that the subgroup's does not know.
+fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
+    group.begin(Command::Rekey);
+    assert!(group.next().is_some() && group.next().is_none(), "it is lost");
+    group.step(MemberId(1).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
+    for _ in ["up to the subgroup's controller", "on to the controller"] {
+        let request = group.next().unwrap();
+        group.deliver(&request).unwrap();
+    }
+    let answer = group.next().unwrap();
+    let missed = Misbehaviour::SkippedEpoch { got: Epoch(2), current: Epoch(1) };
+    assert_eq!(group.deliver(&answer), Err(missed.into()));
+}
+
+#[test]
+fn an_answer_that_is_ahead_of_who_hands_it_on_says_that_something_was_missed() {
+    let (profile, id) = (Profile::Sound, SubgroupId(0));
+    is_told_of_a_later_epoch(Stage::new(
+        Box::new(dep::Controller::new(profile, 1)),
+        dep::SubgroupController::new(profile, id),
+        (0..3).map(|_| dep::Member::new(profile)).collect(),
+    ));
+    is_told_of_a_later_epoch(Stage::new(
+        Box::new(segcom::Controller::new(1)),
+        segcom::SubgroupController::new(profile, id),
+        (0..3).map(|_| segcom::Member::new(profile)).collect(),
+    ));
 }
