@@ -178,9 +178,7 @@ impl Exponent {
     /// The product of two exponents.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
-            (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => {
-                ExponentKind::of(**a * **b)
-            }
+            (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => ExponentKind::of(**a * **b),
             (ExponentKind::Modp(group, a), ExponentKind::Modp(_, b)) => {
                 ExponentKind::Modp(*group, group.exponent_product(a, b))
             }
