@@ -130,7 +130,7 @@ pub enum Recovery {
     /// As with [`Self::Request`]. But members hand keys on: a sleeping one holds up those behind
     /// it, until it catches up and hands on what they missed.
     Relay,
-    /// One request ([`Command::CatchUp`](crate::Command::CatchUp)) brings it up to date.
+    /// One request ([`Command::CatchUp`]) brings it up to date.
     Request,
     /// The next message brings it up to date, and gives it the keys that it missed
     /// ([`Party::past_key`]). Where that cannot be, one request does both.
