@@ -14,6 +14,7 @@ mod number;
 mod paragraph;
 mod progress;
 mod provenance;
+mod remark;
 mod table;
 mod whole_file;
 

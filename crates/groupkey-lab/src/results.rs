@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use self::columns::Column;
 pub(crate) use self::columns::fields;
 pub use self::file::{
-    FileHeader, FileRow, ResultsError, format_of, read_jsonl, write_csv, write_jsonl, write_line,
+    FileHeader, FileRow, Origin, ResultsError, format_of, read_jsonl, write_csv, write_jsonl,
+    write_line,
 };
 pub use self::parquet::write_parquet;
 use crate::statistics::Summary;
@@ -47,6 +48,10 @@ impl FileHeader for Header {
     type Row = NetworkRow;
     const FORMAT: &'static str = "groupkey-results";
     const VERSION: u32 = 1;
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { commit: &self.commit, machine: &self.machine, seed: self.seed }
+    }
 }
 
 /// What a row measures: one operation of one scheme in one network. Beside the program, a run's outcome

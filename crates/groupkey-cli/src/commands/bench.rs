@@ -3,6 +3,7 @@
 pub(crate) mod folder;
 mod growth;
 mod plans;
+mod refusals;
 mod tables;
 
 use std::cell::RefCell;
@@ -11,9 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use groupkey::Error;
 use groupkey_lab::bench::{
-    self, Activity, BenchError, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow,
+    self, BenchError, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Function,
     Phase, Prices, Role, Unit,
 };
 use groupkey_lab::campaign::Progress;
@@ -22,9 +22,11 @@ use groupkey_lab::report::Benchmark;
 
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
+use self::refusals::Refusals;
 use crate::commands::reproduce::folder::EarlierArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
+use crate::remark::remark;
 use crate::{choice, interruption, provenance};
 
 /// Arguments of `groupkey bench`.
@@ -108,6 +110,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     let BenchArguments { plans, output } = arguments;
     let Work { plans: all, idle } = work(arguments)?;
     let units = bench::units(&all);
+    output.refuse_what_nobody_does(&units)?;
     for note in plans::left_out(&all, &idle) {
         remark(&format!("note: {note}"));
     }
@@ -144,7 +147,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
         rows.iter().try_for_each(|row| output.print_json(out, row))?;
     }
     let bar = ProgressBar::new();
-    let refusals = RefCell::new(Vec::new());
+    let refusals = RefCell::new(Refusals::default());
     let options = BenchOptions {
         stop,
         on_progress: &|done, total| {
@@ -157,7 +160,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
             });
         },
         on_refusal: &|unit, activity, error| {
-            refusals.borrow_mut().push(refusal(unit, activity, error));
+            refusals.borrow_mut().add(unit, activity, error);
         },
     };
     let mut is_read = true;
@@ -183,8 +186,9 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     });
     drop(bar);
     let outcome = outcome.map_err(failure)?;
-    for refusal in refusals.into_inner() {
-        remark(&format!("note: {refusal}"));
+    let refusals = refusals.into_inner();
+    for note in refusals.notes() {
+        remark(&format!("note: {note}"));
     }
 
     if let Some(folder) = &folder {
@@ -196,7 +200,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
         folder.finish(&header, &rows, &page)?;
     }
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
-    if !output.json {
+    if !output.json && !rows.is_empty() {
         tables::print(&all, &shown, out)?;
     }
     if plans.growth {
@@ -206,8 +210,9 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
     match outcome {
         BenchOutcome::Finished if shown.is_empty() && !rows.is_empty() => {
             Err(Failure::input("nothing that was measured is of this role and phase")
-                .with_help("leave out --role and --phase to see all"))
+                .with_help(SHOW_ALL))
         }
+        BenchOutcome::Finished if rows.is_empty() => Err(refusals.failure()),
         BenchOutcome::Finished => Ok(()),
         BenchOutcome::Interrupted { done: measured, total } => {
             let (measured, total) = (done + measured, done + total);
@@ -221,6 +226,24 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
 }
 
 impl OutputArguments {
+    /// Fails before anything is measured where no row can be of the role and the phase.
+    fn refuse_what_nobody_does(&self, units: &[Unit<'_>]) -> Result<(), Failure> {
+        let shows = |function: &Function| {
+            (self.role.is_empty() || self.role.contains(&function.role))
+                && self.phase.is_none_or(|phase| phase == function.phase)
+        };
+        let can_be = units.iter().any(|Unit { plan, .. }| {
+            let functions = plan.activities().flat_map(|it| Function::of(plan.scheme, it));
+            let asked = |it: &Function| plan.functions.is_empty() || plan.functions.contains(it);
+            functions.filter(asked).any(|function| shows(&function))
+        });
+        match can_be {
+            true => Ok(()),
+            false => Err(Failure::input("nothing that is asked for is of this role and phase")
+                .with_help(SHOW_ALL)),
+        }
+    }
+
     fn shows(&self, row: &BenchRow) -> bool {
         let role = self.role.is_empty() || self.role.iter().any(|role| role.name() == row.role);
         role && self.phase.is_none_or(|phase| phase.name() == row.phase)
@@ -235,6 +258,8 @@ impl OutputArguments {
         writeln!(out)
     }
 }
+
+const SHOW_ALL: &str = "leave out --role and --phase to see all";
 
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -261,11 +286,6 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
     remark(&format!("{sizes} sizes to measure, about {expected}; {keeps}"));
 }
 
-/// Says something beside the results. If standard error is closed, nobody wants to hear it.
-fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
 /// A duration as people say it.
 pub(crate) fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
@@ -276,11 +296,6 @@ pub(crate) fn in_words(duration: Duration) -> String {
         _ => (seconds / 86_400.0, "days"),
     };
     format!("{value:.0} {unit}")
-}
-
-fn refusal(unit: Unit<'_>, activity: Activity, error: Error) -> String {
-    let Unit { plan, members } = unit;
-    format!("{}: no {} of {members} members: {error}", plan.scheme.id, activity.name())
 }
 
 /// Why the command stops when a benchmark fails.

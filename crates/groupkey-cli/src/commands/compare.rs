@@ -1,19 +1,19 @@
 //! `groupkey compare`: what changed between two results files.
 
-use std::collections::BTreeSet;
+mod tables;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use groupkey_lab::bench::BenchHeader;
-use groupkey_lab::bench::compare::{Comparable, Comparison, Key, Match};
+use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
 use groupkey_lab::results::{self, FileHeader, Header, ResultsError};
 use serde_json::json;
 
 use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
-use crate::paragraph::Paragraph;
-use crate::table::{Column, Table, figure};
+use crate::remark::remark;
 
 /// Arguments of `groupkey compare`.
 #[derive(Args, Debug)]
@@ -21,7 +21,8 @@ use crate::table::{Column, Table, figure};
 Counts, sizes and bytes are compared exactly. Means of times are compared with Welch's t test, its
 p-values corrected by Holm's method for the number of rows; the effect is Hedges' g, the difference
 in standard deviations of one repetition (0.2 is small, 0.8 large). A time counts as changed if the
-corrected p-value is below 0.05 and the means differ by at least --threshold.
+corrected p-value is below 0.05 and the means differ by at least --threshold. What a single
+repetition took cannot be tested; what is modelled is compared where both files have one device.
 
 In studies of a network, messages, bytes and retransmissions are means over runs. Where the seed or
 the number of runs differs, they count as changed if Welch's test says so of the runs.
@@ -54,7 +55,8 @@ pub(crate) struct CompareArguments {
     )]
     threshold: f64,
 
-    /// End with exit code 1 if a count, size or time changed, or a row of A is missing in B.
+    /// End with exit code 1 if a count, size or time changed, or a row of A is missing in B, and with 2
+    /// if there is no row in both or no time that can be tested.
     #[arg(long)]
     fail_on_change: bool,
 }
@@ -104,8 +106,22 @@ fn compare<H: FileHeader>(arguments: &CompareArguments, out: &mut dyn Write) -> 
 where
     H::Row: Comparable,
 {
-    let (_, before) = results::read_jsonl::<H>(&arguments.before).map_err(unreadable)?;
-    let (_, after) = results::read_jsonl::<H>(&arguments.after).map_err(unreadable)?;
+    let read = |path: &Path| {
+        let (header, rows) = results::read_jsonl::<H>(path).map_err(unreadable)?;
+        if let Some(lacking) = header.lacking(rows.len()) {
+            remark(&format!("note: {} is {lacking}", path.display()));
+        }
+        Ok::<_, Failure>((header, rows))
+    };
+    let (first, before) = read(&arguments.before)?;
+    let (second, after) = read(&arguments.after)?;
+    if before.is_empty() && after.is_empty() {
+        return Err(Failure::input("there is nothing to show: no file has a row"));
+    }
+    let origins = [first.origin(), second.origin()];
+    if origins[0].machine != origins[1].machine {
+        remark("warning: the files are of two machines; times tell of these, not of the program");
+    }
     let comparison = Comparison::of(&before, &after).map_err(|ambiguous| {
         let path = if ambiguous.file == 1 { &arguments.before } else { &arguments.after };
         let key = ambiguous.key;
@@ -114,24 +130,26 @@ where
     let changes = Changes::of(&comparison, arguments.threshold);
     if arguments.json {
         let object = json!({
+            "before": origins[0],
+            "after": origins[1],
             "key": H::Row::KEY,
             "time": H::Row::TIME,
             "threshold_percent": arguments.threshold,
             "changed_counts": changes.certain.len(),
             "changed_times": changes.times.len(),
+            "untested_times": comparison.matched.len() - comparison.tested(),
             "overlapping_intervals": comparison.overlapping(),
+            "other_devices": comparison.other_devices,
             "matched": comparison.matched,
             "missing": comparison.missing,
             "new": comparison.new,
         });
         writeln!(out, "{object:#}")?;
     } else {
-        print(&comparison, &changes, H::Row::KEY, H::Row::TIME, arguments.threshold, out)?;
+        tables::print_origins(&origins, out)?;
+        tables::print::<H::Row>(&comparison, &changes, arguments.threshold, out)?;
     }
-    if arguments.fail_on_change && changes.are_there(&comparison) {
-        return Err(Failure::running(format!("{} changed", arguments.after.display())));
-    }
-    Ok(())
+    if arguments.fail_on_change { changes.verdict(&comparison, arguments) } else { Ok(()) }
 }
 
 /// The rows that changed.
@@ -151,126 +169,24 @@ impl<'a> Changes<'a> {
         }
     }
 
-    fn are_there(&self, comparison: &Comparison) -> bool {
-        !self.certain.is_empty() || !self.times.is_empty() || !comparison.missing.is_empty()
-    }
-}
-
-fn print(
-    comparison: &Comparison,
-    changes: &Changes<'_>,
-    names: &[&'static str],
-    time: &str,
-    threshold: f64,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let Comparison { matched, missing, new } = comparison;
-    writeln!(
-        out,
-        "{} rows are in both files, {} in A only, {} in B only.",
-        matched.len(),
-        missing.len(),
-        new.len()
-    )?;
-    let keys = matched.iter().map(|row| &row.key).chain(missing).chain(new);
-    let label = Label::of(names, keys);
-    if !label.common.is_empty() {
-        writeln!(out, "{}", Paragraph { indent: 0, text: &format!("All: {}.", label.common) })?;
-    }
-    let Some(overlapping) = comparison.overlapping() else {
-        return only(out, &label, missing, new);
-    };
-    writeln!(
-        out,
-        "Counts, sizes and bytes: {} of {} rows changed.\n\
-         Times: {} of {} rows changed (Welch's t, Holm's correction, p < {}, at least {threshold} %).\n\
-         The 95 % confidence intervals of the means overlap in {:.1} % of the rows.",
-        changes.certain.len(),
-        matched.len(),
-        changes.times.len(),
-        matched.len(),
-        Comparison::LEVEL,
-        100.0 * overlapping
-    )?;
-
-    if !changes.certain.is_empty() {
-        let what = [Column::text("what"), Column::number("A"), Column::number("B")];
-        let mut table = Table::new(label.columns().chain(what));
-        for row in &changes.certain {
-            for change in &row.changes {
-                let cells = [&change.column, &change.before, &change.after].map(String::clone);
-                table.row(label.cells(&row.key).chain(cells));
-            }
+    /// Fails where something changed, and where nothing could have been seen to.
+    fn verdict(
+        &self,
+        comparison: &Comparison,
+        arguments: &CompareArguments,
+    ) -> Result<(), Failure> {
+        if comparison.matched.is_empty() {
+            return Err(Failure::input("no row is in both files: nothing was compared")
+                .with_help("compare two runs of the same command"));
         }
-        write!(out, "\n{table}")?;
-    }
-    if !changes.times.is_empty() {
-        let what = ["A", "B", "change %", "p", "effect"].map(Column::number);
-        let mut table = Table::new(label.columns().chain(what));
-        for row in &changes.times {
-            let time = row.time;
-            let absent = || "-".to_owned();
-            table.row(label.cells(&row.key).chain([
-                figure(time.before),
-                figure(time.after),
-                time.percent.map_or_else(absent, |percent| format!("{percent:+.1}")),
-                format!("{:.1e}", time.corrected_p_value),
-                time.effect.map_or_else(absent, |effect| format!("{effect:+.1}")),
-            ]));
+        if !self.certain.is_empty() || !self.times.is_empty() || !comparison.missing.is_empty() {
+            return Err(Failure::running(format!("{} changed", arguments.after.display())));
         }
-        write!(out, "\n{time}:\n{table}")?;
-    }
-    only(out, &label, missing, new)
-}
-
-/// The rows that one file lacks.
-fn only(out: &mut dyn Write, label: &Label, missing: &[Key], new: &[Key]) -> Result<(), Failure> {
-    for (file, keys) in [("A", missing), ("B", new)] {
-        if keys.is_empty() {
-            continue;
+        if comparison.tested() == 0 {
+            return Err(Failure::input("no time can be tested: rows have a single repetition")
+                .with_help("measure again with --repetitions 10 or more, a network with --runs"));
         }
-        let mut table = Table::new(label.columns());
-        keys.iter().for_each(|key| table.row(label.cells(key)));
-        write!(out, "\nIn {file} only:\n{table}")?;
-    }
-    Ok(())
-}
-
-/// The parts of keys that tell rows apart, and those that all have in common.
-struct Label {
-    common: String,
-    telling: Vec<(usize, &'static str)>,
-}
-
-impl Label {
-    fn of<'a>(names: &[&'static str], keys: impl Iterator<Item = &'a Key>) -> Self {
-        let mut values = vec![BTreeSet::new(); names.len()];
-        for key in keys {
-            for (set, value) in values.iter_mut().zip(&key.0) {
-                set.insert(value);
-            }
-        }
-        let (mut common, mut telling) = (Vec::new(), Vec::new());
-        for (place, (&name, values)) in names.iter().zip(&values).enumerate() {
-            match (values.len(), values.first()) {
-                // What no row has needs no words.
-                (1, Some(value)) if value.is_empty() => {}
-                (1, Some(value)) => common.push(format!("{name} {value}")),
-                _ => telling.push((place, name)),
-            }
-        }
-        Self { common: common.join(", "), telling }
-    }
-
-    fn columns(&self) -> impl Iterator<Item = Column> + '_ {
-        self.telling.iter().map(|&(_, name)| Column::text(name))
-    }
-
-    fn cells(&self, key: &Key) -> impl Iterator<Item = String> {
-        self.telling.iter().map(|&(place, _)| match &*key.0[place] {
-            "" => "-".to_owned(),
-            value => value.to_owned(),
-        })
+        Ok(())
     }
 }
 

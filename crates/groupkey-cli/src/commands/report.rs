@@ -9,6 +9,7 @@ use groupkey_lab::report::{Benchmark, render_benchmark};
 
 use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
+use crate::remark::remark;
 use crate::whole_file;
 
 /// Arguments of `groupkey report`.
@@ -42,10 +43,17 @@ pub(crate) struct ReportArguments {
 pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut benchmark = Benchmark::default();
     for path in &arguments.results {
-        benchmark.read(path).map_err(|error| {
+        let lacking = benchmark.read(path).map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("give the results.jsonl that groupkey wrote")
         })?;
+        if let Some(lacking) = lacking {
+            remark(&format!("note: {} is {lacking}", path.display()));
+        }
+    }
+    if benchmark.sources.iter().all(|source| source.rows == 0) {
+        return Err(Failure::input("there is nothing to show: no file has a row")
+            .with_help("groupkey bench --resume goes on with what is unfinished"));
     }
     if let Some(path) = &arguments.audit {
         let findings = recorded::read(path).map_err(|error| {

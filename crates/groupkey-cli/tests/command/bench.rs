@@ -345,6 +345,39 @@ fn bad_input_is_refused_with_what_to_do() {
     }
 }
 
+/// Nobody should wait for rows that cannot be.
+#[test]
+fn a_role_that_nobody_plays_is_refused_before_anything_is_measured() {
+    let folder = Folder::new();
+    for line in [
+        "bench --scheme gdh2 --role controller --out kept",
+        "bench --scheme skdc --operation remove --phase deployment --out kept",
+        "bench --scheme skdc,lkh-group --role subgroup-controller --out kept",
+    ] {
+        let told = groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(told.code, 2, "{line}: {}", told.stderr);
+        assert!(told.stderr.contains("is of this role and phase"), "{line}: {}", told.stderr);
+        assert!(!folder.path().join("kept").exists(), "{line}");
+    }
+}
+
+#[test]
+fn sizes_of_which_nothing_can_be_measured_are_a_failure() {
+    let line = "bench --scheme boneh-fat --set capacity=64 --members 90 --repetitions 1";
+    let told = groupkey(line);
+    assert_eq!(told.code, 2, "{}", told.stderr);
+    assert_eq!(told.stdout, "", "no heading without a table");
+    assert!(told.stderr.contains("error: nothing was measured: "), "{}", told.stderr);
+    assert!(told.stderr.contains("--set capacity=.."), "{}", told.stderr);
+    let notes: Vec<_> = told.stderr.lines().filter(|line| line.starts_with("note:")).collect();
+    assert_eq!(notes.len(), 1, "{}", told.stderr);
+    assert!(notes[0].contains("no create, add, remove of 90 members"), "{}", notes[0]);
+    // What fits is measured.
+    let told = groupkey(&line.replace("--members 90", "--members 2,90"));
+    assert!(told.stderr.contains("of 90 members"), "{}", told.stderr);
+    told.success();
+}
+
 /// Ctrl-C keeps what is done.
 #[cfg(unix)]
 #[test]

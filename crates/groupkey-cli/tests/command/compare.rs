@@ -60,7 +60,77 @@ fn what_changed_is_shown_and_may_fail_a_script() {
     let json: Value = serde_json::from_str(&json).expect("an object");
     assert_eq!((&json["changed_counts"], &json["changed_times"]), (&1.into(), &0.into()));
     assert_eq!(json["overlapping_intervals"], 0.5);
+    assert_eq!((&json["before"]["commit"], &json["after"]["seed"]), (&"0123abc".into(), &1.into()));
     assert_eq!(json["matched"][1]["time"]["percent"], 50.0);
+}
+
+/// A gate must not open because there was nothing to look at.
+#[test]
+fn nothing_compared_is_not_unchanged() {
+    let single = |row: BenchRow| BenchRow { repetitions: 1, ci95_ns: None, sd_ns: None, ..row };
+    let before: Vec<_> = rows().into_iter().map(single).collect();
+    let mut after = before.clone();
+    after[0].mean_ns *= 9.0;
+    let folder = files(&before, &after);
+    let stdout = compare(&folder, &[]).success();
+    for told in ["Times: 0 of 0 rows changed", "3 rows of a single repetition cannot be tested.\n"]
+    {
+        assert!(stdout.contains(told), "{told} is not in {stdout}");
+    }
+    assert!(!stdout.contains("overlap"), "{stdout}");
+    let json: Value = serde_json::from_str(&compare(&folder, &["--json"]).success()).expect("JSON");
+    assert_eq!(json["untested_times"], 3);
+    let gate = |folder: &Folder, code, words: &str| {
+        let gate = compare(folder, &["--fail-on-change"]);
+        assert_eq!(gate.code, code, "{}", gate.stderr);
+        assert!(gate.stderr.contains(words), "{words} is not in {}", gate.stderr);
+    };
+    gate(&folder, 2, "no time can be tested");
+    after[0].wire_bytes += 1;
+    gate(&files(&before, &after), 1, "b.jsonl changed");
+    gate(&files(&rows()[..1], &rows()[1..]), 2, "no row is in both files");
+    gate(&files(&[], &[]), 2, "there is nothing to show");
+}
+
+#[test]
+fn what_the_files_come_from_is_told_where_it_differs() {
+    let folder = files(&rows(), &rows());
+    let same = compare(&folder, &[]);
+    assert_eq!((same.stdout.contains("A: "), &*same.stderr), (false, ""));
+    let change = |from: &str, to: &str| {
+        let path = folder.path().join("b.jsonl");
+        let text = fs::read_to_string(&path).expect("just written");
+        fs::write(path, text.replacen(from, to, 1)).expect("the folder is ours");
+    };
+    change("0123abc", "4567def");
+    let told = compare(&folder, &[]);
+    assert!(told.stdout.starts_with("A: commit 0123abc\nB: commit 4567def\n"), "{}", told.stdout);
+    assert_eq!(told.stderr, "");
+    change("a processor", "another");
+    let told = compare(&folder, &[]);
+    assert!(told.stdout.contains("B: commit 4567def, machine another\n"), "{}", told.stdout);
+    assert!(told.stderr.contains("warning: the files are of two machines"), "{}", told.stderr);
+}
+
+#[test]
+fn a_device_more_is_no_change() {
+    let modelled = |row| BenchRow { device: Some("cortex-m4".into()), device_ns: Some(5.0), ..row };
+    let after: Vec<_> = rows().into_iter().map(modelled).collect();
+    let stdout = compare(&files(&rows(), &after), &["--fail-on-change"]).success();
+    let told = "Modelled times are not compared: A has none, B is of cortex-m4.\n";
+    assert!(stdout.contains(told), "{stdout}");
+}
+
+#[test]
+fn an_unfinished_file_is_told() {
+    let folder = files(&rows(), &rows());
+    let path = folder.path().join("b.jsonl");
+    let text = fs::read_to_string(&path).expect("just written");
+    let torn: Vec<_> = text.lines().take(3).collect();
+    fs::write(path, &torn.join("\n")[..text.len() / 2]).expect("the folder is ours");
+    let told = compare(&folder, &[]);
+    assert_eq!(told.stderr, "note: b.jsonl is unfinished: 1 of 3 rows\n");
+    told.success();
 }
 
 #[test]
@@ -116,6 +186,7 @@ fn files(before: &[BenchRow], after: &[BenchRow]) -> Folder {
     let folder = Folder::new();
     let write = |path: &Path, rows: &[BenchRow]| {
         let header = BenchHeader::new(1, "0123abc".into(), "a processor".into(), "platoon".into());
+        let header = BenchHeader { rows: Some(rows.len()), ..header };
         let mut bytes = Vec::new();
         write_jsonl(&mut bytes, &header, rows).expect("writing to memory");
         fs::write(path, bytes).expect("the folder is ours");

@@ -55,6 +55,32 @@ fn absurd_times_are_refused_or_drawn() {
     with("5e-324").success();
 }
 
+/// A run that was killed leaves rows; whoever sees them should know that there are more.
+#[test]
+fn an_unfinished_file_is_told() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    run("bench --scheme skdc --members 3,4,5,6 --operation add --repetitions 2 --out kept")
+        .success();
+    let whole = fs::read_to_string(folder.path().join("kept/results.jsonl")).expect("results");
+    let rows = whole.lines().count() - 1;
+    let (header, rest) = whole.split_once('\n').expect("a header and rows");
+    folder.file("cut.jsonl", &format!("{header}\n{}", &rest[..rest.len() / 2]));
+    let told = run("report cut.jsonl");
+    let kept = rest[..rest.len() / 2].lines().count() - 1;
+    let words = format!("cut.jsonl is unfinished: {kept} of {rows} rows");
+    assert!(told.stderr.contains(&words), "{}", told.stderr);
+    told.success();
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("a report");
+    assert!(page.contains(&format!("is unfinished: {kept} of {rows} rows.</strong>")));
+
+    folder.file("none.jsonl", &format!("{header}\n"));
+    let told = run("report none.jsonl --out none.html");
+    assert_eq!(told.code, 2, "{}", told.stderr);
+    assert!(told.stderr.contains("there is nothing to show"), "{}", told.stderr);
+    assert!(!folder.path().join("none.html").exists());
+}
+
 #[test]
 fn what_is_no_result_is_refused() {
     let folder = Folder::new();

@@ -6,13 +6,14 @@
 //! repetitions; since there are many rows, its p-values are corrected by Holm's method, and how large a
 //! difference is, Hedges' g tells.
 
-use std::collections::BTreeMap;
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{BenchRow, rounds};
-use crate::results::{FileRow, NetworkRow, RunSample};
+use crate::results::FileRow;
 use crate::statistics::{Moments, hedges_g, holm, welch, welch_of};
 
 /// Rows that can be compared with those of another file.
@@ -24,8 +25,14 @@ pub trait Comparable: FileRow {
     /// Of the others, those that are means over the runs: where the runs were
     /// [drawn differently](Self::is_drawn_as), chance has a part in them.
     const DRAWN: &'static [&'static str];
+    /// Of the others, those that a device profile gives: they are compared where both rows have the
+    /// same [device](Self::device).
+    const MODELLED: &'static [&'static str];
     /// The column of the mean time that is compared.
     const TIME: &'static str;
+
+    /// The device whose times and energy are modelled beside what was measured.
+    fn device(&self) -> Option<&str>;
 
     /// Whether both rows' runs had the same luck, so that what is drawn must be the same, too.
     fn is_drawn_as(&self, other: &Self) -> bool;
@@ -48,10 +55,13 @@ pub trait Comparable: FileRow {
 pub struct Comparison {
     /// Rows that are in both files, in the order of the second.
     pub matched: Vec<Match>,
-    /// Rows of the first file that the second lacks.
+    /// Rows of the first file that the second lacks, in its order.
     pub missing: Vec<Key>,
-    /// Rows of the second file that the first lacks.
+    /// Rows of the second file that the first lacks, in its order.
     pub new: Vec<Key>,
+    /// The devices of matched rows, first and second, where they differ: what is modelled for them is
+    /// not compared.
+    pub other_devices: BTreeSet<[Option<String>; 2]>,
 }
 
 /// A row that is in both files.
@@ -90,9 +100,12 @@ pub struct TimeChange {
     pub after: f64,
     /// How much longer it takes, in per cent of before; absent if that was 0.
     pub percent: Option<f64>,
+    /// Whether both rows have the two repetitions that a test needs at least. Without them nothing is
+    /// known: the p-values are 1, and the row does not count among those that were compared.
+    pub is_tested: bool,
     /// Two-sided p-value of Welch's t test.
     pub p_value: f64,
-    /// The same after Holm's correction for all rows of the comparison.
+    /// The same after Holm's correction for all tested rows of the comparison.
     pub corrected_p_value: f64,
     /// Hedges' g of after less before, in standard deviations of single repetitions; absent where there
     /// is no spread.
@@ -135,7 +148,12 @@ impl Comparison {
             }
         }
 
-        let mut comparison = Self { matched: Vec::new(), missing: Vec::new(), new: Vec::new() };
+        let mut comparison = Self {
+            matched: Vec::new(),
+            missing: Vec::new(),
+            new: Vec::new(),
+            other_devices: BTreeSet::new(),
+        };
         let mut seen = BTreeMap::new();
         let mut drawn = Vec::new();
         for row in after {
@@ -148,8 +166,16 @@ impl Comparison {
                 continue;
             };
             let had_other_luck = !row.is_drawn_as(old);
+            let devices = [old, row].map(|row| row.device().map(str::to_owned));
+            let has_other_device = devices[0] != devices[1];
+            if has_other_device {
+                comparison.other_devices.insert(devices);
+            }
             let mut changes = Vec::new();
             for column in &certain {
+                if has_other_device && R::MODELLED.contains(&&*column.name) {
+                    continue;
+                }
                 let (before, after) = (column.plain(old), column.plain(row));
                 let change = Change { column: column.name.clone(), before, after };
                 if had_other_luck && R::DRAWN.contains(&&*change.column) {
@@ -162,7 +188,8 @@ impl Comparison {
             }
             comparison.matched.push(Match { key, changes, time: TimeChange::of(old, row) });
         }
-        comparison.missing = earlier.into_keys().collect();
+        let is_missing = |key: &Key| earlier.contains_key(key);
+        comparison.missing = before.iter().map(key_of).filter(is_missing).collect();
 
         let p_values: Vec<_> = drawn.iter().map(|&(.., p_value)| p_value).collect();
         for ((place, change, _), corrected) in drawn.into_iter().zip(holm(&p_values)) {
@@ -171,17 +198,26 @@ impl Comparison {
             }
         }
 
-        let p_values: Vec<_> = comparison.matched.iter().map(|row| row.time.p_value).collect();
-        for (row, corrected) in comparison.matched.iter_mut().zip(holm(&p_values)) {
-            row.time.corrected_p_value = corrected;
+        let times = comparison.matched.iter_mut().map(|row| &mut row.time);
+        let tested: Vec<_> = times.filter(|time| time.is_tested).collect();
+        let p_values: Vec<_> = tested.iter().map(|time| time.p_value).collect();
+        for (time, corrected) in tested.into_iter().zip(holm(&p_values)) {
+            time.corrected_p_value = corrected;
         }
         Ok(comparison)
     }
 
-    /// The share of rows whose means' confidence intervals overlap (0 to 1); `None` without rows.
+    /// How many rows have times that can be tested.
+    pub fn tested(&self) -> usize {
+        self.matched.iter().filter(|row| row.time.is_tested).count()
+    }
+
+    /// The share of tested rows whose means' confidence intervals overlap (0 to 1); `None` without such
+    /// rows.
     pub fn overlapping(&self) -> Option<f64> {
-        let overlapping = self.matched.iter().filter(|row| row.time.intervals_overlap).count();
-        (!self.matched.is_empty()).then(|| overlapping as f64 / self.matched.len() as f64)
+        let tested = self.matched.iter().filter(|row| row.time.is_tested);
+        let overlapping = tested.filter(|row| row.time.intervals_overlap).count();
+        (self.tested() > 0).then(|| overlapping as f64 / self.tested() as f64)
     }
 }
 
@@ -200,138 +236,12 @@ impl TimeChange {
             before: first.mean,
             after: second.mean,
             percent: Some(100.0 * difference / first.mean).filter(|percent| percent.is_finite()),
+            is_tested: first.n >= 2.0 && second.n >= 2.0,
             p_value,
             corrected_p_value: p_value,
             effect: hedges_g(&after.repetitions(), &before.repetitions()),
             intervals_overlap: difference.abs() <= before.interval() + after.interval(),
         }
-    }
-}
-
-impl Comparable for BenchRow {
-    const KEY: &'static [&'static str] = &[
-        "scheme",
-        "profile",
-        "parameters",
-        "suite",
-        "protection",
-        "workload",
-        "operation",
-        "role",
-        "phase",
-        "members",
-        "subgroups",
-        "message_bytes",
-    ];
-    const VARYING: &'static [&'static str] = &[
-        "repetitions",
-        "seed",
-        "mean_ns",
-        "ci95_ns",
-        "sd_ns",
-        "p50_ns",
-        "p90_ns",
-        "p99_ns",
-        "counted_ns",
-        "measured_over_counted",
-    ];
-    // Counts of one repetition, which are those of all: another seed may change them, chance does not.
-    const DRAWN: &'static [&'static str] = &[];
-    const TIME: &'static str = "mean_ns";
-
-    fn is_drawn_as(&self, _: &Self) -> bool {
-        true
-    }
-
-    fn drawn(&self, _: &str) -> Vec<f64> {
-        Vec::new()
-    }
-
-    fn time(&self) -> Moments {
-        rounds::moments(self.repetitions, self.mean_ns, self.sd_ns, self.ci95_ns)
-    }
-
-    fn repetitions(&self) -> Moments {
-        let Self { repetitions, mean_ns: mean, sd_ns, .. } = *self;
-        Moments { n: repetitions.into(), mean, variance: sd_ns.unwrap_or(0.0).powi(2) }
-    }
-
-    fn interval(&self) -> f64 {
-        // A single repetition may lie anywhere.
-        self.ci95_ns.unwrap_or(f64::INFINITY)
-    }
-}
-
-impl Comparable for NetworkRow {
-    const KEY: &'static [&'static str] = &[
-        "scheme",
-        "profile",
-        "parameters",
-        "suite",
-        "protection",
-        "operation",
-        "history",
-        "members",
-        "loss_percent",
-        "loss_direction",
-        "burst_ms",
-        "delay_ms",
-        "jitter_ms",
-        "bandwidth_kbit_s",
-        "variations",
-        "qos",
-        "hand_over",
-        "max_in_flight",
-        "request_bytes",
-        "rest_ms",
-        "device",
-        "controller_device",
-        "subgroup_device",
-    ];
-    const VARYING: &'static [&'static str] = &[
-        "runs",
-        "seed",
-        "mean_ms",
-        "sd_ms",
-        "ci95_ms",
-        "p50_ms",
-        "p90_ms",
-        "p99_ms",
-        "transmission_ms",
-        "computation_ms",
-        "member_mean_ms",
-    ];
-    const DRAWN: &'static [&'static str] =
-        &["messages", "payload_bytes", "wire_bytes", "retransmissions"];
-    const TIME: &'static str = "mean_ms";
-
-    fn is_drawn_as(&self, other: &Self) -> bool {
-        (self.setting.seed, self.runs) == (other.setting.seed, other.runs)
-    }
-
-    fn drawn(&self, column: &str) -> Vec<f64> {
-        let value = |run: &RunSample| match column {
-            "messages" => Some(run.messages),
-            "payload_bytes" => Some(run.payload_bytes),
-            "wire_bytes" => Some(run.wire_bytes),
-            "retransmissions" => Some(run.retransmissions),
-            _ => None,
-        };
-        self.samples.iter().filter_map(value).map(|value| value as f64).collect()
-    }
-
-    fn time(&self) -> Moments {
-        self.repetitions()
-    }
-
-    fn repetitions(&self) -> Moments {
-        let sd = self.sd_ms.unwrap_or(0.0);
-        Moments { n: self.runs.into(), mean: self.mean_ms, variance: sd.powi(2) }
-    }
-
-    fn interval(&self) -> f64 {
-        // A single run may lie anywhere.
-        self.ci95_ms.unwrap_or(f64::INFINITY)
     }
 }
 

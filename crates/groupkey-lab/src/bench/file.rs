@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{BenchRow, Traffic};
 use crate::device::measure::Price;
-use crate::results::{Column, FileHeader, FileRow, fields};
+use crate::results::{Column, FileHeader, FileRow, Origin, fields};
 
 /// First line of a benchmark's results: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +65,20 @@ impl FileHeader for BenchHeader {
     type Row = BenchRow;
     const FORMAT: &'static str = "groupkey-bench";
     const VERSION: u32 = 1;
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { commit: &self.commit, machine: &self.machine, seed: self.seed }
+    }
+
+    fn lacking(&self, rows: usize) -> Option<String> {
+        let noun = if rows == 1 { "row" } else { "rows" };
+        match self.rows {
+            None => Some(format!("unfinished: {rows} {noun} so far")),
+            Some(all) if rows < all => Some(format!("unfinished: {rows} of {all} rows")),
+            Some(all) if rows > all => Some(format!("altered: {rows} rows, not {all}")),
+            Some(_) => None,
+        }
+    }
 }
 
 impl FileRow for BenchRow {
@@ -131,4 +145,21 @@ fn counts(primitive: Primitive) -> [Column<BenchRow>; 2] {
             Some(of(row).unwrap_or_default().amount)
         }),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_knows_what_its_file_lacks() {
+        let of = |rows| {
+            let header = BenchHeader::new(1, String::new(), String::new(), String::new());
+            BenchHeader { rows, ..header }
+        };
+        assert_eq!(of(Some(116)).lacking(116), None);
+        assert_eq!(of(Some(116)).lacking(1).as_deref(), Some("unfinished: 1 of 116 rows"));
+        assert_eq!(of(Some(1)).lacking(2).as_deref(), Some("altered: 2 rows, not 1"));
+        assert_eq!(of(None).lacking(1).as_deref(), Some("unfinished: 1 row so far"));
+    }
 }

@@ -71,6 +71,8 @@ pub struct Source {
     pub assumptions: Vec<String>,
     /// Its rows.
     pub rows: usize,
+    /// In what it is not what was to be written; absent where it is.
+    pub lacking: Option<String>,
 }
 
 /// A row, and the source that it is from.
@@ -88,13 +90,15 @@ impl Benchmark {
         let source = self.sources.len();
         let before = self.entries.len();
         self.entries.extend(rows.into_iter().map(|row| Entry { source, row }));
+        let rows = self.entries.len() - before;
         self.sources.push(Source {
             name: header.workload.clone(),
             seed: header.seed,
             commit: header.commit.clone(),
             machine: header.machine.clone(),
             assumptions: header.assumptions.clone(),
-            rows: self.entries.len() - before,
+            rows,
+            lacking: header.lacking(rows),
         });
     }
 
@@ -107,12 +111,14 @@ impl Benchmark {
             machine: header.machine.clone(),
             assumptions: header.assumptions.clone(),
             rows: rows.len(),
+            lacking: header.lacking(rows.len()),
         });
         self.networks.push((header, rows));
     }
 
     /// Reads a results file, of a benchmark or of a network study: its header tells which it is.
-    pub fn read(&mut self, path: &Path) -> Result<(), ResultsError> {
+    /// Returns in what the file is not what was to be written, if it is not.
+    pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
         if format_of(path)? == Header::FORMAT {
             let (header, rows) = read_jsonl::<Header>(path)?;
             self.add_network(header, rows);
@@ -120,7 +126,7 @@ impl Benchmark {
             let (header, rows) = read_jsonl::<BenchHeader>(path)?;
             self.add(&header, rows);
         }
-        Ok(())
+        Ok(self.sources.last().and_then(|source| source.lacking.clone()))
     }
 
     /// What the page shows of an audit.

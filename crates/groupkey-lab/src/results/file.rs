@@ -21,6 +21,26 @@ pub trait FileHeader: Serialize + DeserializeOwned {
     const FORMAT: &'static str;
     /// The value of its field `version`: what this code writes, and all that it reads.
     const VERSION: u32;
+
+    /// Where the results come from.
+    fn origin(&self) -> Origin<'_>;
+
+    /// In what a file with this many rows is not what was to be written; `None` where it is, or where
+    /// the header does not say.
+    fn lacking(&self, _rows: usize) -> Option<String> {
+        None
+    }
+}
+
+/// What made a results file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin<'a> {
+    /// Commit of the code that ran.
+    pub commit: &'a str,
+    /// Processor model and number of cores.
+    pub machine: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
 }
 
 /// Another line of a results file.

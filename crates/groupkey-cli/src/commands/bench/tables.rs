@@ -7,8 +7,8 @@ use groupkey::catalogue::Class;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 use terminal_size::{Width, terminal_size_of};
 
-use super::remark;
 use crate::paragraph::Paragraph;
+use crate::remark::remark;
 use crate::table::{Column, Table, figure};
 
 /// Prints a table for each kind of schemes, under what all rows have in common.

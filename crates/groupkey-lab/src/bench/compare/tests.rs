@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::bench::BenchRow;
 use crate::bench::example::row;
-use crate::results::Setting;
 use crate::results::example::{samples, setting};
+use crate::results::{NetworkRow, RunSample, Setting};
 
 #[test]
 fn the_same_rows_have_not_changed() {
@@ -127,6 +128,54 @@ fn many_rows_are_corrected_for() {
     let time = comparison.matched[7].time;
     assert!(time.p_value < Comparison::LEVEL, "{time:?}");
     assert!(!time.is_significant(0.0), "{time:?}");
+}
+
+/// One repetition has no spread: it is neither changed nor unchanged, and takes nothing from the others.
+#[test]
+fn a_single_repetition_cannot_be_tested() {
+    let single = |members, mean_ns| {
+        let row = row("skdc", members);
+        BenchRow { repetitions: 1, mean_ns, sd_ns: None, ci95_ns: None, ..row }
+    };
+    let (before, after) = (single(10, 1_000.0), single(10, 9_000.0));
+    let alone = Comparison::of(std::slice::from_ref(&before), std::slice::from_ref(&after));
+    let alone = alone.expect("one row each");
+    assert!(!alone.matched[0].time.is_tested);
+    assert_eq!((alone.tested(), alone.overlapping()), (0, None));
+
+    let repeated = row("skdc", 20);
+    let mut slower = repeated.clone();
+    slower.mean_ns *= 1.01;
+    let comparison = Comparison::of(&[before, repeated], &[after, slower]).expect("two each");
+    let time = comparison.matched[1].time;
+    assert_eq!(comparison.tested(), 1);
+    assert_eq!(time.corrected_p_value, time.p_value, "there is nothing to correct for");
+}
+
+#[test]
+fn what_is_modelled_is_compared_for_one_device_only() {
+    let of = |device: Option<&str>, device_ns| BenchRow {
+        device: device.map(str::to_owned),
+        device_ns: Some(device_ns),
+        ..row("skdc", 10)
+    };
+    let compared = |before: BenchRow, after: BenchRow| {
+        let comparison = Comparison::of(&[before], &[after]).expect("one row each");
+        let devices: Vec<_> = comparison.other_devices.iter().cloned().collect();
+        (comparison.matched[0].changes.len(), devices)
+    };
+    let (none, m4) = (row("skdc", 10), of(Some("cortex-m4"), 7.0));
+    assert_eq!(compared(none, m4.clone()), (0, vec![[None, Some("cortex-m4".to_owned())]]));
+    assert_eq!(compared(m4.clone(), of(Some("host"), 1.0)).0, 0);
+    assert_eq!(compared(m4, of(Some("cortex-m4"), 8.0)), (1, Vec::new()));
+}
+
+#[test]
+fn rows_that_are_missing_keep_their_order() {
+    let rows = [row("skdc", 9), row("skdc", 10), row("oft", 100)];
+    let comparison = Comparison::of(&rows, &[]).expect("rows that can be matched");
+    let members: Vec<_> = comparison.missing.iter().map(|key| &*key.0[9]).collect();
+    assert_eq!(members, ["9", "10", "100"]);
 }
 
 proptest! {

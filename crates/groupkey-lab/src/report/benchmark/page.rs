@@ -43,6 +43,7 @@ pub(super) fn render(benchmark: &Benchmark) -> String {
                 commit => &source.commit,
                 machine => &source.machine,
                 rows => fixed(source.rows as f64, 0),
+                lacking => &source.lacking,
                 assumptions => &source.assumptions,
             }
         })

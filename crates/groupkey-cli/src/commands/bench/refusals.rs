@@ -1,0 +1,55 @@
+//! What schemes do not do at a size.
+
+use groupkey::Error;
+use groupkey::catalogue::Scheme;
+use groupkey_lab::bench::{Activity, Unit};
+
+use crate::failure::Failure;
+
+/// What schemes did not do: of each scheme and size, what was refused for each reason.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Vec<Refusal>);
+
+impl Refusals {
+    /// Takes in one more.
+    pub(super) fn add(&mut self, unit: Unit<'_>, activity: Activity, error: Error) {
+        let (scheme, members) = (unit.plan.scheme, unit.members);
+        let is_alike = |known: &&mut Refusal| {
+            (known.scheme.id, known.members, known.error) == (scheme.id, members, error)
+        };
+        let activity = activity.name();
+        match self.0.iter_mut().find(is_alike) {
+            None => self.0.push(Refusal { scheme, members, error, activities: vec![activity] }),
+            Some(known) if known.activities.contains(&activity) => {}
+            Some(known) => known.activities.push(activity),
+        }
+    }
+
+    /// A line for each scheme, size and reason.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|Refusal { scheme, members, error, activities }| {
+            format!("{}: no {} of {members} members: {error}", scheme.id, activities.join(", "))
+        })
+    }
+
+    /// Why there is no row at all.
+    pub(super) fn failure(&self) -> Failure {
+        let has_capacity = |refusal: &Refusal| {
+            refusal.scheme.parameters.iter().any(|parameter| parameter.name == "capacity")
+        };
+        let reason = self.0.first().map(|refusal| format!(": {}", refusal.error));
+        let failure = Failure::input(format!("nothing was measured{}", reason.unwrap_or_default()));
+        failure.with_help(match self.0.iter().any(has_capacity) {
+            true => "fewer --members, or more room with --set capacity=..",
+            false => "`groupkey schemes ID` has the limits",
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Refusal {
+    scheme: &'static Scheme,
+    members: u32,
+    error: Error,
+    activities: Vec<&'static str>,
+}
