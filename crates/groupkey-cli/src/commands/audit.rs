@@ -12,6 +12,7 @@ use groupkey_lab::{registry, results};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
+use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
 use crate::{choice, interruption, whole_file};
@@ -39,10 +40,16 @@ The exit code is 1 if a claim of a sound profile is broken. What is broken as pu
 against which nobody claims anything, are reported.")]
 pub(crate) struct AuditArguments {
     /// Schemes, by their ids [default: all].
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = choice::scheme())]
+    #[arg(
+        long,
+        value_name = "ID",
+        value_delimiter = ',',
+        value_parser = choice::scheme(),
+        conflicts_with = "class",
+    )]
     scheme: Vec<&'static Scheme>,
 
-    /// Schemes of these classes only.
+    /// All schemes of these classes.
     #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = choice::class())]
     class: Vec<Class>,
 
@@ -51,7 +58,8 @@ pub(crate) struct AuditArguments {
     profile: Vec<Profile>,
 
     /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3]. Each
-    /// further event takes about ten times as long.
+    /// further event takes about ten times as long. Of schemes with pairings, 2 events at most are
+    /// tried.
     #[arg(
         long,
         value_name = "EVENTS",
@@ -115,7 +123,8 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
             results::write_line(&mut &mut *out, finding)?;
         }
     } else {
-        print(&audited, arguments, depth, out)?;
+        print_histories(&subjects, &audited, depth, arguments.seed, out)?;
+        print(&audited, out)?;
     }
     let unsound: Vec<_> = audited.findings.iter().filter(|f| is_unsound(f)).collect();
     if let Some(first) = unsound.first() {
@@ -186,19 +195,72 @@ fn is_unsound(finding: &Finding) -> bool {
         && finding.found == Found::Broken
 }
 
-fn print(
+/// How far was searched: in a line, or in one for each depth where schemes have their own.
+fn print_histories(
+    subjects: &[Subject],
     audited: &Audit,
-    arguments: &AuditArguments,
     depth: Depth,
+    seed: u64,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let ran: usize = audited.histories.iter().sum();
-    writeln!(
-        out,
-        "Histories: {ran}, of up to {} members at creation and {} events after it, and longer ones \
-         at random; seed {}.",
-        depth.members, depth.events, arguments.seed
-    )?;
+) -> io::Result<()> {
+    let mut reached: Vec<Reached> = Vec::new();
+    for (subject, &ran) in subjects.iter().zip(&audited.histories) {
+        let (depth, is_slow) = (depth.of(subject), subject.is_slow());
+        let place = reached.iter().position(|found| found.depth == depth);
+        let place = place.unwrap_or_else(|| {
+            reached.push(Reached { depth, is_slow, schemes: Vec::new(), ran: 0 });
+            reached.len() - 1
+        });
+        let found = &mut reached[place];
+        found.ran += ran;
+        if found.schemes.last() != Some(&subject.scheme().id) {
+            found.schemes.push(subject.scheme().id);
+        }
+    }
+    let told: Vec<_> = reached.iter().map(Reached::told).collect();
+    if let [told] = &told[..] {
+        let text = format!("Histories: {told}; seed {seed}.");
+        return writeln!(out, "{}", Paragraph { indent: 0, text: &text });
+    }
+    writeln!(out, "Histories, seed {seed}:")?;
+    let most = reached.iter().map(|found| found.schemes.len()).max();
+    for (found, told) in reached.iter().zip(told) {
+        let schemes = match Some(found.schemes.len()) == most && found.schemes.len() > MOST_NAMED {
+            true => "all others".to_owned(),
+            false => found.schemes.join(", "),
+        };
+        writeln!(out, "{}", Paragraph { indent: 2, text: &format!("{schemes}: {told}.") })?;
+    }
+    Ok(())
+}
+
+/// More schemes of one depth than this are named together.
+const MOST_NAMED: usize = 5;
+
+/// Schemes of which the same was tried.
+struct Reached {
+    depth: Depth,
+    is_slow: bool,
+    schemes: Vec<&'static str>,
+    ran: usize,
+}
+
+impl Reached {
+    fn told(&self) -> String {
+        let Depth { events, members, sampled, .. } = self.depth;
+        let sampled = match sampled {
+            0 => "none longer at random".to_owned(),
+            _ => format!("{sampled} longer ones of each form at random"),
+        };
+        let shorter = if self.is_slow { " (schemes with pairings get shorter ones)" } else { "" };
+        format!(
+            "{}, of up to {members} members at creation and {events} events after it, {sampled}{shorter}",
+            self.ran
+        )
+    }
+}
+
+fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
     let attacks = audited.findings.iter().filter(|finding| finding.claim_is_attack());
     let (left_out, tried): (Vec<_>, Vec<_>) =
         attacks.partition(|finding| finding.found == Found::LeftOut);

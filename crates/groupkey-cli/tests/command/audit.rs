@@ -87,8 +87,29 @@ fn what_cannot_be_written_is_noticed_before_the_work() {
 }
 
 #[test]
-fn a_class_without_the_scheme_is_refused() {
-    let refused = groupkey("audit --scheme skdc --class hybrid");
-    assert_eq!(refused.code, 2);
-    assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
+fn a_scheme_and_a_class_are_not_asked_for_together() {
+    for class in ["hybrid", "centralized"] {
+        let refused = groupkey(&format!("audit --scheme skdc --class {class}"));
+        assert_eq!(refused.code, 2);
+        assert!(refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
+    }
+}
+
+/// A cap that nobody is told of would be a claim about histories that were never tried.
+#[test]
+fn the_heading_says_how_far_each_scheme_was_searched() {
+    let told = groupkey("audit --scheme nishat --quick --depth 4").success();
+    let heading = told.split("Scripted").next().expect("a heading").replace('\n', " ");
+    for words in ["up to 3 members at creation and 2 events", "none longer at random", "pairings"] {
+        assert!(heading.contains(words), "{words} is not in {heading}");
+    }
+    let told = groupkey("audit --scheme skdc,nishat,marks --quick").success();
+    let line = |start: &str, words: &str| {
+        let found = told.lines().find(|line| line.trim_start().starts_with(start));
+        let found = found.unwrap_or_else(|| panic!("no line begins with {start} in {told}"));
+        assert!(found.contains(words), "{words} is not in {found}");
+    };
+    line("skdc: ", "up to 4 members at creation and 3 events after it, 10 longer ones");
+    line("nishat: ", "up to 3 members at creation and 2 events after it, none longer");
+    line("marks: ", "up to 2 members at creation and 5 events after it, none longer");
 }

@@ -27,30 +27,33 @@ impl Depth {
     /// What an audit takes: minutes for all schemes.
     pub const FULL: Self = Self { events: 3, members: 5, sampled: 500, slow_attacks: true };
 
-    /// The same for a scheme whose runs take longer.
-    fn for_subject(self, subject: &Subject) -> Self {
-        if !subject.is_slow() {
-            return self;
+    /// How far a search of this subject really goes: less far where runs take long, and as far as its
+    /// periods go where all are planned at the beginning.
+    pub fn of(self, subject: &Subject) -> Self {
+        let mut depth = self;
+        if subject.is_slow() {
+            depth.events = depth.events.min(2);
+            depth.members = depth.members.min(3);
+            depth.sampled /= 50;
         }
-        Self {
-            events: self.events.min(2),
-            members: self.members.min(3),
-            sampled: self.sampled / 50,
-            ..self
+        if subject.scheme().law == Law::PlannedPeriods {
+            depth = Self { events: depth.events + 2, members: 2, sampled: 0, ..depth };
         }
+        depth.members = depth.members.min(subject.scheme().members.1);
+        depth
     }
 }
 
 /// The histories of a subject, always in the same order: small groups first, random ones last.
 /// None of them is the beginning of another of the exhaustive ones.
 pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
-    let depth = depth.for_subject(subject);
+    let depth = depth.of(subject);
     let scheme = subject.scheme();
     if scheme.law == Law::PlannedPeriods {
         return planned(depth);
     }
     let mut all = Vec::new();
-    for members in 2.max(scheme.members.0)..=depth.members.min(scheme.members.1) {
+    for members in 2.max(scheme.members.0)..=depth.members {
         extend(scheme, &State::new(History::of(members)), depth.events, &mut all);
     }
     if scheme.operations.contains(&Operation::Rekey)
@@ -68,7 +71,7 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
 
 /// Two members whose promises are all pairs of spans, and time passing.
 fn planned(depth: Depth) -> Vec<History> {
-    let periods = 2 + depth.events as u64;
+    let periods = depth.events as u64;
     let spans = (0..=periods).flat_map(|first| (first..=periods).map(move |last| (first, last)));
     let spans: Vec<_> = spans.collect();
     let mut all = Vec::new();

@@ -53,7 +53,7 @@ impl Subject {
     }
 
     /// Whether a run takes milliseconds rather than microseconds.
-    pub(super) fn is_slow(&self) -> bool {
+    pub fn is_slow(&self) -> bool {
         ["boneh-fat", "boneh-thin", "nishat"].contains(&self.scheme.id)
     }
 
