@@ -23,6 +23,13 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
 
+/// A scheme, of which those with a controller are offered. The others are accepted, so that whoever
+/// wants one can be told what to do.
+pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static Scheme> {
+    let all = registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name));
+    offered(all, |scheme| scheme.has_controller())
+}
+
 /// An operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     let measured = Operation::MEASURED.into_iter().chain([Operation::Rekey, Operation::Send]);
@@ -234,7 +241,7 @@ where
             return named.parse_ref(command, argument, text);
         }
         load(path).map_err(|error| {
-            let told = format!("{error}\n\n  tip: {page} describes the file\n");
+            let told = format!("{error}\n  tip: {page} describes the file\n");
             Error::raw(ErrorKind::ValueValidation, told).with_cmd(command)
         })
     }
@@ -247,10 +254,19 @@ where
 fn named<T: Clone + Send + Sync + 'static, M: Into<String>>(
     choices: impl IntoIterator<Item = (&'static str, T, M)>,
 ) -> impl TypedValueParser<Value = T> {
+    offered(choices, |_| true)
+}
+
+/// The same, of which only some are in the list.
+fn offered<T: Clone + Send + Sync + 'static, M: Into<String>>(
+    choices: impl IntoIterator<Item = (&'static str, T, M)>,
+    is_offered: impl Fn(&T) -> bool,
+) -> impl TypedValueParser<Value = T> {
     let (values, choices): (Vec<PossibleValue>, Vec<(&str, T)>) = choices
         .into_iter()
         .map(|(name, choice, meaning)| {
-            (PossibleValue::new(name).help(meaning.into()), (name, choice))
+            let value = PossibleValue::new(name).help(meaning.into()).hide(!is_offered(&choice));
+            (value, (name, choice))
         })
         .unzip();
     PossibleValuesParser::new(values).map(move |text| {

@@ -34,7 +34,7 @@ Examples:
   sudo unshare --net groupkey demo --members 200 --operations 200 --loss 5 --delay 100")]
 pub(crate) struct DemoArguments {
     /// The scheme; one with a controller.
-    #[arg(long, default_value = "lkh-group", value_parser = choice::scheme())]
+    #[arg(long, default_value = "lkh-group", value_parser = choice::scheme_with_controller())]
     scheme: &'static Scheme,
 
     /// Founding members.

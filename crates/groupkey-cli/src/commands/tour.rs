@@ -48,6 +48,11 @@ Creating a group of {MEMBERS} ESP32, mean of {RUNS} runs, over MQTT with QoS 2:
         .map(|(scheme, means)| Contender { scheme, good: means[0], poor: means[1] })
         .collect();
     write!(out, "{}", table(&contenders))?;
+    writeln!(
+        out,
+        "\nSchemes are in their published form, with the algorithms of 80 bits that the papers used; \
+         the\ncomputing times are modelled from what was published of the ESP32."
+    )?;
     if let Some(sentence) = sentence(&contenders) {
         writeln!(out, "\n{sentence}")?;
     }

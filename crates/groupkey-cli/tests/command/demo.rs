@@ -66,3 +66,12 @@ fn assert_nothing_lost(summary: &Value) {
     assert_eq!(summary["out_of_order"], 0, "{summary}");
     assert_eq!(summary["skipped"], 0, "{summary}");
 }
+
+#[test]
+fn only_schemes_with_a_controller_are_offered() {
+    let help = groupkey("demo --help").success();
+    assert!(help.contains("lkh-group") && !help.contains("gdh2"), "{help}");
+    let refused = groupkey("demo --scheme gdh2");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("run groupkey member"), "{}", refused.stderr);
+}

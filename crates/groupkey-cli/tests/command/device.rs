@@ -170,3 +170,29 @@ fn requirements_stand_beside_the_published_tables() {
     let refused = groupkey("schemes skdc --profile published");
     assert_eq!(refused.code, 2, "{refused:?}");
 }
+
+#[test]
+fn advice_follows_the_mistake_in_a_file_at_once() {
+    let folder = Folder::new();
+    let bad = folder.file("bad.toml", "name = 3 4\n");
+    let told = groupkey_in(folder.path(), &["device", "show", bad]);
+    assert_eq!(told.code, 2, "{}", told.stderr);
+    assert!(told.stderr.starts_with("error: bad.toml:1:"), "{}", told.stderr);
+    assert!(told.stderr.contains("\nhelp: ") && !told.stderr.contains("\n\n"), "{}", told.stderr);
+}
+
+/// What the first scheme computed would be lost with the second's refusal: boneh-fat has no room for so
+/// many, but shows that only as it runs.
+#[test]
+fn all_schemes_are_checked_before_the_first_is_run() {
+    let folder = Folder::new();
+    let trace = groupkey("trace --kind day --members 200 --duration 20 --seed 2").success();
+    folder.file("day.csv", &trace);
+    let run = |schemes: &str| {
+        groupkey_in(folder.path(), &["trace", "--replay", "day.csv", "--scheme", schemes])
+    };
+    assert_eq!(run("boneh-fat").code, 1);
+    let told = run("boneh-fat,marks");
+    assert_eq!(told.code, 2, "{}", told.stderr);
+    assert!(told.stderr.contains("marks"), "{}", told.stderr);
+}

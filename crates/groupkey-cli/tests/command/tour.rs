@@ -10,7 +10,9 @@ use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
 fn the_tour_runs_something_and_every_command_it_names_works() {
     let folder = Folder::new();
     let tour = groupkey_in(folder.path(), &[]).success();
-    assert!(tour.contains("In the poor network"), "{tour}");
+    for told in ["In the poor network", "published form", "80 bits", "times are modelled"] {
+        assert!(tour.contains(told), "{told} is not in {tour}");
+    }
 
     let (_, next) = tour.split_once("What to try next:").expect("the tour says what is next");
     let commands = commands(next);

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 
 pub use self::generator::{Generator, GeneratorError, Kind};
-pub use self::replay::{Replay, ReplayError, ReplayRow, replay};
+pub use self::replay::{Replay, ReplayError, ReplayRow, check, replay};
 use crate::input::InputError;
 
 /// A group's members over time.

@@ -10,7 +10,7 @@ use groupkey::catalogue::{Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::rig::Settings;
 use groupkey_lab::bench::Deviation;
-use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, replay};
+use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::Device;
 
 use crate::failure::Failure;
@@ -86,6 +86,8 @@ pub(super) fn run(
         ..Settings::default()
     };
     let schemes = choice::each_once(scheme);
+    // Before the first is run: what took long is lost with an error.
+    schemes.iter().try_for_each(|scheme| check(scheme, &settings, &trace)).map_err(refused)?;
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");
     let (events, mut rows) = (trace.events().len(), Vec::new());
@@ -97,7 +99,7 @@ pub(super) fn run(
         let replay = replay.map_err(|error| match error {
             ReplayError::Stopped => Failure::interrupted("nothing was printed"),
             ReplayError::Run { .. } => Failure::running(format!("{}: {error}", scheme.id)),
-            _ => Failure::input(error.to_string()).with_help("leave the scheme out"),
+            _ => refused(error),
         })?;
         rows.extend(replay.rows(device.as_ref()));
     }
@@ -109,6 +111,10 @@ pub(super) fn run(
         }),
         false => print(&rows, device.as_ref(), out),
     }
+}
+
+fn refused(error: ReplayError) -> Failure {
+    Failure::input(error.to_string()).with_help("leave the scheme out")
 }
 
 fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Result<(), Failure> {

@@ -115,6 +115,33 @@ pub enum ReplayError {
     },
 }
 
+/// Whether a trace can be run through a group of this scheme, as far as that shows beforehand.
+pub fn check(
+    scheme: &'static Scheme,
+    settings: &Settings,
+    trace: &Trace,
+) -> Result<(), ReplayError> {
+    let mut configuration = scheme.configuration(settings.profile);
+    for &(name, value) in &settings.parameters {
+        configuration.set(name, value).map_err(|_| ReplayError::Parameter(name))?;
+    }
+    let needs = |change| trace.count(change) > 0;
+    for (operation, needed) in [
+        (Operation::Create, true),
+        (Operation::Add, needs(Change::Join)),
+        (Operation::Remove, needs(Change::Leave)),
+    ] {
+        if needed && !scheme.operations.contains(&operation) {
+            return Err(ReplayError::Unsupported { scheme: scheme.id, operation });
+        }
+    }
+    let (needed, range) = (trace.sizes(), scheme.members);
+    match needed.0 >= range.0 as usize && needed.1 <= range.1 as usize {
+        true => Ok(()),
+        false => Err(ReplayError::Members { scheme: scheme.id, needed, range }),
+    }
+}
+
 /// Runs a trace through a group of this scheme. `go_on` is called after each event with the number
 /// of events run, and stops the run by returning `false`.
 pub fn replay(
@@ -260,28 +287,6 @@ struct Share {
     meter: Meter,
     /// By [`Reach`].
     sent: [Traffic; 3],
-}
-
-fn check(scheme: &'static Scheme, settings: &Settings, trace: &Trace) -> Result<(), ReplayError> {
-    let mut configuration = scheme.configuration(settings.profile);
-    for &(name, value) in &settings.parameters {
-        configuration.set(name, value).map_err(|_| ReplayError::Parameter(name))?;
-    }
-    let needs = |change| trace.count(change) > 0;
-    for (operation, needed) in [
-        (Operation::Create, true),
-        (Operation::Add, needs(Change::Join)),
-        (Operation::Remove, needs(Change::Leave)),
-    ] {
-        if needed && !scheme.operations.contains(&operation) {
-            return Err(ReplayError::Unsupported { scheme: scheme.id, operation });
-        }
-    }
-    let (needed, range) = (trace.sizes(), scheme.members);
-    match needed.0 >= range.0 as usize && needed.1 <= range.1 as usize {
-        true => Ok(()),
-        false => Err(ReplayError::Members { scheme: scheme.id, needed, range }),
-    }
 }
 
 /// The report, if the members agree on a key. Where there is none for the group, or periods are planned,
