@@ -17,9 +17,12 @@ pub(crate) fn jitter(text: &str) -> Result<f64, String> {
     condition(text, |jitter_ms| Conditions { jitter_ms, ..Conditions::default() })
 }
 
-/// A bandwidth in kbit/s.
+/// A bandwidth in kbit/s; infinite where there is no limit.
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
-    condition(text, |rate| Conditions { bandwidth_kbit_s: Some(rate), ..Conditions::default() })
+    condition(text, |rate| Conditions {
+        bandwidth_kbit_s: Some(rate).filter(|rate| *rate != f64::INFINITY),
+        ..Conditions::default()
+    })
 }
 
 /// The mean length of a burst of losses in milliseconds.

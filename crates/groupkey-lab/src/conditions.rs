@@ -83,8 +83,7 @@ impl Conditions {
             return Err(ConditionsError::Burst(ms));
         }
         match self.bandwidth_kbit_s {
-            // Below one bit a second the simulator's integer bandwidth would be zero.
-            Some(rate) if !rate.is_finite() || rate < 0.001 => {
+            Some(rate) if !(LEAST_KBIT_S..f64::INFINITY).contains(&rate) => {
                 Err(ConditionsError::Bandwidth(rate))
             }
             _ => Ok(()),
@@ -196,7 +195,8 @@ impl fmt::Display for ConditionsError {
         match self {
             Self::Bandwidth(rate) => write!(
                 f,
-                "a bandwidth of {rate} kbit/s carries nothing; give a positive number, or none for no limit"
+                "a bandwidth of {rate} kbit/s cannot be simulated; give {LEAST_KBIT_S} or more, or inf \
+                 for no limit"
             ),
             Self::Burst(ms) => write!(
                 f,
@@ -223,6 +223,8 @@ impl fmt::Display for ConditionsError {
 impl std::error::Error for ConditionsError {}
 
 const DAY_MS: f64 = 86_400_000.0;
+/// Below one bit a second the simulator's integer bandwidth would be zero.
+const LEAST_KBIT_S: f64 = 0.001;
 /// The latest time of a change.
 pub(crate) const YEAR_MS: f64 = 366.0 * DAY_MS;
 

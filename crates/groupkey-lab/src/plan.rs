@@ -126,6 +126,13 @@ impl Plan {
         steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
     }
 
+    /// Whether anybody sends [requests](Self::request_bytes): there is a controller to ask, and somebody
+    /// joins or leaves.
+    pub fn heeds_request(&self) -> bool {
+        let asks = |step: &Step| matches!(step.action, Action::Add | Action::Remove(_));
+        self.scheme.has_controller() && self.steps.iter().any(asks)
+    }
+
     /// A stable text of everything that the outcome of a run depends on, but the seed and the steps.
     pub fn key(&self) -> String {
         let mut key = format!(

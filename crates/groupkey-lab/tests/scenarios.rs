@@ -106,10 +106,18 @@ fn mistakes_are_found_where_they_stand() {
         ("[mqtt]\nhand_over = 'puback'\n", (6, 13), "publish, pubrel"),
         ("[mqtt]\nmax_in_flight = 0\n", (6, 17), "at least 1"),
         ("request_bytes = 1000001\n", (5, 17), "1000000 at most"),
+        ("subgroup_device = 'host'\n", (5, 19), "hybrid schemes have"),
         ("parameters = { degree = 3 }\n", (5, 16), "parameters of skdc: none"),
     ] {
         check(&format!("{GROUP}{rest}"), position, told);
     }
+    check(
+        &format!("operations = ['create']\n{GROUP}request_bytes = 9\n"),
+        (6, 17),
+        "nobody joins or leaves",
+    );
+    let gdh2 = GROUP.replace("'skdc'", "'gdh2'");
+    check(&format!("{gdh2}request_bytes = 9\n"), (5, 17), "no controller to ask");
     for (operations, position, told) in [
         ("'create', 'ad'", (2, 25), "write create, add"),
         ("'create', 'remove x'", (2, 25), "not a member's number"),

@@ -6,6 +6,7 @@ mod live;
 mod network;
 mod probe;
 mod rows;
+mod runs;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -50,13 +51,17 @@ pub(crate) struct NetArguments {
     network: network::NetworkArguments,
 
     #[command(flatten)]
+    runs: runs::RunArguments,
+
+    #[command(flatten)]
     probe: probe::ProbeArguments,
 
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     live: live::LiveArguments,
 
-    /// Take the settings from a file instead; docs/scenarios.md describes it.
+    /// Take the settings from a file instead; docs/scenarios.md describes it. Of the settings here,
+    /// only --runs and --seed go with it.
     #[arg(
         long,
         value_name = "FILE",
@@ -89,7 +94,8 @@ pub(crate) struct OutputArguments {
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let OutputArguments { json, samples, threads } = arguments.output;
     if arguments.probe.is_asked_for() {
-        return probe::run(&arguments.probe, &arguments.network, json, out);
+        let (probe, network) = (&arguments.probe, &arguments.network);
+        return probe::run(probe, network, arguments.runs.seed(), json, out);
     }
 
     arguments.probe.refuse_without_probe()?;
@@ -101,7 +107,7 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     };
     #[cfg(target_os = "linux")]
     if arguments.live.is_asked_for() {
-        return live::run(&arguments.live, &plans, arguments.network.seed, format, out);
+        return live::run(&arguments.live, &plans, arguments.runs.seed(), format, out);
     }
     if let (Some(title), Format::Table) = (title, format) {
         writeln!(out, "{title}")?;
@@ -119,13 +125,16 @@ pub(crate) struct Work {
 /// What the arguments ask for, unless it is a probe.
 pub(crate) fn work(arguments: &NetArguments) -> Result<Work, Failure> {
     let Some(path) = &arguments.scenario else {
-        let plans = arguments.group.plans(&arguments.network)?;
+        let plans = arguments.group.plans(&arguments.network, arguments.runs)?;
         return Ok(Work { title: None, plans });
     };
-    let Scenario { description, plan } = Scenario::load(path).map_err(|error| {
+    let Scenario { description, mut plan } = Scenario::load(path).map_err(|error| {
         Failure::input(error.to_string())
             .with_help("docs/scenarios.md describes the file; examples/scenarios/ has some")
     })?;
+    plan.runs = arguments.runs.runs.unwrap_or(plan.runs);
+    plan.seed = arguments.runs.seed.unwrap_or(plan.seed);
+    group::refuse_a_slip(1, plan.runs)?;
     let title = format!("{description}. Loss and delay are those at the start.");
     Ok(Work { title: Some(title), plans: vec![plan] })
 }

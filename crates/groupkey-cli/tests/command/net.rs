@@ -63,9 +63,75 @@ fn whatever_is_asked_for_is_in_the_row() {
 
     let table = groupkey(arguments).success().replace('\n', " ");
     let told = "All rows: subgroups=2, packets lost only down, lost in bursts of 30 ms, delay ± 3 ms, \
-                500 kbit/s, controllers of subgroups on i5-6500-python, requests of 40 bytes, 9 \
-                exchanges in flight.";
+                500 kbit/s, 9 exchanges in flight, controllers of subgroups on i5-6500-python, \
+                requests of 40 bytes.";
     assert!(table.contains(told), "{table}");
+}
+
+/// A heading that speaks of all rows must not tell what holds for some.
+#[test]
+fn what_only_some_schemes_have_is_told_of_these() {
+    let arguments = "net --scheme skdc,iolus,gdh2 --operation add --members 6 --runs 1 --request 40 \
+                     --subgroup-device cortex-m4";
+    let rows = groupkey(&format!("{arguments} --json")).objects();
+    let requests: Vec<_> = rows.iter().map(|row| row["request_bytes"].as_u64()).collect();
+    assert_eq!(requests, [Some(40), Some(40), None]);
+    let table = groupkey(arguments).success().replace('\n', " ");
+    assert!(!table.contains("All rows"), "{table}");
+    for told in
+        ["Rows of iolus: controllers of subgroups on", "Rows of skdc, iolus: requests of 40"]
+    {
+        assert!(table.contains(told), "{told} is not in {table}");
+    }
+
+    // Without requests, a row is what it would be alone.
+    let alone = "net --scheme gdh2 --operation add --members 6 --runs 1 --json";
+    assert_eq!(rows[2]["mean_ms"], groupkey(alone).objects()[0]["mean_ms"]);
+}
+
+#[test]
+fn settings_that_change_nothing_are_refused() {
+    for (arguments, told) in [
+        ("--scheme gdh2 --operation add --request 40", "gdh2: there is no controller to ask"),
+        ("--scheme skdc --request 40", "nobody joins or leaves"),
+        ("--scheme skdc,gdh2 --subgroup-device host", "takes a scheme with subgroups"),
+        ("--scheme skdc --burst 5", "--burst takes a --loss"),
+        ("--scheme skdc --loss 0 --loss-direction up", "--loss-direction takes a --loss"),
+    ] {
+        let refused = groupkey(&format!("net --members 6 --runs 1 {arguments}"));
+        assert_eq!(refused.code, 2, "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains(told), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn no_limit_can_be_asked_for() {
+    let rows = |more: &str| groupkey(&format!("net --members 6 --runs 1 --json {more}")).objects();
+    assert_eq!(rows("--bandwidth inf"), rows(""));
+    let refused = groupkey("net --bandwidth 0.0001");
+    assert!(
+        refused.stderr.contains("give 0.001 or more, or inf for no limit"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn runs_and_seed_go_with_a_scenario() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let rows = |more: &[&str]| {
+        let scenario = ["net", "--scenario", "examples/scenarios/junction.toml", "--json"];
+        groupkey_in(&root, &[&scenario, more].concat()).objects()
+    };
+    let (own, other) = (&rows(&["--runs", "2"])[0], &rows(&["--runs", "2", "--seed", "99"])[0]);
+    assert_eq!((&own["runs"], &other["runs"]), (&2.into(), &2.into()));
+    assert_eq!(other["seed"], 99);
+    assert_ne!(own["mean_ms"], other["mean_ms"]);
+    let refused = groupkey_in(
+        &root,
+        &["net", "--scenario", "examples/scenarios/junction.toml", "--runs", "1000001"],
+    );
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
 }
 
 #[test]

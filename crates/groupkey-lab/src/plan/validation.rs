@@ -32,6 +32,11 @@ pub enum PlanError {
         /// What the scheme takes.
         range: (u32, u32),
     },
+    /// Requests to join or leave that nobody sends.
+    NoRequest {
+        /// Whether there is a controller to ask; if so, nobody joins or leaves.
+        has_controller: bool,
+    },
     /// A parameter that the scheme does not have, or not with this value.
     Parameter {
         /// Its name.
@@ -71,6 +76,9 @@ impl Plan {
         }
         self.configuration()?;
         self.validate_steps()?;
+        if self.request_bytes.is_some() && !self.heeds_request() {
+            return Err(PlanError::NoRequest { has_controller: self.scheme.has_controller() });
+        }
         self.link.validate().map_err(PlanError::Conditions)?;
         for exception in self.exceptions.iter().chain(&self.subgroup_exceptions) {
             exception.link.validate().map_err(PlanError::Conditions)?;
@@ -191,6 +199,12 @@ impl fmt::Display for PlanError {
             Self::InFlight => write!(f, "no message may be in flight; give at least 1"),
             Self::Members { members, range: (least, most) } => {
                 write!(f, "a group of {members} members cannot be; give {least} to {most}")
+            }
+            Self::NoRequest { has_controller: false } => {
+                write!(f, "there is no controller to ask; leave the request out")
+            }
+            Self::NoRequest { has_controller: true } => {
+                write!(f, "nobody joins or leaves, so nobody asks; leave the request out")
             }
             Self::Parameter { name, problem } => write!(f, "parameter {name}: {problem}"),
             Self::Qos(qos) => {

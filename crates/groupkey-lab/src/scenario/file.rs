@@ -152,6 +152,11 @@ impl File {
 
     /// Which keys are allowed in which table: the three kinds share one form.
     fn check_sections(&self) -> Result<(), Mistake> {
+        let has_subgroups = self.group.scheme.get_ref().0.class() == Class::Hybrid;
+        let no_subgroups = "this scheme has no subgroups; hybrid schemes have";
+        if !has_subgroups {
+            refuse(&self.group.subgroup_device, no_subgroups)?;
+        }
         let Section { members, subgroups, at_ms, device, .. } = &self.network;
         refuse(members, "[network] is for all clients; put members into a [[link]]")?;
         refuse(subgroups, "[network] is for all clients; put subgroups into a [[link]]")?;
@@ -192,11 +197,8 @@ impl File {
                 let problem = "members or subgroups, not both: make it two tables";
                 return Err(mistake(subgroups.span(), problem));
             }
-            if let Some(subgroups) = &section.subgroups
-                && self.group.scheme.get_ref().0.class() != Class::Hybrid
-            {
-                let problem = "this scheme has no subgroups; hybrid schemes have";
-                return Err(mistake(subgroups.span(), problem));
+            if !has_subgroups {
+                refuse(&section.subgroups, no_subgroups)?;
             }
         }
         Ok(())
@@ -285,6 +287,7 @@ impl File {
         let span = match error {
             PlanError::Members { .. } => Some(members.span()),
             PlanError::Qos(_) => self.mqtt.qos.as_ref().map(Spanned::span),
+            PlanError::NoRequest { .. } => self.group.request_bytes.as_ref().map(Spanned::span),
             PlanError::InFlight => self.mqtt.max_in_flight.as_ref().map(Spanned::span),
             PlanError::Runs => self.runs.as_ref().map(Spanned::span),
             PlanError::Steps { index, .. } => of_operation(*index),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use clap::Args;
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_lab::device::Device;
 use groupkey_lab::plan::Plan;
 
 use crate::commands::net::network::NetworkArguments;
+use crate::commands::net::runs::RunArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 use crate::{choice, number};
@@ -49,16 +50,6 @@ pub(crate) struct GroupArguments {
     )]
     members: Vec<u32>,
 
-    /// Runs of each combination.
-    #[arg(
-        long,
-        value_name = "R",
-        default_value = "30",
-        allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..),
-    )]
-    runs: u32,
-
     /// Device of the members: a built-in one, or a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
     device: Device,
@@ -87,8 +78,8 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
     set: Vec<(String, u32)>,
 
-    /// Members send a request of this many bytes to join or leave [default: none; the controller
-    /// acts].
+    /// Members send a request of this many bytes to join or leave, in schemes with a controller
+    /// [default: none; the controller acts].
     #[arg(
         long,
         value_name = "BYTES",
@@ -109,12 +100,21 @@ pub(crate) struct GroupArguments {
 
 impl GroupArguments {
     /// A plan for each combination; its operations are measured in the same runs.
-    pub(crate) fn plans(&self, network: &NetworkArguments) -> Result<Vec<Plan>, Failure> {
+    pub(crate) fn plans(
+        &self,
+        network: &NetworkArguments,
+        runs: RunArguments,
+    ) -> Result<Vec<Plan>, Failure> {
         let schemes = choice::each_once(&self.scheme);
+        let is_hybrid = |scheme: &&Scheme| scheme.class() == Class::Hybrid;
+        if self.subgroup_device.is_some() && !schemes.iter().any(is_hybrid) {
+            return Err(Failure::input("--subgroup-device takes a scheme with subgroups")
+                .with_help("hybrid schemes have some; groupkey schemes lists the classes"));
+        }
         let networks = network.combinations()?;
         let groups: usize = schemes.iter().map(|scheme| self.members_of(scheme).len()).sum();
         let combinations = groups as u64 * networks.len() as u64;
-        self.refuse_a_slip(combinations)?;
+        refuse_a_slip(combinations, runs.runs())?;
 
         let (device, controller_device) =
             (Arc::new(self.device.clone()), Arc::new(self.controller_device.clone()));
@@ -138,13 +138,20 @@ impl GroupArguments {
                     plan.device = Arc::clone(&device);
                     plan.controller_device = Arc::clone(&controller_device);
                     plan.subgroup_device = Arc::clone(&subgroup_device);
-                    plan.runs = self.runs;
-                    plan.seed = network.seed;
-                    plan.validate()
-                        .map_err(|error| Failure::input(format!("{}: {error}", scheme.id)))?;
+                    plan.runs = runs.runs();
+                    plan.seed = runs.seed();
                     plans.push(plan);
                 }
             }
+        }
+        // Where some schemes have requests, the others go without. Where none has, that is a mistake.
+        if plans.iter().any(Plan::heeds_request) {
+            let others = plans.iter_mut().filter(|plan| !plan.heeds_request());
+            others.for_each(|plan| plan.request_bytes = None);
+        }
+        for plan in &plans {
+            let refused = |error| Failure::input(format!("{}: {error}", plan.scheme.id));
+            plan.validate().map_err(refused)?;
         }
         Ok(plans)
     }
@@ -157,18 +164,20 @@ impl GroupArguments {
             (chosen, _) => distinct(chosen).into_iter().copied().collect(),
         }
     }
+}
 
-    fn refuse_a_slip(&self, combinations: u64) -> Result<(), Failure> {
-        match combinations.checked_mul(self.runs.into()) {
-            Some(runs) if runs <= Plan::MOST_RUNS.into() => Ok(()),
-            _ => Err(Failure::input(format!(
-                "{combinations} combinations of {} runs are too much for one command",
-                self.runs
-            ))
-            .with_help(format!(
+/// Refuses more runs than anybody can want.
+pub(super) fn refuse_a_slip(combinations: u64, runs: u32) -> Result<(), Failure> {
+    match combinations.checked_mul(runs.into()) {
+        Some(all) if all <= Plan::MOST_RUNS.into() => Ok(()),
+        _ => {
+            let noun = if combinations == 1 { "combination" } else { "combinations" };
+            let problem =
+                format!("{combinations} {noun} of {runs} runs are too much for one command");
+            Err(Failure::input(problem).with_help(format!(
                 "stay within {} runs: shorter lists, or fewer --runs",
                 Plan::MOST_RUNS
-            ))),
+            )))
         }
     }
 }

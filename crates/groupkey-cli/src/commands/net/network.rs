@@ -54,7 +54,7 @@ pub(crate) struct NetworkArguments {
     )]
     jitter: f64,
 
-    /// Bandwidth of each client's link in kbit/s [default: no limit].
+    /// Bandwidth of each client's link in kbit/s [default: inf, which is no limit].
     #[arg(
         long,
         value_name = "KBIT/S",
@@ -80,15 +80,12 @@ pub(crate) struct NetworkArguments {
         value_parser = choice::loss_direction(),
     )]
     loss_direction: LossDirection,
-
-    /// Seed of the randomness.
-    #[arg(long, default_value = "1", allow_negative_numbers = true)]
-    pub(crate) seed: u64,
 }
 
 impl NetworkArguments {
     /// Every combination of loss, delay and quality of service, in the order of the lists.
     pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
+        self.refuse_losing_nothing()?;
         let mut combinations = Vec::new();
         for &loss_percent in distinct(&self.loss) {
             for &delay_ms in distinct(&self.delay) {
@@ -98,12 +95,24 @@ impl NetworkArguments {
                     burst_ms: self.burst,
                     delay_ms,
                     jitter_ms: self.jitter,
-                    bandwidth_kbit_s: self.bandwidth,
+                    bandwidth_kbit_s: self.bandwidth.filter(|rate| rate.is_finite()),
                 };
                 conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
                 combinations.extend(distinct(&self.qos).into_iter().map(|&qos| (conditions, qos)));
             }
         }
         Ok(combinations)
+    }
+
+    /// Refuses to say how packets are lost where none is.
+    fn refuse_losing_nothing(&self) -> Result<(), Failure> {
+        let is_both = self.loss_direction == LossDirection::Both;
+        let given = [("--burst", self.burst.is_some()), ("--loss-direction", !is_both)];
+        let loses_nothing = self.loss.iter().all(|&loss| loss == 0.0);
+        match given.iter().find(|(_, is_given)| *is_given && loses_nothing) {
+            Some((option, _)) => Err(Failure::input(format!("{option} takes a --loss"))
+                .with_help("say how much is lost, as in --loss 5")),
+            None => Ok(()),
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::table::{Column, Table, figure_if_any};
 #[command(next_help_heading = "Probe")]
 pub(crate) struct ProbeArguments {
     /// Measure single messages, one at a time, from one publisher to one subscriber.
-    #[arg(long, conflicts_with = "GroupArguments")]
+    #[arg(long, conflicts_with_all = ["GroupArguments", "runs"])]
     probe: bool,
 
     /// Messages to send [default: 2000].
@@ -87,10 +87,11 @@ impl ProbeArguments {
 pub(crate) fn run(
     arguments: &ProbeArguments,
     network: &NetworkArguments,
+    seed: u64,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let cases = cases(arguments, network)?;
+    let cases = cases(arguments, network, seed)?;
     if json {
         for case in &cases {
             let line = serde_json::to_string(&case.probe()).expect("a row is plain data");
@@ -119,10 +120,9 @@ pub(crate) fn run(
     writeln!(
         out,
         "One publisher, one subscriber, {} messages of 100 bytes, one at a time; delivered at {}; \
-         seed {}.\n",
+         seed {seed}.\n",
         arguments.messages(),
         packet(arguments.until()),
-        network.seed,
     )?;
     write!(out, "{table}")?;
     Ok(())
@@ -136,7 +136,11 @@ struct Case {
     settings: ProbeSettings,
 }
 
-fn cases(arguments: &ProbeArguments, network: &NetworkArguments) -> Result<Vec<Case>, Failure> {
+fn cases(
+    arguments: &ProbeArguments,
+    network: &NetworkArguments,
+    seed: u64,
+) -> Result<Vec<Case>, Failure> {
     let case = |(conditions, qos): (Conditions, u8)| {
         let level = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce][usize::from(qos)];
         let defaults = ProbeSettings::new(0.0, Duration::ZERO, level);
@@ -145,7 +149,7 @@ fn cases(arguments: &ProbeArguments, network: &NetworkArguments) -> Result<Vec<C
             down: conditions.settings(LossDirection::Down),
             until: arguments.until(),
             messages: arguments.messages(),
-            network: NetworkConfig { seed: network.seed, ..defaults.network },
+            network: NetworkConfig { seed, ..defaults.network },
             ..defaults
         };
         Case { conditions, qos, settings }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
 use groupkey_lab::campaign::Outcome;
 use groupkey_lab::conditions::{Conditions, LossDirection};
@@ -78,11 +79,41 @@ pub(super) fn circumstances(plans: &[Plan]) -> String {
         device.name,
         controller_device.name,
     );
-    let peculiarities = peculiarities(plan);
-    if !peculiarities.is_empty() {
-        told += &format!("All rows: {}. ", peculiarities.join(", "));
+    let mut of_all = peculiarities(plan);
+    for (has, what) in of_schemes(plans) {
+        let mut schemes: Vec<_> =
+            plans.iter().filter(|&plan| has(plan)).map(|plan| plan.scheme.id).collect();
+        schemes.dedup();
+        if plans.iter().all(has) {
+            of_all.push(what);
+        } else {
+            told += &format!("Rows of {}: {what}. ", schemes.join(", "));
+        }
+    }
+    if !of_all.is_empty() {
+        told += &format!("All rows: {}. ", of_all.join(", "));
     }
     told + "Times in ms; messages, bytes and resent segments are means of one run."
+}
+
+/// Whether a plan's rows have something.
+type Has = fn(&Plan) -> bool;
+
+/// What some schemes' rows may have and others' cannot, as far as it is not as usual.
+fn of_schemes(plans: &[Plan]) -> Vec<(Has, String)> {
+    let has_subgroup_device: Has = |plan| {
+        plan.scheme.class() == Class::Hybrid && plan.subgroup_device != plan.controller_device
+    };
+    let has_request: Has = |plan| plan.request_bytes.is_some();
+    let mut told = Vec::new();
+    if let Some(plan) = plans.iter().find(|plan| has_subgroup_device(plan)) {
+        let what = format!("controllers of subgroups on {}", plan.subgroup_device.name);
+        told.push((has_subgroup_device, what));
+    }
+    if let Some(bytes) = plans.iter().find_map(|plan| plan.request_bytes) {
+        told.push((has_request, format!("requests of {bytes} bytes")));
+    }
+    told
 }
 
 /// What all rows have in common, has no column, and is not as usual.
@@ -100,10 +131,6 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
         told.push(format!("delay ± {jitter_ms} ms"));
     }
     told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
-    if plan.subgroup_device != plan.controller_device {
-        told.push(format!("controllers of subgroups on {}", plan.subgroup_device.name));
-    }
-    told.extend(plan.request_bytes.map(|bytes| format!("requests of {bytes} bytes")));
     if plan.max_in_flight != usual.max_in_flight {
         told.push(format!("{} exchanges in flight", plan.max_in_flight));
     }
