@@ -241,7 +241,7 @@ where
             return named.parse_ref(command, argument, text);
         }
         load(path).map_err(|error| {
-            let told = format!("{error}\n\n  tip: {page} describes the file\n");
+            let told = format!("{error}\n  tip: {page} describes the file\n");
             Error::raw(ErrorKind::ValueValidation, told).with_cmd(command)
         })
     }

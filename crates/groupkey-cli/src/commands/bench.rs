@@ -200,7 +200,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
         folder.finish(&header, &rows, &page)?;
     }
     let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
-    if !output.json {
+    if !output.json && !rows.is_empty() {
         tables::print(&all, &shown, out)?;
     }
     if plans.growth {
