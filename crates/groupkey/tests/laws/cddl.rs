@@ -46,14 +46,14 @@ fn messages_are_as_described() {
 }
 
 /// Members that order their events themselves: one joins, one leaves, one is evicted, one comes
-/// back.
+/// back; then the last founder goes, and a newcomer has to be told the epoch.
 #[test]
 fn messages_about_the_order_are_as_described() {
     let description = Description::read();
     let kinds = description.kinds("order-message");
     let mut seen = BTreeSet::new();
     let configuration = SCHEMES.iter().find(|scheme| scheme.id == "ckd").unwrap();
-    let mut parties: Vec<_> = [1, 2, 3, 700]
+    let mut parties: Vec<_> = [1, 2, 3, 9, 700]
         .map(|id| (id, Ordered::new(configuration.configuration(Profile::Sound), MemberId(id))))
         .into_iter()
         .collect();
@@ -68,10 +68,12 @@ fn messages_about_the_order_are_as_described() {
         (3, Command::Remove(MemberId(3))),
         (1, Command::Remove(MemberId(2))),
         (3, Command::Add(MemberId(3))),
+        (1, Command::Remove(MemberId(1))),
+        (9, Command::Add(MemberId(9))),
     ]);
     loop {
         // All founders are told before anything is delivered.
-        let message = if commands.len() > 4 { None } else { topic.pop_front() };
+        let message = if commands.len() > 6 { None } else { topic.pop_front() };
         let command = if message.is_none() { commands.pop_front() } else { None };
         if let Some(message) = message.as_ref().filter(|message| message[4] == 11) {
             let message = items(message);

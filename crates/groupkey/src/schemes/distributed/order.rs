@@ -154,7 +154,8 @@ impl Ordered {
     fn join(&mut self, cx: &mut Context<'_>) {
         self.ticket.take_if(|_| core::mem::take(&mut self.spent));
         let ticket = *self.ticket.get_or_insert_with(|| draw_ticket(cx));
-        let known = if self.is_member() { self.epoch } else { self.told };
+        // One that missed its own eviction still counts itself among the members.
+        let known = self.epoch.max(self.told);
         cx.draft(Recipient::Group, known, Operation::Order, JOIN).number(ticket).send();
     }
 
