@@ -1,10 +1,10 @@
-//! Finds keys in memory that is given back.
+//! Finds keys and secret exponents in memory that is given back.
 //!
 //! A key is wiped when it is dropped, but a list that grows, or from which an item is taken, leaves
 //! copies where its items were. [`Marked`] is a source of randomness whose output can be told from
 //! anything else, and [`Watch`] an allocator that looks for it in every block that is given back while
-//! [`residues`] runs something. What follows from random bytes by way of a hash does not show; it is
-//! kept in the same lists.
+//! [`residues`] runs something. What was drawn to be told, as a nonce is, [`marks`] finds in messages.
+//! What follows from random bytes by way of a hash does not show; it is kept in the same lists.
 //!
 //! This crate is for tests. It is apart from the library, which has no unsafe code.
 
@@ -20,36 +20,53 @@ use rand_core::{TryCryptoRng, TryRng};
 pub struct Watch;
 
 /// Random bytes, as it seems to the caller. A key is four bytes that are always the same, four that
-/// count, and so on; no two are the same. What is longer is made into numbers by libraries that are not
-/// ours, and leaves itself on the stack; it has no mark.
+/// count keys, and these eight again; no two are the same. So is an exponent of ristretto255, which is
+/// the remainder of a longer number: this one is small enough to be its own. Other numbers have no mark.
 #[derive(Debug, Default)]
 pub struct Marked {
     words: u32,
 }
 
+/// Memory that was given back with something secret in it.
+#[derive(Clone, Debug)]
+pub struct Residue {
+    /// The marks of what was in it.
+    pub marks: Vec<u32>,
+    /// The functions of the crate `groupkey` that were at work, innermost first.
+    pub place: String,
+}
+
 const KEY_BYTES: usize = 16;
+/// What an exponent of ristretto255 is the remainder of, and how much of that is marked.
+const WIDE_BYTES: usize = 64;
+const SMALL_BYTES: usize = 24;
 const MARK: [u8; 4] = [0xA7, 0x3C, 0xE1, 0x5B];
 
 thread_local! {
     static WATCHING: Cell<bool> = const { Cell::new(false) };
-    static FOUND: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static FOUND: RefCell<Vec<Residue>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What `act` gives, and where in it memory was given back that held part of a key: the functions of
-/// the crate `groupkey` that were at work, innermost first.
-pub fn residues<T>(act: impl FnOnce() -> T) -> (T, Vec<String>) {
+/// What `act` gives, and where in it memory was given back that held part of a key.
+pub fn residues<T>(act: impl FnOnce() -> T) -> (T, Vec<Residue>) {
     WATCHING.set(true);
     let result = act();
     WATCHING.set(false);
     (result, FOUND.take())
 }
 
+/// The marks of all that was drawn from [`Marked`] and is in these bytes.
+pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    let marked = bytes.windows(12).filter(|window| window[..4] == MARK && window[8..] == MARK);
+    marked.map(|window| window[4..8].iter().fold(0, |mark, &byte| mark << 8 | u32::from(byte)))
+}
+
 fn look_through(block: &[u8]) {
-    let is_marked = |window: &[u8]| window[..4] == MARK && window[8..] == MARK;
-    if block.windows(12).any(is_marked) {
+    if marks(block).next().is_some() {
         // What telling of it allocates is not looked at.
         WATCHING.set(false);
-        FOUND.with_borrow_mut(|found| found.push(place()));
+        let residue = Residue { marks: marks(block).collect(), place: place() };
+        FOUND.with_borrow_mut(|found| found.push(residue));
         WATCHING.set(true);
     }
 }
@@ -95,14 +112,22 @@ impl TryRng for Marked {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        let mark = if bytes.len() == KEY_BYTES { MARK } else { [0; 4] };
-        for part in bytes.chunks_mut(8) {
-            self.words += 1;
+        let (mark, filled) = match bytes.len() {
+            KEY_BYTES => (MARK, KEY_BYTES),
+            WIDE_BYTES => (MARK, SMALL_BYTES),
+            length => ([0; 4], length),
+        };
+        let (filled, rest) = bytes.split_at_mut(filled);
+        self.words += 1;
+        for part in filled.chunks_mut(8) {
+            // All parts of what is marked bear the same mark.
+            self.words += u32::from(mark != MARK);
             let mut word = [0; 8];
             word[..4].copy_from_slice(&mark);
             word[4..].copy_from_slice(&self.words.to_be_bytes());
             part.copy_from_slice(&word[..part.len()]);
         }
+        rest.fill(0);
         Ok(())
     }
 }
