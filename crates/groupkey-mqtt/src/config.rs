@@ -289,25 +289,19 @@ impl GroupFile {
     /// Refuses what nothing heeds in a member's file: a service tells its members the rest.
     fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
         let default = Self::default();
-        let heeded = if has_peers {
+        let (heeded, advice) = if has_peers {
             let Self { founders, batch_ms, period_s, rekey_expiry_s, .. } = default;
-            Self { founders, batch_ms, period_s, rekey_expiry_s, ..self.clone() }
+            let heeded = Self { founders, batch_ms, period_s, rekey_expiry_s, ..self.clone() };
+            let advice = "founders, batch_ms, period_s and rekey_expiry_s are for a service; \
+                          remove them";
+            (heeded, advice)
         } else {
-            Self { prefix: self.prefix.clone(), number: self.number, ..default }
+            let heeded = Self { prefix: self.prefix.clone(), number: self.number, ..default };
+            let advice = "of a group with a service, a member's file says only prefix and \
+                          number; remove the rest, which the service tells it";
+            (heeded, advice)
         };
-        match (*self == heeded, has_peers) {
-            (true, _) => Ok(()),
-            (false, true) => {
-                Err("[group]: founders, batch_ms, period_s and rekey_expiry_s are for a \
-                 service; remove them"
-                    .to_owned())
-            }
-            (false, false) => {
-                Err("[group]: of a group with a service, a member's file says only prefix \
-                 and number; remove the rest, which the service tells it"
-                    .to_owned())
-            }
-        }
+        if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
     }
 
     /// After how long the key is changed even if nobody comes or goes, in ns.

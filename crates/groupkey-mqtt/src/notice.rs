@@ -69,9 +69,9 @@ impl Notice {
     /// Signs a notice.
     pub(crate) fn write(reached: Reached, members: u64, service: &Secret) -> Vec<u8> {
         let Reached { group, founded, epoch } = reached;
-        let parts = [group, founded, epoch, members].map(u64::to_be_bytes);
-        let signature = service.sign(NOTICE, &[parts.as_flattened()]).into();
-        encoded(&Self { group, founded, epoch, members, signature })
+        let mut notice = Self { group, founded, epoch, members, signature: [0; 64].into() };
+        notice.signature = service.sign(NOTICE, &[notice.content().as_flattened()]).into();
+        encoded(&notice)
     }
 
     /// Reads a notice that this service signed; it may have several groups. One that tells a member nothing
@@ -91,11 +91,14 @@ impl Notice {
                 return Ok(None);
             }
         }
-        let parts = [notice.group, notice.founded, notice.epoch, notice.members];
-        let parts = parts.map(u64::to_be_bytes);
-        keyring::verifies(service, NOTICE, &[parts.as_flattened()], &notice.signature)
+        keyring::verifies(service, NOTICE, &[notice.content().as_flattened()], &notice.signature)
             .then_some(Some(notice))
             .ok_or(Foreign)
+    }
+
+    /// What is signed.
+    fn content(&self) -> [[u8; 8]; 4] {
+        [self.group, self.founded, self.epoch, self.members].map(u64::to_be_bytes)
     }
 }
 
@@ -108,18 +111,24 @@ impl Farewell {
         epoch: u64,
         service: &Secret,
     ) -> Vec<u8> {
-        let (day, id, change) = (founded.to_be_bytes(), member.to_be_bytes(), epoch.to_be_bytes());
-        let signature = service.sign(FAREWELL, &[prefix.as_bytes(), &day, &id, &change]).into();
-        encoded(&Self { founded, member, epoch, signature })
+        let mut farewell = Self { founded, member, epoch, signature: [0; 64].into() };
+        let content = farewell.content();
+        let parts = [prefix.as_bytes(), content.as_flattened()];
+        farewell.signature = service.sign(FAREWELL, &parts).into();
+        encoded(&farewell)
     }
 
     /// Reads a farewell that this service signed.
     pub(crate) fn read(bytes: &[u8], prefix: &str, service: &[u8; 32]) -> Option<Self> {
         let farewell: Self = decoded(bytes)?;
-        let Self { founded, member, epoch, signature } = &farewell;
-        let (day, id, change) = (founded.to_be_bytes(), member.to_be_bytes(), epoch.to_be_bytes());
-        let parts: [&[u8]; 4] = [prefix.as_bytes(), &day, &id, &change];
-        keyring::verifies(service, FAREWELL, &parts, signature).then_some(farewell)
+        let content = farewell.content();
+        let parts = [prefix.as_bytes(), content.as_flattened()];
+        keyring::verifies(service, FAREWELL, &parts, &farewell.signature).then_some(farewell)
+    }
+
+    /// What is signed, with the prefix.
+    fn content(&self) -> [[u8; 8]; 3] {
+        [self.founded, self.member.into(), self.epoch].map(u64::to_be_bytes)
     }
 }
 

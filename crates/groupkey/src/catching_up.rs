@@ -45,8 +45,8 @@ impl Asked {
         epoch: Epoch,
         kind: u8,
     ) -> Draft<'d, 'a> {
-        self.0 = Some(cx.draw_nonce());
-        cx.draft(to, epoch, Operation::CatchUp, kind)
+        self.0 = None;
+        self.repeat(cx, to, epoch, kind)
     }
 
     /// Sends the request under way once more, or begins one if there is none.
@@ -57,8 +57,10 @@ impl Asked {
         epoch: Epoch,
         kind: u8,
     ) -> Draft<'d, 'a> {
-        let Some(nonce) = self.0 else { return self.request(cx, to, epoch, kind) };
-        cx.set_nonce(Some(nonce));
+        match self.0 {
+            Some(_) => cx.set_nonce(self.0),
+            None => self.0 = Some(cx.draw_nonce()),
+        }
         cx.draft(to, epoch, Operation::CatchUp, kind)
     }
 

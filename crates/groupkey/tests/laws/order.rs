@@ -5,7 +5,7 @@ mod stage;
 
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::{Command, MemberId, Party};
+use groupkey::{Command, MemberId, Operation, Party};
 use stage::{Doom, Stage};
 
 fn schemes() -> impl Iterator<Item = &'static Scheme> {
@@ -15,9 +15,7 @@ fn schemes() -> impl Iterator<Item = &'static Scheme> {
 #[test]
 fn one_event_after_the_other() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 1);
-        stage.create(&[3, 1, 2]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 1).with(&[3, 1, 2]);
         stage.check();
         stage.join(7);
         stage.settle();
@@ -117,9 +115,7 @@ fn kills(scheme: &'static Scheme, operation: u32, victim: u32, delivery: &mut us
 fn several_deaths_during_an_operation() {
     for scheme in schemes() {
         for seed in 0..20 {
-            let mut stage = Stage::new(scheme, seed);
-            stage.create(&[1, 2, 3, 4, 5, 6]);
-            stage.settle();
+            let mut stage = Stage::new(scheme, seed).with(&[1, 2, 3, 4, 5, 6]);
             stage.check();
             stage.join(9);
             (0..seed % 11).for_each(|_| _ = stage.advance());
@@ -153,9 +149,7 @@ fn who_was_held_for_dead_comes_back() {
 fn who_lost_its_memory_comes_back() {
     for scheme in schemes() {
         for member in [1, 2, 4] {
-            let mut stage = Stage::new(scheme, 5);
-            stage.create(&[1, 2, 3, 4]);
-            stage.settle();
+            let mut stage = Stage::new(scheme, 5).with(&[1, 2, 3, 4]);
             stage.check();
             stage.restart(member);
             stage.settle();
@@ -171,9 +165,7 @@ fn who_lost_its_memory_comes_back() {
 #[test]
 fn the_last_of_two_waits_for_another() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 2);
-        stage.create(&[1, 2]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 2).with(&[1, 2]);
         stage.check();
         stage.die(1);
         while stage.advance() {}
@@ -187,9 +179,7 @@ fn the_last_of_two_waits_for_another() {
 #[test]
 fn an_event_takes_one_announcement() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         assert!(stage.topic().iter().all(|message| message[4] != stage::ORDER));
         let before = stage.topic().len();
         stage.join(4);
@@ -203,20 +193,14 @@ fn an_event_takes_one_announcement() {
 #[test]
 fn only_the_next_in_line_can_announce() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3, 4]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         stage.check();
-        let before = stage.topic().len();
         stage.evict(3, 4);
         stage.settle();
         stage.check();
-        let is_announcement = |message: &&Vec<u8>| message[4] == stage::ORDER && message[5] == 3;
-        let genuine = stage.topic()[before..].iter().find(is_announcement).unwrap().clone();
+        let genuine = stage.last(stage::ANNOUNCE);
 
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3, 4]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
         assert_eq!(&genuine[1..], [1, 3, 2, 11, 3, 2, 0xf6, genuine[8], 0x83, 1, 2, 3, 0x80]);
         let mut refused = |place: usize, value: u8, misbehaviour: Misbehaviour| {
@@ -247,13 +231,10 @@ fn only_the_next_in_line_can_announce() {
 #[test]
 fn an_old_announcement_takes_nobody_in() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         stage.settle();
-        let is_announcement = |message: &&Vec<u8>| message[4] == stage::ORDER && message[5] == 3;
-        let recorded = stage.topic().iter().find(is_announcement).unwrap().clone();
+        let recorded = stage.last(stage::ANNOUNCE);
         stage.restart(4);
         stage.inject(4, &recorded).unwrap();
         assert_eq!(stage.party(4).members().count(), 0, "{}", scheme.id);
@@ -264,9 +245,7 @@ fn an_old_announcement_takes_nobody_in() {
 #[test]
 fn a_false_announcement_locks_nobody_out() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3, 4]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         stage.check();
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
         let mut forged = vec![0x87, 1, 3, 0x1b];
@@ -285,9 +264,7 @@ fn a_false_announcement_locks_nobody_out() {
 fn hostile_bytes_are_refused() {
     for scheme in schemes() {
         for stop in (0..60).step_by(4) {
-            let mut stage = Stage::new(scheme, stop);
-            stage.create(&[1, 2, 3]);
-            stage.settle();
+            let mut stage = Stage::new(scheme, stop).with(&[1, 2, 3]);
             stage.join(4);
             (0..stop).for_each(|_| _ = stage.advance());
             // Nothing protects a message, so it may also be taken.
@@ -311,9 +288,7 @@ fn hostile_bytes_are_refused() {
 #[test]
 fn commands_out_of_place_are_refused() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         let three = MemberId(3);
         for (command, misuse) in [
             (Command::Add(three), Misuse::WrongRole),
@@ -337,9 +312,7 @@ fn false_announcement(epoch: u8) -> Vec<u8> {
 #[test]
 fn false_announcements_of_later_epochs_leave_nobody_behind() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         (3..6).for_each(|epoch| stage.inject(4, &false_announcement(epoch)).unwrap());
         stage.settle();
@@ -353,9 +326,7 @@ fn false_announcements_of_later_epochs_leave_nobody_behind() {
 #[test]
 fn a_false_announcement_of_the_next_epoch_keeps_no_newcomer_out() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         stage.inject(4, &false_announcement(2)).unwrap();
         stage.settle();
@@ -366,12 +337,10 @@ fn a_false_announcement_of_the_next_epoch_keeps_no_newcomer_out() {
 #[test]
 fn a_recorded_leave_evicts_nobody_that_has_come_back() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3, 4]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         stage.leave(4);
         stage.settle();
-        let recorded = last_request(&stage, stage::LEAVE);
+        let recorded = stage.last(stage::LEAVE);
         for newcomer in [4, 5] {
             stage.join(newcomer);
             stage.settle();
@@ -391,24 +360,82 @@ fn a_recorded_leave_evicts_nobody_that_has_come_back() {
 #[test]
 fn a_recorded_join_is_no_new_one() {
     for scheme in schemes() {
-        let mut stage = Stage::new(scheme, 3);
-        stage.create(&[1, 2, 3]);
-        stage.settle();
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         stage.settle();
-        let recorded = last_request(&stage, stage::JOIN);
+        let mut recorded = vec![stage.last(stage::JOIN)];
+        stage.catch_up(4);
+        stage.settle();
+        recorded.push(stage.last(stage::JOIN));
         stage.leave(4);
         stage.settle();
+        recorded.iter().for_each(|recorded| assert_says_nothing(&mut stage, recorded));
         stage.join(4);
         stage.settle();
         stage.check();
-        assert_says_nothing(&mut stage, &recorded);
+        recorded.iter().for_each(|recorded| assert_says_nothing(&mut stage, recorded));
+        // Nor among those who never heard of it.
+        stage.join(5);
+        stage.settle();
+        for leaving in [1, 2, 3] {
+            stage.leave(leaving);
+            stage.settle();
+        }
+        stage.join(6);
+        stage.settle();
+        stage.check();
+        recorded.iter().for_each(|recorded| assert_says_nothing(&mut stage, recorded));
     }
 }
 
-fn last_request(stage: &Stage, kind: u8) -> Vec<u8> {
-    let mut requests = stage.topic().iter().rev().filter(|bytes| bytes[4] == stage::ORDER);
-    requests.find(|bytes| bytes[5] == kind).unwrap().clone()
+/// It asks in the last epoch that it knows, and the group tells it the present one.
+#[test]
+fn who_missed_its_eviction_gets_back() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+        stage.die(1);
+        stage.settle();
+        stage.check();
+        stage.wake(1);
+        stage.catch_up(1);
+        stage.settle();
+        stage.check();
+        assert!(stage.party(1).members().eq([2, 3, 1].map(MemberId)), "{}", scheme.id);
+    }
+}
+
+/// Its tree has a blinded key that is none, which it did not have to read until others went.
+#[test]
+fn whose_party_refuses_what_was_announced_begins_again() {
+    for scheme in schemes().filter(|scheme| ["tgdh", "dh-lkh"].contains(&scheme.id)) {
+        let mut stage = Stage::new(scheme, 3).published().with(&[1, 2, 3, 4]);
+        // ((1 2) (3 4)). Members take turns; when 2 changes its secret, 4 is told another leaf for it.
+        let mut told = false;
+        for _ in 0..4 {
+            stage.refresh();
+            let mut sent = stage.topic().len();
+            while stage.advance() {
+                let last = stage.topic().last().unwrap().clone();
+                // Kind 0, by 2; then the elements, the lowest first.
+                let is_path = last[5..7] == [0, 2 + 1] && last[4] == Operation::Rekey as u8;
+                if stage.topic().len() > sent && is_path && !told {
+                    let mut changed = last;
+                    changed[10..42].fill(0xff);
+                    stage.lie(4, changed);
+                    told = true;
+                }
+                sent = stage.topic().len();
+            }
+        }
+        assert!(told);
+        stage.die(1);
+        stage.die(3);
+        stage.command_to(2, Command::Partition(&[1, 3].map(MemberId))).unwrap();
+        stage.settle();
+        stage.check();
+        // 4 asked for it.
+        assert_eq!(stage.last(stage::JOIN)[6], 4 + 1, "{}", scheme.id);
+    }
 }
 
 /// What is said again leads to no event.

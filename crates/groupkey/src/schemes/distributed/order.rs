@@ -232,7 +232,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Asks again, in the epoch that the group is in.
+    /// HERE: asks again, in the epoch that the group is in.
     fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_member()?;
         let mut body = message.body();
@@ -250,6 +250,7 @@ impl Ordered {
         Ok(())
     }
 
+    /// Follows an announcement that counts, or goes, or passes it over.
     fn receive_announcement(
         &mut self,
         cx: &mut Context<'_>,
@@ -257,7 +258,7 @@ impl Ordered {
     ) -> Result<(), Error> {
         let (got, current) = (message.header().epoch, self.epoch);
         let announcement = Announcement::read(message)?;
-        let admitted = self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket));
+        let admitted = self.admits_me(&announcement);
         // Of several for one epoch the first counts.
         let is_over = got == Epoch::default() || self.passed.contains(&got);
         if is_over && admitted && !self.is_member() {
@@ -287,6 +288,11 @@ impl Ordered {
         self.follow(cx, got, announcement)
     }
 
+    /// Whether it serves this member's request to join.
+    fn admits_me(&self, announcement: &Announcement) -> bool {
+        self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket))
+    }
+
     /// Gives the party the command that was announced.
     fn follow(
         &mut self,
@@ -295,7 +301,9 @@ impl Ordered {
         announcement: Announcement,
     ) -> Result<(), Error> {
         let Announcement { operation, roster, .. } = &announcement;
-        let newcomer = !self.is_member();
+        // One that asked is taken for a newcomer, even if it counts itself among the members: it missed
+        // its eviction.
+        let newcomer = !self.is_member() || self.admits_me(&announcement);
         let settled = self.is_settled();
         let members: Vec<_> = roster.iter().collect();
         if newcomer || *operation == Operation::Create {
@@ -307,6 +315,8 @@ impl Ordered {
             };
             cx.command(&mut *party, command)?;
             self.party = Some(party);
+            self.ticket = None;
+            self.spent = false;
         } else if let Some(party) = self.party.as_mut().filter(|_| settled) {
             let left = self.roster.without(|member| roster.place(member).is_some());
             let left: Vec<_> = left.iter().collect();
@@ -323,14 +333,17 @@ impl Ordered {
         } else {
             self.party = None;
         }
+        if epoch != self.epoch.next() {
+            // One that missed announcements does not know whom they served.
+            self.roster = Roster::default();
+            self.requests = Requests::default();
+        }
         self.requests.served(&self.roster, &announcement, epoch);
         self.epoch = epoch;
         // While it waits, a member believes announcements of any epoch.
         self.passed.retain(|&passed| passed < epoch);
         self.pass(epoch);
         self.announced = false;
-        self.spent = false;
-        self.ticket.take_if(|ticket| announcement.admits(self.me, *ticket));
         if self.party.is_none() {
             self.join(cx);
         }
@@ -354,6 +367,7 @@ impl Ordered {
         self.held = None;
         self.requests = Requests::default();
         self.ticket = None;
+        self.spent = false;
         self.announced = false;
         self.early.clear();
     }

@@ -17,11 +17,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// A group, its broker, and chance.
 pub(crate) struct Stage {
     scheme: &'static Scheme,
+    profile: Profile,
     chance: ChaCha20Rng,
     /// Whether requests reach each member on a way of its own.
     scattered: bool,
     seats: BTreeMap<u32, Seat>,
     topic: Vec<Vec<u8>>,
+    /// What one member hears in place of a message to the group, by its place.
+    lies: BTreeMap<(u32, usize), Vec<u8>>,
     letters: BTreeMap<(u32, u32), VecDeque<Vec<u8>>>,
     scattered_requests: Vec<(u32, Vec<u8>)>,
     /// Who has yet to be told that somebody is dead.
@@ -61,10 +64,12 @@ impl Stage {
     pub(crate) fn new(scheme: &'static Scheme, seed: u64) -> Self {
         Self {
             scheme,
+            profile: Profile::Sound,
             chance: ChaCha20Rng::seed_from_u64(seed),
             scattered: false,
             seats: BTreeMap::new(),
             topic: Vec::new(),
+            lies: BTreeMap::new(),
             letters: BTreeMap::new(),
             scattered_requests: Vec::new(),
             reports: Vec::new(),
@@ -77,6 +82,18 @@ impl Stage {
     /// With requests that reach members in different orders.
     pub(crate) fn scattered(self) -> Self {
         Self { scattered: true, ..self }
+    }
+
+    /// With the scheme as published, in which members do not confirm what they heard.
+    pub(crate) fn published(self) -> Self {
+        Self { profile: Profile::Published, ..self }
+    }
+
+    /// With a group of these members.
+    pub(crate) fn with(mut self, members: &[u32]) -> Self {
+        self.create(members);
+        self.settle();
+        self
     }
 
     pub(crate) fn create(&mut self, members: &[u32]) {
@@ -127,6 +144,13 @@ impl Stage {
         self.report(victim);
     }
 
+    /// The victim was well; it only missed all that was sent meanwhile.
+    pub(crate) fn wake(&mut self, victim: u32) {
+        let heard = self.topic.len();
+        let seat = self.seat(victim);
+        (seat.alive, seat.heard) = (true, heard);
+    }
+
     /// Tells everybody, sooner or later, that somebody is dead, true or not.
     pub(crate) fn report(&mut self, victim: u32) {
         let others = self.alive().into_iter().filter(|&member| member != victim);
@@ -161,7 +185,8 @@ impl Stage {
             let seat = self.seat(member);
             seat.heard += 1;
             let heard = seat.heard;
-            let bytes = self.topic[heard - 1].clone();
+            let lie = self.lies.get(&(member, heard - 1));
+            let bytes = lie.unwrap_or(&self.topic[heard - 1]).clone();
             self.deliver(member, &bytes);
             return true;
         }
@@ -253,6 +278,17 @@ impl Stage {
         self.topic.push(bytes.to_vec());
     }
 
+    /// Has a member hear something else in place of the last message to the group.
+    pub(crate) fn lie(&mut self, member: u32, bytes: Vec<u8>) {
+        self.lies.insert((member, self.topic.len() - 1), bytes);
+    }
+
+    /// The last message of a kind about the order.
+    pub(crate) fn last(&self, kind: u8) -> Vec<u8> {
+        let is_it = |message: &&Vec<u8>| message[4] == ORDER && message[5] == kind;
+        self.topic.iter().rev().find(is_it).expect("there was one").clone()
+    }
+
     /// Gives a member bytes from nowhere; what it sends in return is dropped.
     pub(crate) fn inject(&mut self, member: u32, bytes: &[u8]) -> Result<(), Error> {
         self.step(member, |cx, party| cx.deliver(party, Channel::Open, bytes)).map(drop)
@@ -305,7 +341,7 @@ impl Stage {
     }
 
     fn sit(&mut self, member: u32) {
-        let configuration = self.scheme.configuration(Profile::Sound);
+        let configuration = self.scheme.configuration(self.profile);
         let party = Ordered::new(configuration, MemberId(member)).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(self.chance.next_u64());
         rng.set_stream(u64::from(member));
