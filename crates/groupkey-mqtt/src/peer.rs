@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use groupkey::catalogue::Class;
-use groupkey::error::Misbehaviour;
+use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
 use minicbor::bytes::ByteArray;
@@ -60,6 +60,9 @@ pub struct Peer {
     due: Option<u64>,
     /// Not before this time another request to get back in.
     patient_until: u64,
+    /// When a member that has no key yet asks for a new beginning, and how long after that again, ns.
+    overdue_at: u64,
+    patience: u64,
     desk: Desk,
 }
 
@@ -127,6 +130,8 @@ impl Peer {
             early: VecDeque::new(),
             due: None,
             patient_until: 0,
+            overdue_at: 0,
+            patience: FIRST_PATIENCE,
             desk,
         })
     }
@@ -160,14 +165,17 @@ impl Peer {
         self.settings.founders.contains(&self.settings.me)
     }
 
-    fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) {
-        if self.agent.order(&mut self.desk, order, now, rng).is_err() {
-            return;
+    /// Founds the group or asks to join it, perhaps again.
+    fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        self.agent.order(&mut self.desk, order, now, rng)?;
+        if !self.begun {
+            self.begun = true;
+            self.overdue_at = now.saturating_add(self.patience);
         }
-        self.begun = true;
         for bytes in std::mem::take(&mut self.early) {
             self.receive(&bytes, now, rng);
         }
+        Ok(())
     }
 
     /// What is to be done from time to time until there is a key.
@@ -179,9 +187,17 @@ impl Peer {
         }
         if self.is_founder() {
             self.greet();
-        } else {
-            let me = self.settings.me.0;
-            self.begin(&Order::Add(me), now, rng);
+        }
+        if self.is_founder() && !self.begun {
+            return;
+        }
+        let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
+        let is_member = joined == Err(Misuse::AlreadyMember(self.settings.me).into());
+        if is_member && now >= self.overdue_at {
+            // It missed how the others came to their key, if they did.
+            self.patience = self.patience.saturating_mul(2);
+            self.overdue_at = now.saturating_add(self.patience);
+            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
         }
     }
 
@@ -218,14 +234,13 @@ impl Peer {
             return;
         }
         if hello.running {
-            let me = self.settings.me.0;
-            self.begin(&Order::Add(me), now, rng);
+            let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
             return;
         }
         self.here.insert(member);
         if self.is_founder() && self.settings.founders.iter().all(|id| self.here.contains(id)) {
             let founders = self.settings.founders.iter().map(|id| id.0).collect();
-            self.begin(&Order::Create(founders), now, rng);
+            let _ = self.begin(&Order::Create(founders), now, rng);
         }
     }
 
@@ -284,6 +299,9 @@ const HELLO: &str = "groupkey hello 1";
 
 /// How often a peer without a key says that it is there, ns.
 const INTERVAL: u64 = 2 * SECOND;
+
+/// Longer than most creations take, ns.
+const FIRST_PATIENCE: u64 = 30 * SECOND;
 
 /// Messages that came before we began and are kept, at most.
 const EARLY: usize = 256;

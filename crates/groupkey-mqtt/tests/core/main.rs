@@ -1,7 +1,9 @@
-//! The state machines without a network: a service and its members around a broker in memory.
+//! The state machines without a network: a service and its members, or peers, around a broker in
+//! memory.
 
 mod admission;
 mod hostile;
 mod kills;
 mod lives;
+mod peers;
 mod room;

@@ -1,0 +1,138 @@
+//! Members without a service get their key whatever is lost on the way.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupkey::{Epoch, Key, MemberId, catalogue};
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::peer::{Peer, Settings};
+use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::{Form, Input, Output, Runtime};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// Three peers around a broker that loses, for a while, what it is told to.
+struct Circle {
+    scheme: &'static str,
+    peers: BTreeMap<u32, (Peer, BTreeSet<String>)>,
+    on_the_way: VecDeque<Publish>,
+    now: u64,
+    rng: ChaCha20Rng,
+    /// Whether a message does not reach a peer.
+    loses: fn(u32, &Publish) -> bool,
+    /// Until when, ns.
+    lossy_until: u64,
+}
+
+const SECOND: u64 = 1_000_000_000;
+const SCHEMES: [&str; 4] = ["tgdh", "gdh2", "ckd", "bd"];
+
+impl Circle {
+    fn new(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Self {
+        let rng = ChaCha20Rng::seed_from_u64(1);
+        let (peers, on_the_way) = (BTreeMap::new(), VecDeque::new());
+        let mut circle =
+            Self { scheme, peers, on_the_way, now: SECOND, rng, loses, lossy_until: 10 * SECOND };
+        (1..=3).for_each(|number| circle.arrive(number));
+        circle
+    }
+
+    /// A device is switched on, or on again.
+    fn arrive(&mut self, number: u32) {
+        let identity = |number: u32| Secret::from_bytes([number as u8; 32]);
+        let mut peer = Peer::new(Settings {
+            prefix: "circle".to_owned(),
+            me: MemberId(number),
+            identity: identity(number),
+            form: Form::of(catalogue::scheme(self.scheme).unwrap()),
+            directory: (1..=3).map(|id| (MemberId(id), identity(id).public())).collect(),
+            founders: [1, 2, 3].map(MemberId).to_vec(),
+            messages: Default::default(),
+        })
+        .unwrap();
+        peer.handle(Input::Connected, self.now, &mut self.rng).unwrap();
+        self.peers.insert(number, (peer, BTreeSet::new()));
+    }
+
+    /// Goes on until this time, or until nobody has anything to do.
+    fn run_until(&mut self, end: u64) {
+        for _ in 0..100_000 {
+            if self.carry() {
+                continue;
+            }
+            let next = self.peers.values().filter_map(|(peer, _)| peer.deadline()).min();
+            let Some(next) = next.filter(|&next| next <= end) else { return };
+            self.now = self.now.max(next);
+            for (peer, _) in self.peers.values_mut() {
+                if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
+                    peer.handle(Input::Tick, self.now, &mut self.rng).unwrap();
+                }
+            }
+        }
+        panic!("{}: it never ends", self.scheme);
+    }
+
+    /// What peers have to say, and one message to whom it is for.
+    fn carry(&mut self) -> bool {
+        for (peer, topics) in self.peers.values_mut() {
+            while let Some(output) = peer.poll().unwrap() {
+                match output {
+                    Output::Publish(publish) => self.on_the_way.push_back(publish),
+                    Output::Subscribe(topic) => drop(topics.insert(topic)),
+                    Output::Unsubscribe(topic) => drop(topics.remove(&topic)),
+                    Output::Notice(_) => {}
+                }
+            }
+        }
+        let Some(publish) = self.on_the_way.pop_front() else { return false };
+        for (&number, (peer, topics)) in &mut self.peers {
+            let is_lost = self.now < self.lossy_until && (self.loses)(number, &publish);
+            if topics.contains(&publish.topic) && !is_lost {
+                let input = Input::Arrived { topic: &publish.topic, payload: &publish.payload };
+                peer.handle(input, self.now, &mut self.rng).unwrap();
+            }
+        }
+        true
+    }
+
+    fn keys(&self) -> Vec<Option<(Epoch, Key)>> {
+        let keys = self.peers.values().map(|(peer, _)| peer.group_key());
+        keys.map(|key| key.map(|(epoch, key)| (epoch, key.clone()))).collect()
+    }
+
+    fn assert_agreed(&self) {
+        let keys = self.keys();
+        assert!(keys[0].is_some(), "{}: {keys:?}", self.scheme);
+        assert!(keys.iter().all(|key| *key == keys[0]), "{}: {keys:?}", self.scheme);
+    }
+}
+
+fn is_greeting(publish: &Publish) -> bool {
+    publish.topic.ends_with("/join")
+}
+
+#[test]
+fn a_founder_that_missed_the_creation_gets_the_key() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |to, publish| to == 3 && !is_greeting(publish));
+        circle.run_until(8 * SECOND);
+        assert!(circle.keys()[2].is_none(), "{scheme}");
+        circle.run_until(600 * SECOND);
+        circle.assert_agreed();
+    }
+}
+
+#[test]
+fn a_founder_that_restarts_asks_until_it_is_heard() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, publish| !is_greeting(publish));
+        circle.lossy_until = 0;
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        circle.lossy_until = 20 * SECOND;
+        circle.arrive(3);
+        circle.run_until(18 * SECOND);
+        assert!(circle.keys()[2].is_none(), "{scheme}");
+        circle.run_until(600 * SECOND);
+        circle.assert_agreed();
+    }
+}
