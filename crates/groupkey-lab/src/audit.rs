@@ -30,7 +30,7 @@ use self::attacks::ATTACKS;
 use self::sweep::Sweep;
 
 pub use self::claims::Claim;
-pub use self::finding::{Finding, Found, Method};
+pub use self::finding::{Finding, Found, Method, Searched};
 pub use self::history::{Event, History};
 pub use self::search::Depth;
 pub use self::subject::Subject;
@@ -49,6 +49,15 @@ pub struct Options<'a> {
     pub stop: &'a AtomicBool,
     /// Is called whenever some histories or an attack are done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Options<'_> {
+    /// What is searched of a subject.
+    fn searched(&self, subject: &Subject) -> Searched {
+        let Depth { events, members, sampled, slow_attacks } = self.depth.of(subject);
+        let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);
+        Searched { seed, depth, quick, members, events, sampled }
+    }
 }
 
 impl fmt::Debug for Options<'_> {
@@ -92,6 +101,9 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
         })
     };
     audit.findings.sort_by_cached_key(place);
+    for finding in &mut audit.findings {
+        finding.searched = place(finding).map(|place| options.searched(&subjects[place]));
+    }
     Some(audit)
 }
 

@@ -182,12 +182,16 @@ impl Plan {
         hash ^ (hash >> 31)
     }
 
+    /// The quality of service that [its number](Self::qos) means.
+    pub fn quality_of_service(&self) -> Result<Qos, PlanError> {
+        Qos::from_number(self.qos).ok_or(PlanError::Qos(self.qos))
+    }
+
     /// What the simulator needs for a run. The plan must be valid.
     pub(crate) fn group_settings(&self, run: u32) -> Result<GroupSettings, PlanError> {
         let seed = self.run_seed(run);
         let network = NetworkConfig {
-            qos: [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce]
-                [usize::from(self.qos.min(2))],
+            qos: self.quality_of_service()?,
             hand_over: self.hand_over,
             max_in_flight: self.max_in_flight,
             broker: (&self.controller_device.processing).into(),

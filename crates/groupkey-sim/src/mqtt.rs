@@ -36,6 +36,18 @@ pub enum HandOver {
     Publish,
 }
 
+impl Qos {
+    /// The one with this number, if MQTT has it: 0, 1 or 2.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::AtMostOnce),
+            1 => Some(Self::AtLeastOnce),
+            2 => Some(Self::ExactlyOnce),
+            _ => None,
+        }
+    }
+}
+
 impl HandOver {
     /// Both of them, in the order in which they come.
     pub const ALL: [Self; 2] = [Self::Publish, Self::PubRel];

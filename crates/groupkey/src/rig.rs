@@ -17,6 +17,7 @@ mod hostility;
 mod inspection;
 mod interception;
 mod report;
+mod seats;
 mod trace;
 mod transcript;
 
@@ -35,8 +36,8 @@ use crate::credentials::Credentials;
 use crate::crypto::Suite;
 use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
-use crate::outbox::{Channel, Recipient, SubsetId};
-use crate::party::{Command, Party};
+use crate::outbox::Channel;
+use crate::party::Command;
 use crate::schemes::catalogue::{Audience, Configuration, Profile, Scheme};
 
 use self::delivery::{Delivery, Given};
@@ -44,6 +45,7 @@ pub use self::history::Move;
 use self::interception::Adversary;
 pub use self::interception::{Fate, Forger, Transit};
 pub use self::report::{Report, RigError, Sent};
+use self::seats::{Seat, Seats, Standing};
 pub use self::trace::{Act, Message as TracedMessage, Trace, ValueId};
 pub use self::transcript::transcript;
 pub use crate::protection::Guard;
@@ -79,7 +81,7 @@ pub struct Rig {
     queue: BinaryHeap<Reverse<Delivery>>,
     /// The latest arrival by sender and receiver, so that no message overtakes another.
     latest: BTreeMap<(PartyId, PartyId), u64>,
-    seats: BTreeMap<PartyId, Seat>,
+    seats: Seats,
     current: BTreeSet<MemberId>,
     /// Members that are out of the others' reach and continue by themselves.
     apart: BTreeSet<MemberId>,
@@ -119,12 +121,12 @@ impl Rig {
         for &(name, value) in &settings.parameters {
             configuration.set(name, value).expect("the scheme has this parameter");
         }
-        let mut seats = BTreeMap::new();
+        let mut seats = Seats::default();
         if let Some(controller) = configuration.controller() {
-            seats.insert(PartyId::Controller, Seat::new(controller));
+            seats.take_in(PartyId::Controller, controller);
         }
         for (subgroup, party) in configuration.subgroup_controllers() {
-            seats.insert(subgroup.into(), Seat::new(party));
+            seats.take_in(subgroup.into(), party);
         }
         Self {
             credentials: Credentials::new(settings.protection, settings.seed),
@@ -207,7 +209,7 @@ impl Rig {
     /// Lets go of evicted members: they hear nothing any more. For long histories, in which they
     /// would come to outnumber the members.
     pub fn forget_former(&mut self) {
-        self.seats.retain(|_, seat| seat.standing != Standing::Former);
+        self.seats.forget_former();
     }
 
     /// Adds members and evicts others in one change. Those evicted stay on as outsiders.
@@ -228,7 +230,7 @@ impl Rig {
     /// Promises a member the keys of these epochs and no others; it need not be a member yet.
     pub fn grant(&mut self, member: u32, first: u64, last: u64) -> Result<Report, RigError> {
         let member = MemberId(member);
-        if !self.seats.contains_key(&member.into()) {
+        if self.seats.get(member.into()).is_none() {
             self.enroll(&[member])?;
         }
         self.begin();
@@ -317,7 +319,7 @@ impl Rig {
     /// Whether the controller of a member's subgroup is asleep, so that the member gets nothing.
     pub fn is_cut_off(&self, member: u32) -> bool {
         let member = MemberId(member).into();
-        self.seats.get(&member).is_some_and(|seat| self.has_no_server(member, seat))
+        self.seats.get(member).is_some_and(|seat| self.has_no_server(member, seat))
     }
 
     /// Lets time pass, in ns.
@@ -341,18 +343,15 @@ impl Rig {
     /// was not enrolled because of that listens to no subgroup yet.
     fn has_no_server(&self, id: PartyId, seat: &Seat) -> bool {
         let asleep = |subgroup: SubgroupId| {
-            let server = self.seats.get(&subgroup.into());
+            let server = self.seats.get(subgroup.into());
             server.is_some_and(|server| server.standing == Standing::Asleep)
         };
-        let somebody_sleeps = || {
-            self.seats.iter().any(|(id, seat)| {
-                matches!(id, PartyId::SubgroupController(_)) && seat.standing == Standing::Asleep
-            })
-        };
-        match (id, seat.subscriptions.is_empty()) {
+        let somebody_sleeps =
+            || self.seats.subgroup_controllers().any(|seat| seat.standing == Standing::Asleep);
+        match (id, seat.subscriptions().is_empty()) {
             (PartyId::Member(_), true) => somebody_sleeps(),
             (PartyId::Member(_), false) => {
-                seat.subscriptions.iter().any(|subset| asleep(SubgroupId(subset.0)))
+                seat.subscriptions().iter().any(|subset| asleep(SubgroupId(subset.0)))
             }
             _ => false,
         }
@@ -362,7 +361,7 @@ impl Rig {
         for &member in members {
             if !self.current.contains(&member) {
                 let party = self.configuration.member(member);
-                self.seats.insert(member.into(), Seat::new(party));
+                self.seats.take_in(member.into(), party);
             }
         }
         if self.configuration.scheme().has_controller() {
@@ -387,10 +386,7 @@ impl Rig {
         let result = self.command(command, everybody);
         if result.is_err() {
             for (ghost, member, standing) in dismissed {
-                let Some(mut seat) = self.seats.remove(&ghost) else { continue };
-                seat.standing = standing;
-                seat.acts_as = None;
-                self.seats.insert(member.into(), seat);
+                self.seats.reinstate(ghost, member, standing);
             }
         }
         result
@@ -399,12 +395,9 @@ impl Rig {
     /// Makes an evicted member an outsider. Its id may come back as a new party; the old one listens
     /// on under an id of its own. Returns that, and what it was.
     fn dismiss(&mut self, member: MemberId) -> Option<(PartyId, MemberId, Standing)> {
-        let mut seat = self.seats.remove(&member.into())?;
-        let before = core::mem::replace(&mut seat.standing, Standing::Former);
-        seat.acts_as = Some(member.into());
         let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
+        let before = self.seats.dismiss(member, ghost)?;
         self.sequence += 1;
-        self.seats.insert(ghost, seat);
         Some((ghost, member, before))
     }
 
@@ -421,11 +414,11 @@ impl Rig {
     ) -> Result<(), RigError> {
         let parties: Vec<_> = match self.configuration.scheme().audience(&command) {
             Audience::Controller => vec![PartyId::Controller],
-            Audience::Everybody => self.seats.keys().copied().collect(),
+            Audience::Everybody => self.seats.iter().map(|(id, _)| id).collect(),
             Audience::Members => everybody.iter().map(|&id| id.into()).collect(),
         };
         for party in parties {
-            if self.seats[&party].standing == Standing::Awake {
+            if self.seats[party].standing == Standing::Awake {
                 self.command_to(party, command).map_err(RigError::Command)?;
             }
         }
@@ -448,12 +441,12 @@ impl Rig {
     }
 
     fn latest_epoch(&self) -> Epoch {
-        let keys = self.seats.values().filter_map(|seat| seat.party.group_key());
+        let keys = self.seats.iter().filter_map(|(_, seat)| seat.party.group_key());
         keys.map(|(epoch, _)| epoch).max().unwrap_or_default()
     }
 
     fn seat(&mut self, party: PartyId) -> &mut Seat {
-        self.seats.get_mut(&party).expect("the party is in the rig")
+        self.seats.get_mut(party).expect("the party is in the rig")
     }
 }
 
@@ -468,39 +461,3 @@ impl fmt::Debug for Rig {
 }
 
 const GROUP: GroupId = GroupId(7);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    Asleep,
-    Awake,
-    Former,
-}
-
-struct Seat {
-    party: Box<dyn Party>,
-    standing: Standing,
-    subscriptions: BTreeSet<SubsetId>,
-    /// The id under which a former member continues.
-    acts_as: Option<PartyId>,
-    /// Whose keys it has, where somebody else plays the party.
-    keys_of: Option<PartyId>,
-    /// What it draws from, where that is its own.
-    rng: Option<ChaCha20Rng>,
-}
-
-impl Seat {
-    fn new(party: Box<dyn Party>) -> Self {
-        Self {
-            party,
-            standing: Standing::Awake,
-            subscriptions: BTreeSet::new(),
-            acts_as: None,
-            keys_of: None,
-            rng: None,
-        }
-    }
-
-    fn receives(&self, id: PartyId, to: Recipient) -> bool {
-        to.includes(id, |subset| self.subscriptions.contains(&subset))
-    }
-}

@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
             results::write_line(&mut &mut *out, finding)?;
         }
     } else {
-        print_histories(&subjects, &audited, depth, arguments.seed, out)?;
+        print_histories(&subjects, &audited, depth, &with(arguments), out)?;
         print(&audited, out)?;
     }
     let unsound: Vec<_> = audited.findings.iter().filter(|f| is_unsound(f)).collect();
@@ -188,6 +188,12 @@ fn depth(arguments: &AuditArguments) -> Depth {
     Depth { events: arguments.depth.map_or(depth.events, usize::from), ..depth }
 }
 
+/// What else the search depends on, so that it can be run again.
+fn with(arguments: &AuditArguments) -> String {
+    let quick = if arguments.quick { ", with --quick" } else { "" };
+    format!("seed {}{quick}", arguments.seed)
+}
+
 /// What must not be: a claim that people rely on does not hold.
 fn is_unsound(finding: &Finding) -> bool {
     finding.profile == Profile::Sound.name()
@@ -200,7 +206,7 @@ fn print_histories(
     subjects: &[Subject],
     audited: &Audit,
     depth: Depth,
-    seed: u64,
+    with: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut reached: Vec<Reached> = Vec::new();
@@ -219,10 +225,10 @@ fn print_histories(
     }
     let told: Vec<_> = reached.iter().map(Reached::told).collect();
     if let [told] = &told[..] {
-        let text = format!("Histories: {told}; seed {seed}.");
+        let text = format!("Histories: {told}; {with}.");
         return writeln!(out, "{}", Paragraph { indent: 0, text: &text });
     }
-    writeln!(out, "Histories, seed {seed}:")?;
+    writeln!(out, "Histories, {with}:")?;
     let most = reached.iter().map(|found| found.schemes.len()).max();
     for (found, told) in reached.iter().zip(told) {
         let schemes = match Some(found.schemes.len()) == most && found.schemes.len() > MOST_NAMED {

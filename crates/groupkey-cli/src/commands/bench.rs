@@ -23,7 +23,7 @@ use groupkey_lab::report::Benchmark;
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
 use self::refusals::Refusals;
-use crate::commands::reproduce::folder::EarlierArguments;
+use crate::commands::reproduce::folder::{EarlierArguments, Growing};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::remark::remark;
@@ -107,121 +107,200 @@ pub(crate) fn work(arguments: &BenchArguments) -> Result<Work, Failure> {
 
 /// Measures what the arguments ask for, and prints it.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let BenchArguments { plans, output } = arguments;
-    let Work { plans: all, idle } = work(arguments)?;
-    let units = bench::units(&all);
-    output.refuse_what_nobody_does(&units)?;
-    for note in plans::left_out(&all, &idle) {
+    let Work { plans, idle } = work(arguments)?;
+    let units = bench::units(&plans);
+    arguments.output.refuse_what_nobody_does(&units)?;
+    for note in plans::left_out(&plans, &idle) {
         remark(&format!("note: {note}"));
     }
 
-    let folder = output.out.as_deref().map(BenchFolder::create).transpose()?;
-    let mut header = BenchHeader::new(
-        plans.seed(),
-        provenance::COMMIT.to_owned(),
-        provenance::machine(),
-        plans.name(),
-    );
-    header.plans = BenchPlan::digest(&all);
-    header.assumptions = ASSUMPTIONS.map(str::to_owned).to_vec();
-    let earlier = EarlierArguments { resume: output.resume, fresh: output.fresh }.choice();
-    let found = match &folder {
-        Some(folder) => folder.earlier(&header, earlier, &units)?,
-        None => None,
-    };
-    let (mut rows, done, mut prices) = match found {
-        Some(found) => {
-            let prices = Prices::resume(Effort::QUICK, &found.header.prices);
-            header = found.header;
-            (found.rows, found.units_done, prices)
-        }
-        None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
-    };
-    let rest = &units[done..];
+    let mut session = Session::open(arguments, &plans, &units)?;
+    session.learn_prices()?;
+    let outcome = session.measure(out)?;
+    session.keep(outcome)?;
+    session.print(out)?;
+    session.conclude(outcome)
+}
 
-    let stop = interruption::requested();
-    announce(bench::pilot(rest, &mut prices, stop).map_err(failure)?, rest, output);
-    header.prices = prices.by_name();
-    let mut growing = folder.as_ref().map(|folder| folder.begin(&header, &rows)).transpose()?;
-    if output.json {
-        rows.iter().try_for_each(|row| output.print_json(out, row))?;
+/// A benchmark under way.
+struct Session<'a> {
+    arguments: &'a BenchArguments,
+    plans: &'a [BenchPlan],
+    /// What there is to measure, and how much of it was done before.
+    units: &'a [Unit<'a>],
+    done: usize,
+    folder: Option<BenchFolder>,
+    header: BenchHeader,
+    prices: Prices,
+    /// Those from before, then the new ones.
+    rows: Vec<BenchRow>,
+    refusals: Refusals,
+}
+
+impl<'a> Session<'a> {
+    /// Begins, or goes on with what is in the folder.
+    fn open(
+        arguments: &'a BenchArguments,
+        plans: &'a [BenchPlan],
+        units: &'a [Unit<'a>],
+    ) -> Result<Self, Failure> {
+        let output = &arguments.output;
+        let folder = output.out.as_deref().map(BenchFolder::create).transpose()?;
+        let mut header = BenchHeader::new(
+            arguments.plans.seed(),
+            provenance::COMMIT.to_owned(),
+            provenance::machine(),
+            arguments.plans.name(),
+        );
+        header.plans = BenchPlan::digest(plans);
+        header.assumptions = ASSUMPTIONS.map(str::to_owned).to_vec();
+        let earlier = EarlierArguments { resume: output.resume, fresh: output.fresh }.choice();
+        let found = match &folder {
+            Some(folder) => folder.earlier(&header, earlier, units)?,
+            None => None,
+        };
+        let (header, rows, done, prices) = match found {
+            Some(found) => {
+                let prices = Prices::resume(Effort::QUICK, &found.header.prices);
+                (found.header, found.rows, found.units_done, prices)
+            }
+            None => (header, Vec::new(), 0, Prices::new(Effort::QUICK)),
+        };
+        let refusals = Refusals::default();
+        Ok(Self { arguments, plans, units, done, folder, header, prices, rows, refusals })
     }
-    let bar = ProgressBar::new();
-    let refusals = RefCell::new(Refusals::default());
-    let options = BenchOptions {
-        stop,
-        on_progress: &|done, total| {
-            let (done, total) = (done as usize, total as usize);
-            bar.update(Progress {
-                runs_done: done,
-                runs_total: total,
-                plans_done: 0,
-                plans_total: 0,
-            });
-        },
-        on_refusal: &|unit, activity, error| {
-            refusals.borrow_mut().add(unit, activity, error);
-        },
-    };
-    let mut is_read = true;
-    let outcome = bench::run(rest, &mut prices, &options, &mut |new| {
-        for row in new {
-            if let Some(growing) = &mut growing {
-                growing.add(row)?;
-            }
-            if output.json && is_read {
-                match output.print_json(out, row) {
-                    // The folder is to be complete, whoever reads along.
-                    Err(error)
-                        if error.kind() == io::ErrorKind::BrokenPipe && growing.is_some() =>
-                    {
-                        is_read = false;
-                    }
-                    printed => printed?,
-                }
-            }
-        }
-        rows.extend_from_slice(new);
+
+    /// Learns what primitives cost, and announces how long the rest takes.
+    fn learn_prices(&mut self) -> Result<(), Failure> {
+        let rest = &self.units[self.done..];
+        let expected = bench::pilot(rest, &mut self.prices, interruption::requested());
+        announce(expected.map_err(failure)?, rest, &self.arguments.output);
+        self.header.prices = self.prices.by_name();
         Ok(())
-    });
-    drop(bar);
-    let outcome = outcome.map_err(failure)?;
-    let refusals = refusals.into_inner();
-    for note in refusals.notes() {
-        remark(&format!("note: {note}"));
     }
 
-    if let Some(folder) = &folder {
+    /// Measures the rest. Rows are handed on as they come.
+    fn measure(&mut self, out: &mut dyn Write) -> Result<BenchOutcome, Failure> {
+        let Self { rows, header, .. } = &*self;
+        let growing = self.folder.as_ref().map(|folder| folder.begin(header, rows)).transpose()?;
+        let mut readers = Readers { output: &self.arguments.output, growing, out, is_read: true };
+        readers.show_earlier(rows)?;
+
+        let bar = ProgressBar::new();
+        let refusals = RefCell::new(&mut self.refusals);
+        let options = BenchOptions {
+            stop: interruption::requested(),
+            on_progress: &|done, total| {
+                let (done, total) = (done as usize, total as usize);
+                bar.update(Progress {
+                    runs_done: done,
+                    runs_total: total,
+                    plans_done: 0,
+                    plans_total: 0,
+                });
+            },
+            on_refusal: &|unit, activity, error| {
+                refusals.borrow_mut().add(unit, activity, error);
+            },
+        };
+        let (rest, rows) = (&self.units[self.done..], &mut self.rows);
+        let outcome = bench::run(rest, &mut self.prices, &options, &mut |new| {
+            new.iter().try_for_each(|row| readers.take(row))?;
+            rows.extend_from_slice(new);
+            Ok(())
+        });
+        drop(bar);
+        let outcome = outcome.map_err(failure)?;
+        for note in self.refusals.notes() {
+            remark(&format!("note: {note}"));
+        }
+        Ok(outcome)
+    }
+
+    /// Completes the folder.
+    fn keep(&mut self, outcome: BenchOutcome) -> Result<(), Failure> {
+        let Self { folder: Some(folder), header, prices, rows, .. } = self else { return Ok(()) };
         // What first occurred at a large size has its price by now.
         header.prices = prices.by_name();
         header.rows = (outcome == BenchOutcome::Finished).then_some(rows.len());
         let mut page = Benchmark::default();
-        page.add(&header, rows.iter().cloned());
-        folder.finish(&header, &rows, &page)?;
+        page.add(header, rows.iter().cloned());
+        folder.finish(header, rows, &page)?;
+        Ok(())
     }
-    let shown: Vec<&BenchRow> = rows.iter().filter(|row| output.shows(row)).collect();
-    if !output.json && !rows.is_empty() {
-        tables::print(&all, &shown, out)?;
-    }
-    if plans.growth {
-        growth::print(&shown, output.json, out)?;
-    }
-    tables::print_warnings(&shown);
-    match outcome {
-        BenchOutcome::Finished if shown.is_empty() && !rows.is_empty() => {
-            Err(Failure::input("nothing that was measured is of this role and phase")
-                .with_help(SHOW_ALL))
+
+    fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let BenchArguments { plans, output } = self.arguments;
+        let shown = self.shown();
+        if !output.json && !self.rows.is_empty() {
+            tables::print(self.plans, &shown, out)?;
         }
-        BenchOutcome::Finished if rows.is_empty() => Err(refusals.failure()),
-        BenchOutcome::Finished => Ok(()),
-        BenchOutcome::Interrupted { done: measured, total } => {
-            let (measured, total) = (done + measured, done + total);
-            let failure = Failure::interrupted(format!("{measured} of {total} sizes are done"));
-            Err(match &output.out {
-                Some(_) => failure.with_help("--resume continues with the rest"),
-                None => failure.with_help("with --out what is done is kept for --resume"),
-            })
+        if plans.growth {
+            growth::print(&shown, output.json, out)?;
         }
+        tables::print_warnings(&shown);
+        Ok(())
+    }
+
+    /// Whether it came to what was asked for.
+    fn conclude(&self, outcome: BenchOutcome) -> Result<(), Failure> {
+        match outcome {
+            BenchOutcome::Finished if self.rows.is_empty() => Err(self.refusals.failure()),
+            BenchOutcome::Finished if self.shown().is_empty() => {
+                Err(Failure::input("nothing that was measured is of this role and phase")
+                    .with_help(SHOW_ALL))
+            }
+            BenchOutcome::Finished => Ok(()),
+            BenchOutcome::Interrupted { done, total } => {
+                let (done, total) = (self.done + done, self.done + total);
+                let failure = Failure::interrupted(format!("{done} of {total} sizes are done"));
+                Err(match &self.arguments.output.out {
+                    Some(_) => failure.with_help("--resume continues with the rest"),
+                    None => failure.with_help("with --out what is done is kept for --resume"),
+                })
+            }
+        }
+    }
+
+    /// The rows that are asked for.
+    fn shown(&self) -> Vec<&BenchRow> {
+        self.rows.iter().filter(|row| self.arguments.output.shows(row)).collect()
+    }
+}
+
+/// Where rows go as they come: into the folder, and with --json to whoever reads along.
+struct Readers<'a> {
+    output: &'a OutputArguments,
+    growing: Option<Growing>,
+    out: &'a mut dyn Write,
+    is_read: bool,
+}
+
+impl Readers<'_> {
+    /// Those from before are in the folder already.
+    fn show_earlier(&mut self, rows: &[BenchRow]) -> io::Result<()> {
+        if self.output.json {
+            rows.iter().try_for_each(|row| self.output.print_json(self.out, row))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, row: &BenchRow) -> io::Result<()> {
+        if let Some(growing) = &mut self.growing {
+            growing.add(row)?;
+        }
+        if self.output.json && self.is_read {
+            match self.output.print_json(self.out, row) {
+                // The folder is to be complete, whoever reads along.
+                Err(error)
+                    if error.kind() == io::ErrorKind::BrokenPipe && self.growing.is_some() =>
+                {
+                    self.is_read = false;
+                }
+                printed => printed?,
+            }
+        }
+        Ok(())
     }
 }
 

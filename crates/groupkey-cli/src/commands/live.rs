@@ -90,9 +90,12 @@ impl LiveBroker {
         let runs_total = plans.iter().map(|plan| plan.runs as usize).sum();
         for (plans_done, plan) in plans.iter().enumerate() {
             let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
+            let qos = plan
+                .quality_of_service()
+                .map_err(|error| failure(CampaignError::Plan { plan: plan.key(), error }))?;
             let mut runs = Vec::new();
             for run in 0..plan.runs {
-                let network = LiveNetwork::new(self.settings(plan))
+                let network = LiveNetwork::new(self.settings(plan, qos))
                     .map_err(|error| Failure::running(format!("no event queue: {error}")))?;
                 let outcome = campaign::run_on(plan, run, network);
                 // Ctrl-C ends a Mosquitto of ours as well, and with it the run.
@@ -126,12 +129,11 @@ impl LiveBroker {
         Self { name, address, impaired: Some((impaired, congestion.to_owned())) }
     }
 
-    fn settings(&self, plan: &Plan) -> Settings<'_> {
+    fn settings(&self, plan: &Plan, qos: Qos) -> Settings<'_> {
         let link = link(&plan.link.initial);
         Settings {
             broker: self.address,
-            qos: [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce]
-                [usize::from(plan.qos.min(2))],
+            qos,
             hand_over: plan.hand_over,
             impaired: self.impaired.as_ref().map(|(broker, _)| (broker.emulator(), link)),
         }

@@ -18,6 +18,10 @@ fn claimed_stands_beside_found() {
             assert!(finding.get(field).is_some(), "{field} in {finding}");
         }
     }
+    let searched = serde_json::json!({
+        "seed": 1, "depth": 3, "quick": true, "members": 4, "events": 3, "sampled": 10,
+    });
+    assert!(found.iter().all(|finding| finding["searched"] == searched), "{found:?}");
     let forward: Vec<&Value> =
         found.iter().filter(|finding| finding["claim"] == "forward-secrecy").collect();
     assert_eq!(forward.len(), 2);
@@ -104,6 +108,9 @@ fn the_heading_says_how_far_each_scheme_was_searched() {
         assert!(heading.contains(words), "{words} is not in {heading}");
     }
     let told = groupkey("audit --scheme skdc,nishat,marks --quick").success();
+    assert!(told.starts_with("Histories, seed 1, with --quick:"), "{told}");
+    let full = groupkey("audit --scheme skdc --depth 1 --seed 2").success();
+    assert!(full.replace('\n', " ").contains("seed 2. "), "{full}");
     let line = |start: &str, words: &str| {
         let found = told.lines().find(|line| line.trim_start().starts_with(start));
         let found = found.unwrap_or_else(|| panic!("no line begins with {start} in {told}"));

@@ -160,6 +160,7 @@ impl Attack {
             reference: Some(self.reference.to_owned()),
             history: Vec::new(),
             derivation: Vec::new(),
+            searched: None,
         }
     }
 

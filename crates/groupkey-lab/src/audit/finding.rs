@@ -28,6 +28,27 @@ pub struct Finding {
     pub history: Vec<String>,
     /// How the adversary gets to the key in that history, one step each; empty where it holds.
     pub derivation: Vec<String>,
+    /// What was searched; absent in files from before that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched: Option<Searched>,
+}
+
+/// What was searched: with which arguments of `groupkey audit`, and how far that went for the scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Searched {
+    /// Longer histories and all keys follow from it.
+    pub seed: u64,
+    /// Events after the creation that were asked for.
+    pub depth: usize,
+    /// Whether it was a first look, without slow attacks.
+    pub quick: bool,
+    /// Members at the creation, at most, in the histories of which all were tried.
+    pub members: u32,
+    /// Events after it: fewer than were asked for where runs take long.
+    pub events: usize,
+    /// Longer histories, at random.
+    pub sampled: usize,
 }
 
 /// What came out.

@@ -71,6 +71,7 @@ impl Subject {
             reference: None,
             history: Vec::new(),
             derivation: Vec::new(),
+            searched: None,
         }
     }
 

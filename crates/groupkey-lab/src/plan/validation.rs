@@ -84,9 +84,7 @@ impl Plan {
         for exception in self.exceptions.iter().chain(&self.subgroup_exceptions) {
             exception.link.validate().map_err(PlanError::Conditions)?;
         }
-        if self.qos > 2 {
-            return Err(PlanError::Qos(self.qos));
-        }
+        self.quality_of_service()?;
         if self.max_in_flight == 0 {
             return Err(PlanError::InFlight);
         }

@@ -66,11 +66,17 @@ impl Axis {
         text::short((value * 1e6).round() / 1e6)
     }
 
-    /// What the axis shows: `total time (s, logarithmic)`.
+    /// What an axis of times shows: `total time (s, logarithmic)`.
     pub(super) fn title(&self, quantity: &str) -> String {
         let unit = if self.unit_ms == 1.0 { "ms" } else { "s" };
         let scale = if self.logarithmic { ", logarithmic" } else { "" };
         format!("{quantity} ({unit}{scale})")
+    }
+
+    /// What an axis shows whose labels have their units: `members (logarithmic)`.
+    pub(super) fn title_without_unit(&self, quantity: &str) -> String {
+        let scale = if self.logarithmic { " (logarithmic)" } else { "" };
+        format!("{quantity}{scale}")
     }
 }
 
@@ -114,6 +120,7 @@ mod tests {
         assert_eq!(axis.ticks, [0.0, 100.0, 200.0, 300.0, 400.0]);
         assert_eq!((axis.position(0.0), axis.position(200.0)), (0.0, 0.5));
         assert_eq!(axis.title("total time"), "total time (ms)");
+        assert_eq!(axis.title_without_unit("members"), "members");
     }
 
     #[test]
@@ -124,6 +131,7 @@ mod tests {
         assert_eq!(axis.position(1e9), 1.0);
         assert_eq!(axis.label(500.0), "0.5");
         assert_eq!(axis.title("total time"), "total time (s, logarithmic)");
+        assert_eq!(axis.title_without_unit("members"), "members (logarithmic)");
     }
 
     #[test]

@@ -234,6 +234,7 @@ fn benchmark() -> Benchmark {
             Vec::new()
         },
         derivation: Vec::new(),
+        searched: None,
     };
     benchmark.findings = Some(vec![
         finding("skdc", "forward-secrecy", Some(true), Found::Holds),

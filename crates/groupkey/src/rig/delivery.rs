@@ -11,7 +11,7 @@ use crate::context::{Context, PeerKeys};
 use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::PartyId;
-use crate::outbox::{Channel, Event, Outbox};
+use crate::outbox::{Channel, Outbox, Recipient};
 use crate::party::Command;
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ impl Rig {
     }
 
     fn deliver(&mut self, delivery: &Delivery) -> Result<(), RigError> {
-        let Some(seat) = self.seats.get(&delivery.to) else { return Ok(()) };
+        let Some(seat) = self.seats.get(delivery.to) else { return Ok(()) };
         match seat.standing {
             Standing::Asleep => return Ok(()),
             Standing::Former => {
@@ -73,7 +73,7 @@ impl Rig {
 
     pub(super) fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
         let setting = self.setting();
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(Outbox::new()) };
+        let Some(seat) = self.seats.get_mut(id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
         let keys_of = seat.keys_of.unwrap_or(me);
         self.credentials.issue(me);
@@ -100,13 +100,7 @@ impl Rig {
         if seat.standing != Standing::Former {
             self.report.meters.entry(id).or_default().add(&meter);
         }
-        for event in outbox.events() {
-            match *event {
-                Event::Subscribed(subset) => drop(seat.subscriptions.insert(subset)),
-                Event::Unsubscribed(subset) => drop(seat.subscriptions.remove(&subset)),
-                Event::MessageKey | Event::Rekeyed(_) => {}
-            }
-        }
+        self.seats.heed(id, outbox.events());
         Ok(outbox)
     }
 
@@ -124,18 +118,7 @@ impl Rig {
                 bytes: Rc::clone(&bytes),
                 body_bytes: message.body_bytes,
             });
-            let receivers: Vec<_> = self
-                .seats
-                .iter()
-                .filter(|&(&id, seat)| {
-                    let overhears =
-                        seat.standing == Standing::Former && message.channel == Channel::Open;
-                    let receives =
-                        seat.receives(id, message.to) && self.is_apart(id) == self.is_apart(from);
-                    id != from && (overhears || receives)
-                })
-                .map(|(&id, _)| id)
-                .collect();
+            let receivers = self.receivers(from, message.to, message.channel);
             for to in receivers {
                 if let (Some(trace), Channel::Confidential) = (&mut self.trace, message.channel) {
                     trace.entrusted(from, to, Rc::clone(&bytes));
@@ -156,6 +139,19 @@ impl Rig {
                 }));
             }
         }
+    }
+
+    /// Whoever gets a message, in the order of ids: latencies are drawn in it.
+    fn receivers(&self, from: PartyId, to: Recipient, channel: Channel) -> Vec<PartyId> {
+        let mut receivers = self.seats.addressed(to);
+        receivers.retain(|&id| self.is_apart(id) == self.is_apart(from));
+        if channel == Channel::Open {
+            receivers.extend(self.seats.former());
+            receivers.sort_unstable();
+            receivers.dedup();
+        }
+        receivers.retain(|&id| id != from);
+        receivers
     }
 }
 

@@ -28,7 +28,7 @@ impl Rig {
     /// Offers a message again: the key must not change, and nothing that is sent in return counts.
     pub(super) fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
         let key = |rig: &Self| {
-            let party = &rig.seats[&delivery.to].party;
+            let party = rig.party(delivery.to);
             let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
             (group_key, party.message_key().map(|message| message.key.clone()))
         };

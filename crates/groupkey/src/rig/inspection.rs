@@ -20,10 +20,10 @@ impl Rig {
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
         let hybrid = self.configuration.scheme().class() == Class::Hybrid;
         let held_up = self.configuration.scheme().recovery == Recovery::Relay
-            && self.seats.values().any(|seat| seat.standing == Standing::Asleep);
+            && self.seats.iter().any(|(_, seat)| seat.standing == Standing::Asleep);
         let mut agreed: Option<(Epoch, &Key)> = None;
         let mut held = Vec::new();
-        for (&id, seat) in self.seats.iter().filter(|&(&id, seat)| self.is_at_hand(id, seat)) {
+        for (id, seat) in self.seats.iter().filter(|&(id, seat)| self.is_at_hand(id, seat)) {
             if self.has_no_server(id, seat) {
                 continue;
             }
@@ -59,9 +59,9 @@ impl Rig {
     pub fn outsider_knows_key(&self) -> bool {
         let agreed = self.agreed_key().ok();
         self.seats
-            .values()
-            .filter(|seat| seat.standing == Standing::Former)
-            .filter_map(|seat| self.held_key(seat))
+            .iter()
+            .filter(|(_, seat)| seat.standing == Standing::Former)
+            .filter_map(|(_, seat)| self.held_key(seat))
             .any(|(_, key)| Some(key) == agreed)
     }
 
@@ -72,7 +72,7 @@ impl Rig {
 
     /// The key that a party holds.
     pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
-        self.seats.get(&party).and_then(|seat| seat.party.group_key())
+        self.seats.get(party).and_then(|seat| seat.party.group_key())
     }
 
     /// The key that a party has of an epoch, where the scheme heals.
@@ -99,7 +99,7 @@ impl Rig {
     ///
     /// If there is no such party.
     pub fn party(&self, party: PartyId) -> &dyn Party {
-        &*self.seats[&party].party
+        &*self.seats[party].party
     }
 
     /// Does something at a member that is not a step of its party: its context is the member's, now.
@@ -119,7 +119,7 @@ impl Rig {
         let protection = self.credentials.protection(id);
         let mut cx =
             Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
-        what(&mut cx, &*self.seats[&id].party)
+        what(&mut cx, &*self.seats[id].party)
     }
 
     /// The key that a member's signatures verify under, if signatures protect the group.
@@ -142,7 +142,7 @@ impl Rig {
         let (rng, mut probe) = (&mut self.rng, ());
         let mut cx =
             Context::new(setting, party, protection, rng, self.now, &mut outbox, &mut probe);
-        what(&mut cx, &*self.seats[&party].party)
+        what(&mut cx, &*self.seats[party].party)
     }
 
     /// The group key that a party holds, or where there is none that of the last message.

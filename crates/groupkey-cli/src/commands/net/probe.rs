@@ -142,7 +142,7 @@ fn cases(
     seed: u64,
 ) -> Result<Vec<Case>, Failure> {
     let case = |(conditions, qos): (Conditions, u8)| {
-        let level = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce][usize::from(qos)];
+        let level = Qos::from_number(qos).expect("--qos takes 0 to 2");
         let defaults = ProbeSettings::new(0.0, Duration::ZERO, level);
         let settings = ProbeSettings {
             up: conditions.settings(LossDirection::Up),

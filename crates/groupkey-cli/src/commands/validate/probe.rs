@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
 }
 
 fn simulate(arguments: &ValidateArguments, conditions: &Conditions, qos: u8) -> ProbeResult {
-    let level = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce][usize::from(qos)];
+    let level = Qos::from_number(qos).expect("--qos takes 0 to 2");
     let defaults = ProbeSettings::new(0.0, groupkey_sim::Duration::ZERO, level);
     probe(&ProbeSettings {
         up: conditions.settings(LossDirection::Up),

@@ -62,6 +62,7 @@ fn the_denial_of_backward_secrecy_is_explained() {
         reference: None,
         history: Vec::new(),
         derivation: Vec::new(),
+        searched: None,
     };
     let rows = compare(&[
         finding(Profile::Sound, Found::Holds),

@@ -166,6 +166,11 @@ impl<'a> Frame<'a> {
             escaped(title),
             id = escaped(id),
         );
+        let _ = write!(
+            svg,
+            "<text class='axis-title' x='2' y='13'>{}</text>",
+            escaped(&self.up.title_without_unit(measure.name())),
+        );
         for &tick in sparse(&self.up.ticks, 7).iter() {
             let y = self.y(tick);
             let _ = write!(
@@ -192,10 +197,11 @@ impl<'a> Frame<'a> {
         let _ = write!(
             svg,
             "<path class='floor' d='M{LEFT} {floor}H{:.1}'/>\
-             <text class='axis-title' x='{:.1}' y='{:.1}' text-anchor='middle'>members</text>",
+             <text class='axis-title' x='{:.1}' y='{:.1}' text-anchor='middle'>{}</text>",
             WIDTH - RIGHT,
             (LEFT + WIDTH - RIGHT) / 2.0,
             HEIGHT - 6.0,
+            self.across.title_without_unit("members"),
         );
         svg
     }
@@ -229,4 +235,34 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         None => Some((value, value)),
         Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scheme::Mark;
+    use super::*;
+
+    fn drawn(points: &[(f64, f64)]) -> String {
+        let points = points.iter().map(|&(members, value)| Point {
+            members,
+            value,
+            error: 0.0,
+            words: String::new(),
+        });
+        let style = Style { number: 0, colour: 0, mark: Mark::Circle };
+        let lines = vec![Line { style, points: points.collect() }];
+        let (id, title) = ("panel".to_owned(), "panel".to_owned());
+        let measure = Measure::Messages;
+        draw(&Lines { id, title, measure, lines, published: Vec::new() }).expect("there are points")
+    }
+
+    /// Equal distances are equal factors on such an axis, which nobody sees by looking at it.
+    #[test]
+    fn an_axis_says_that_it_is_logarithmic() {
+        let says = |svg: &str, title: &str| svg.contains(&format!(">{title}</text>"));
+        let steep = drawn(&[(2.0, 10.0), (4.0, 10_000.0)]);
+        assert!(says(&steep, "messages (logarithmic)") && says(&steep, "members"), "{steep}");
+        let wide = drawn(&[(2.0, 10.0), (2_000.0, 12.0)]);
+        assert!(says(&wide, "messages") && says(&wide, "members (logarithmic)"), "{wide}");
+    }
 }

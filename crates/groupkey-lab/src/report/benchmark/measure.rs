@@ -72,7 +72,7 @@ impl Subject {
         match self {
             Self::Computation => {
                 "Mean of the repetitions on the machine that ran the benchmark; the band is the mean's 95 % \
-                 confidence interval. Both axes are logarithmic where the values ask for it."
+                 confidence interval."
             }
             Self::ModelledComputation => {
                 "Modelled, not measured: counted primitives at the device's prices. There is no band, for \

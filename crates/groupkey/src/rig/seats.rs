@@ -1,0 +1,236 @@
+//! The parties of a rig, and which of them a message is for: found without asking all of them, for a
+//! large group has as many messages as members.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Index;
+
+use rand_chacha::ChaCha20Rng;
+
+use crate::identity::{MemberId, PartyId};
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::Party;
+
+/// The parties, in the order of their ids.
+#[derive(Default)]
+pub(super) struct Seats {
+    seats: BTreeMap<PartyId, Seat>,
+    /// Whoever has subscribed to a subset.
+    subscribers: BTreeMap<SubsetId, BTreeSet<PartyId>>,
+    /// Whoever was dismissed.
+    dismissed: BTreeSet<PartyId>,
+}
+
+/// A party and how it stands.
+pub(super) struct Seat {
+    pub(super) party: Box<dyn Party>,
+    pub(super) standing: Standing,
+    subscriptions: BTreeSet<SubsetId>,
+    /// The id under which a former member continues.
+    pub(super) acts_as: Option<PartyId>,
+    /// Whose keys it has, where somebody else plays the party.
+    pub(super) keys_of: Option<PartyId>,
+    /// What it draws from, where that is its own.
+    pub(super) rng: Option<ChaCha20Rng>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Asleep,
+    Awake,
+    Former,
+}
+
+impl Seats {
+    /// Gives a party a seat. One that had it before is gone.
+    pub(super) fn take_in(&mut self, id: PartyId, party: Box<dyn Party>) {
+        self.remove(id);
+        let seat = Seat {
+            party,
+            standing: Standing::Awake,
+            subscriptions: BTreeSet::new(),
+            acts_as: None,
+            keys_of: None,
+            rng: None,
+        };
+        self.insert(id, seat);
+    }
+
+    /// Makes a member an outsider, which listens on under another id. Returns how it stood before.
+    pub(super) fn dismiss(&mut self, member: MemberId, ghost: PartyId) -> Option<Standing> {
+        let mut seat = self.remove(member.into())?;
+        let before = core::mem::replace(&mut seat.standing, Standing::Former);
+        seat.acts_as = Some(member.into());
+        self.insert(ghost, seat);
+        self.dismissed.insert(ghost);
+        Some(before)
+    }
+
+    /// Takes back that a member was dismissed.
+    pub(super) fn reinstate(&mut self, ghost: PartyId, member: MemberId, standing: Standing) {
+        let Some(mut seat) = self.remove(ghost) else { return };
+        seat.standing = standing;
+        seat.acts_as = None;
+        self.insert(member.into(), seat);
+    }
+
+    /// Lets go of the outsiders.
+    pub(super) fn forget_former(&mut self) {
+        for ghost in self.former().collect::<Vec<_>>() {
+            self.remove(ghost);
+        }
+    }
+
+    /// Notes what a party subscribed to, and what it no longer does.
+    pub(super) fn heed(&mut self, id: PartyId, events: &[Event]) {
+        let Some(seat) = self.seats.get_mut(&id) else { return };
+        for event in events {
+            match *event {
+                Event::Subscribed(subset) => {
+                    seat.subscriptions.insert(subset);
+                    self.subscribers.entry(subset).or_default().insert(id);
+                }
+                Event::Unsubscribed(subset) => {
+                    seat.subscriptions.remove(&subset);
+                    cancel(&mut self.subscribers, subset, id);
+                }
+                Event::MessageKey | Event::Rekeyed(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn get(&self, id: PartyId) -> Option<&Seat> {
+        self.seats.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: PartyId) -> Option<&mut Seat> {
+        self.seats.get_mut(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PartyId, &Seat)> {
+        self.seats.iter().map(|(&id, seat)| (id, seat))
+    }
+
+    /// The controllers of subgroups.
+    pub(super) fn subgroup_controllers(&self) -> impl Iterator<Item = &Seat> {
+        let others = self.seats.range(..FIRST_MEMBER);
+        others.filter(|&(&id, _)| id != PartyId::Controller).map(|(_, seat)| seat)
+    }
+
+    /// Those that a message is for, in the order of their ids.
+    pub(super) fn addressed(&self, to: Recipient) -> Vec<PartyId> {
+        match (to, to.party()) {
+            (Recipient::Subset(subset), _) => {
+                self.subscribers.get(&subset).into_iter().flatten().copied().collect()
+            }
+            (_, Some(party)) => Vec::from_iter(self.get(party).map(|_| party)),
+            (_, None) => self.seats.range(FIRST_MEMBER..).map(|(&id, _)| id).collect(),
+        }
+    }
+
+    /// The outsiders.
+    pub(super) fn former(&self) -> impl Iterator<Item = PartyId> {
+        let is_former = |id: PartyId| self.seats[&id].standing == Standing::Former;
+        self.dismissed.iter().copied().filter(move |&id| is_former(id))
+    }
+
+    fn insert(&mut self, id: PartyId, seat: Seat) {
+        for &subset in &seat.subscriptions {
+            self.subscribers.entry(subset).or_default().insert(id);
+        }
+        self.seats.insert(id, seat);
+    }
+
+    fn remove(&mut self, id: PartyId) -> Option<Seat> {
+        let seat = self.seats.remove(&id)?;
+        seat.subscriptions.iter().for_each(|&subset| cancel(&mut self.subscribers, subset, id));
+        self.dismissed.remove(&id);
+        Some(seat)
+    }
+}
+
+impl Index<PartyId> for Seats {
+    type Output = Seat;
+
+    fn index(&self, id: PartyId) -> &Seat {
+        &self.seats[&id]
+    }
+}
+
+impl Seat {
+    /// The subsets that it gets the messages of.
+    pub(super) const fn subscriptions(&self) -> &BTreeSet<SubsetId> {
+        &self.subscriptions
+    }
+}
+
+/// The ids of members come after those of controllers.
+const FIRST_MEMBER: PartyId = PartyId::Member(MemberId(0));
+
+fn cancel(subscribers: &mut BTreeMap<SubsetId, BTreeSet<PartyId>>, subset: SubsetId, id: PartyId) {
+    let Some(of_subset) = subscribers.get_mut(&subset) else { return };
+    of_subset.remove(&id);
+    // A tree that grows and shrinks would leave the empty ones behind.
+    if of_subset.is_empty() {
+        subscribers.remove(&subset);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schemes::catalogue::{Profile, scheme};
+
+    fn seats(members: u32) -> Seats {
+        let skdc = scheme("skdc").expect("in the catalogue").configuration(Profile::Sound);
+        let mut seats = Seats::default();
+        seats.take_in(PartyId::Controller, skdc.controller().expect("it has one"));
+        for member in (0..members).map(MemberId) {
+            seats.take_in(member.into(), skdc.member(member));
+        }
+        seats
+    }
+
+    fn member(id: u32) -> PartyId {
+        MemberId(id).into()
+    }
+
+    /// What is found by the index is what asking every party finds, whatever became of them.
+    #[test]
+    fn those_addressed_are_those_included() {
+        let (odd, even) = (SubsetId(1), SubsetId(2));
+        let mut seats = seats(6);
+        for id in 0..6 {
+            let subset = if id % 2 == 1 { odd } else { even };
+            seats.heed(member(id), &[Event::Subscribed(subset)]);
+        }
+        let agree = |seats: &Seats| {
+            let one = [member(1), member(8), PartyId::Controller].map(Recipient::from);
+            let all = [Recipient::Group, Recipient::Subset(odd), Recipient::Subset(even)];
+            for to in one.into_iter().chain(all) {
+                let includes = |(id, seat): &(PartyId, &Seat)| {
+                    to.includes(*id, |subset| seat.subscriptions.contains(&subset))
+                };
+                let included: Vec<_> = seats.iter().filter(includes).map(|(id, _)| id).collect();
+                assert_eq!(seats.addressed(to), included, "{to:?}");
+            }
+            seats.former().collect::<Vec<_>>()
+        };
+        assert_eq!(agree(&seats), []);
+        seats.heed(member(3), &[Event::Unsubscribed(odd), Event::Subscribed(even)]);
+        let ghost = member(u32::MAX);
+        assert_eq!(seats.dismiss(MemberId(1), ghost), Some(Standing::Awake));
+        assert_eq!(seats.dismiss(MemberId(1), ghost), None, "it is gone");
+        assert_eq!(agree(&seats), [ghost]);
+        seats.reinstate(ghost, MemberId(1), Standing::Asleep);
+        assert_eq!(agree(&seats), []);
+        seats.dismiss(MemberId(5), ghost);
+        let again = self::seats(1).remove(member(0)).expect("it is there");
+        seats.take_in(member(4), again.party);
+        assert_eq!(agree(&seats), [ghost]);
+        seats.forget_former();
+        assert_eq!(agree(&seats), []);
+        assert_eq!(seats.addressed(Recipient::Subset(odd)), [member(1)]);
+    }
+}
