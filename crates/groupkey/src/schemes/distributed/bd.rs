@@ -148,7 +148,7 @@ impl Member {
             return self.receive_first(cx, message);
         }
         let Header { epoch, kind, .. } = *message.header();
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let sender = message.from_member()?;
         let place = roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
         let run = self.run.as_mut().ok_or(Misbehaviour::UnexpectedMessage)?;

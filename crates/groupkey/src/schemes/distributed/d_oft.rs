@@ -180,7 +180,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let outcome = self.run.outcome().ok_or(Misbehaviour::UnexpectedMessage)?;
         outcome.confirm(cx, message, self.confirming.read(message)?)?;
         let epoch = message.header().epoch;
@@ -233,7 +233,7 @@ impl Member {
     }
 
     fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        self.asked.admits(message)?;
+        self.asked.require_fresh(message)?;
         let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let mut body = message.body();
         let (me, current) = (self.view.me(), self.view.epoch());

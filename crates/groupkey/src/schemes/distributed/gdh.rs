@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-pub(crate) use self::roster::{Change, MEMBERS, Merger, Roster, View, require_sender};
+pub(crate) use self::roster::{Change, MEMBERS, Merger, Roster, View};
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
@@ -224,8 +224,8 @@ impl Peer {
         message: &Message<'_>,
         sender: MemberId,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?.clone();
-        require_sender(message, sender)?;
+        let roster = self.view.require_under_way(message)?.clone();
+        message.require_sender(sender.into())?;
         let mut body = message.body();
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
         body.finish()?;
@@ -298,11 +298,11 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.asked.admits(message)?;
-        message.is_later_than(self.view.epoch())?;
+        self.asked.require_fresh(message)?;
+        message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
-        require_sender(message, roster.at(roster.len() - 1))?;
+        message.require_sender(roster.at(roster.len() - 1).into())?;
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
         body.finish()?;
         self.adopt(cx, message.header().epoch, roster, partial_keys)

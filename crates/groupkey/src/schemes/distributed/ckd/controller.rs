@@ -17,7 +17,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let member = message.from_member()?;
         let place = roster.place(member).ok_or(Misbehaviour::UnexpectedSender)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedSender)?;
