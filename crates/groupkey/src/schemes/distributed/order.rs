@@ -61,7 +61,7 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Class, Configuration};
 use crate::schemes::distributed::early::Early;
-use crate::schemes::distributed::gdh::{MEMBERS, Roster};
+use crate::schemes::distributed::membership::{MEMBERS, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Change, Roster};
+use crate::schemes::distributed::membership::{Change, Roster};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

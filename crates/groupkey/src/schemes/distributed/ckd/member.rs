@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::membership::Roster;
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -9,8 +9,8 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh;
 use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
+use crate::schemes::distributed::membership;
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::{Key, List};
 use crate::wire::Message;
@@ -175,7 +175,7 @@ impl Member {
     pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
-        change: gdh::Change,
+        change: membership::Change,
         altered: Altered,
         sponsor: MemberId,
     ) -> Result<(), Error> {

@@ -15,8 +15,8 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh;
 use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
+use crate::schemes::distributed::membership;
 use crate::schemes::distributed::pairs::{self, open};
 use crate::schemes::distributed::round::Round;
 use crate::secret::{Key, List};
@@ -85,7 +85,7 @@ impl Member {
     pub(super) fn begin_merging(
         &mut self,
         cx: &mut Context<'_>,
-        change: gdh::Change,
+        change: membership::Change,
         altered: Altered,
         nonces: Round<Key>,
     ) -> Result<(), Error> {

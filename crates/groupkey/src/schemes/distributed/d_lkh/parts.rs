@@ -7,8 +7,8 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::Roster;
 use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::membership::Roster;
 use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::membership::Roster;
 use crate::wire::Message;
 
 /// Somebody wants to be taken in, or, if it is a member, cannot follow.

@@ -1,5 +1,5 @@
 //! Who takes part, in which order, and which membership event is under way: what commands and
-//! messages of G-DH are checked against.
+//! messages of distributed schemes are checked against.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -499,6 +499,19 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// What a key of distributed schemes is derived for: this group, this epoch, these members in this
+/// order.
+pub(crate) fn circumstances(cx: &Context<'_>, epoch: Epoch, roster: &Roster) -> Vec<u8> {
+    let mut context = Vec::with_capacity(20 + 4 * roster.len());
+    context.extend_from_slice(&cx.group().0.to_be_bytes());
+    context.extend_from_slice(&epoch.0.to_be_bytes());
+    context.extend_from_slice(&(roster.len() as u32).to_be_bytes());
+    for member in roster.iter() {
+        context.extend_from_slice(&member.0.to_be_bytes());
+    }
+    context
 }
 
 fn require_room(members: usize) -> Result<(), Error> {
