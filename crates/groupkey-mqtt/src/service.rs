@@ -183,8 +183,8 @@ impl Service {
         self.roster.records(from.0).map(|(number, record)| Device {
             name: &record.name,
             member: MemberId(number),
-            is_current: record.is_current,
-            is_barred: record.is_barred,
+            is_current: record.standing.is_current(),
+            is_barred: record.standing.is_barred(),
         })
     }
 
@@ -235,13 +235,13 @@ impl Service {
         let Some((member, record)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
-        let (is_current, is_barred) = (record.is_current, record.is_barred);
+        let standing = record.standing;
         self.waiting.retain(|applicant| applicant.name() != name);
-        if !is_barred {
+        if !standing.is_barred() {
             self.change.entries.push(encoded(&Entry::Barred(member, true)));
             self.roster.bar(member);
         }
-        let removed = if is_current { self.remove(member, now, rng) } else { Ok(()) };
+        let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
         match removed {
             Err(OperationError::Refused(error)) => {
                 self.commit(now)?;

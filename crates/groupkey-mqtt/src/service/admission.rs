@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::log::{Admission, Entry};
-use super::roster::Record;
+use super::roster::{Record, Standing};
 use super::{Applicant, Happened, OperationError, Service, Why, has};
 use crate::join::{Body, Request, Welcome, encoded};
 use crate::keyring::Secret;
@@ -26,7 +26,7 @@ impl Service {
             return;
         }
         let record = self.roster.record(&body.name).map(|(_, record)| record);
-        if record.is_some_and(|record| record.is_barred) {
+        if record.is_some_and(|record| record.standing.is_barred()) {
             self.counters.refused += 1;
             self.tell_refusal(&body.name, Why::Barred, now);
             return;
@@ -110,9 +110,9 @@ impl Service {
     /// Whether who asks has been taken in and has lost nothing but, perhaps, its welcome.
     fn waits_for_its_welcome(&self, request: &Request) -> bool {
         let body = &request.body;
-        self.roster
-            .record(&body.name)
-            .is_some_and(|(_, record)| record.is_current && record.attempt == *body.attempt)
+        self.roster.record(&body.name).is_some_and(|(_, record)| {
+            record.standing.is_current() && record.attempt == *body.attempt
+        })
     }
 
     /// The welcome still answers: to an earlier request of the same attempt.
@@ -179,7 +179,7 @@ impl Service {
     /// Whether the name belongs to the identity that asks for it; `None` if it belongs to nobody.
     fn is_its_name(&self, body: &Body) -> Option<bool> {
         let record = self.roster.record(&body.name).map(|(_, record)| record);
-        let is_free = record.is_none_or(|record| record.is_free);
+        let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
         let listed = self.policy.identities.get(&body.name).filter(|_| is_free);
         let owner = listed.or_else(|| record.map(|record| &record.identity))?;
         let is_owner = bool::from(owner.ct_eq(&*body.identity));
@@ -204,13 +204,15 @@ impl Service {
         let room = (most as usize).saturating_sub(self.roster.current());
         let at_once = if founding { self.waiting.len() } else { AT_ONCE };
         let is_current = |service: &Self, applicant: &Applicant| {
-            service.roster.record(applicant.name()).is_some_and(|(_, record)| record.is_current)
+            let record = service.roster.record(applicant.name());
+            record.is_some_and(|(_, record)| record.standing.is_current())
         };
         // Who is a member and asks to join has lost its memory: out with it first. It comes last, since
         // a group of two can lose nobody before somebody else has come.
         let may_come_at = |service: &Self, applicant: &Applicant| {
             let record = service.roster.record(applicant.name()).map(|(_, record)| record);
-            record.filter(|record| record.is_current).map_or(0, Record::may_return_at)
+            let member = record.filter(|record| record.standing.is_current());
+            member.map_or(0, Record::may_return_at)
         };
         let waiting = std::mem::take(&mut self.waiting);
         let (mut waiting, patient): (Vec<_>, Vec<_>) =
