@@ -38,7 +38,7 @@ use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY};
+use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY, after};
 use crate::store::{Change, Store, StoreError};
 use crate::topics::Topics;
 
@@ -349,7 +349,7 @@ impl Service {
                 (Channel::Confidential, _) => {}
                 (Channel::Open, to) => {
                     self.tally.message(sent.bytes.len());
-                    let expiry = Some(self.policy.rekey_expiry);
+                    let expiry = Some(self.policy.rekey_expiry_s);
                     self.queue(self.topics.of(to), sent.bytes, false, expiry);
                 }
             }
@@ -394,7 +394,7 @@ impl Service {
             let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
             self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
-            self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
+            self.rekey_due = self.policy.period.map(|period| after(now, period));
         }
         self.change.first = self.log_length;
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);

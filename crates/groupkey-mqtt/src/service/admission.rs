@@ -1,5 +1,7 @@
 //! Who may join, and how those who may are taken in.
 
+use std::time::Duration;
+
 use groupkey::{MemberId, Operation};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -12,7 +14,7 @@ use super::{Applicant, Happened, OperationError, Service, Why, has};
 use crate::join::{Body, Request, Welcome, encoded};
 use crate::keyring::Secret;
 use crate::parties::Order;
-use crate::runtime::{Fatal, Output, SECOND};
+use crate::runtime::{Fatal, Output, SECOND, after};
 use crate::store::StoreError;
 use crate::topics::is_name;
 
@@ -85,7 +87,7 @@ impl Service {
             }
         }
         self.counters.taken += 1;
-        let due = now.saturating_add(self.policy.batch);
+        let due = after(now, self.policy.batch);
         self.admission_due = self.admission_due.or(Some(due));
     }
 
@@ -244,7 +246,7 @@ impl Service {
                 return Err(fatal);
             }
         }
-        let retry = now.saturating_add(self.policy.batch.max(RETRY));
+        let retry = after(now, self.policy.batch.max(RETRY));
         let returns = patient.iter().map(|applicant| may_come_at(self, applicant)).min();
         self.admission_due =
             (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
@@ -368,8 +370,8 @@ const ANSWER_AGAIN: u64 = 10_000_000_000;
 const TOLD_AGAIN: u64 = 60 * SECOND;
 const REFUSALS_TOLD: usize = 100;
 
-/// How long to wait before trying again what was not possible, ns.
-const RETRY: u64 = 500_000_000;
+/// How long to wait before trying again what was not possible.
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Keys of the confidential channel come from a stream of their own, so that the steps draw what they
 /// would draw without it.
