@@ -7,6 +7,7 @@ mod identity_file;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use groupkey::catalogue::{self, Class, Law, Profile, Scheme};
 use groupkey::messages;
@@ -22,7 +23,6 @@ use crate::driver::{Connection, Quality};
 use crate::form::Form;
 use crate::keyring::{Secret, bytes_from_hex};
 use crate::policy::Policy;
-use crate::runtime::{MILLISECOND, SECOND};
 use crate::tls::Tls;
 use crate::topics::Topics;
 use crate::version::Version;
@@ -304,8 +304,8 @@ impl GroupFile {
         if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
     }
 
-    /// After how long the key is changed even if nobody comes or goes, in ns.
-    fn period(&self, form: &Form) -> Result<Option<u64>, String> {
+    /// After how long the key is changed even if nobody comes or goes.
+    fn period(&self, form: &Form) -> Result<Option<Duration>, String> {
         let scheme = form.configuration.scheme();
         match self.period_s {
             None => Ok(None),
@@ -321,7 +321,7 @@ impl GroupFile {
                     scheme.id
                 ))
             }
-            Some(seconds) => Ok(Some(seconds.saturating_mul(SECOND))),
+            Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
         }
     }
 }
@@ -345,10 +345,10 @@ impl ServeFile {
         policy.published_allowed = self.group.allow_published;
         policy.prefix.clone_from(&self.group.prefix);
         policy.founders = self.group.founders;
-        policy.batch = self.group.batch_ms.saturating_mul(MILLISECOND);
+        policy.batch = Duration::from_millis(self.group.batch_ms);
         policy.period = self.group.period(&policy.form)?;
-        policy.rekey_expiry = self.group.rekey_expiry_s;
-        if policy.rekey_expiry == 0 {
+        policy.rekey_expiry_s = self.group.rekey_expiry_s;
+        if policy.rekey_expiry_s == 0 {
             return Err("group.rekey_expiry_s is 0: a second is the least".to_owned());
         }
         if let Some(path) = &self.identity {
@@ -518,7 +518,7 @@ mod tests {
         assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
         assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
         assert_eq!(config.connection.version, Version::default());
-        assert_eq!(config.policy.rekey_expiry, Policy::of(config.policy.form).rekey_expiry);
+        assert_eq!(config.policy.rekey_expiry_s, Policy::of(config.policy.form).rekey_expiry_s);
         let file: MemberFile = toml::from_str(MEMBER_TEMPLATE).unwrap();
         assert_eq!((file.group.prefix.as_str(), file.broker.qos), ("groupkey/1", 1));
         assert_eq!(file.broker.mqtt, Version::default().name());
@@ -573,7 +573,7 @@ mod tests {
         let text = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 3600\n";
         let file: ServeFile = toml::from_str(text).unwrap();
         let config = file.understand(Path::new("/nowhere")).unwrap();
-        assert_eq!(config.policy.period, Some(3_600 * SECOND));
+        assert_eq!(config.policy.period, Some(Duration::from_secs(3_600)));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a service's operator decides: the form of the group, who may join, and when the key changes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::form::Form;
 use crate::keyring::Secret;
-use crate::runtime::{MILLISECOND, SECOND};
 
 /// An operator's decisions.
 #[derive(Clone, Debug)]
@@ -28,14 +28,14 @@ pub struct Policy {
     pub identities: BTreeMap<String, [u8; 32]>,
     /// With how many devices the group is created: at least two.
     pub founders: usize,
-    /// How long requests to join are collected, in ns.
-    pub batch: u64,
-    /// After how long the key is changed if nobody comes or goes, in ns. Only a scheme that has
+    /// How long requests to join are collected.
+    pub batch: Duration,
+    /// After how long the key is changed if nobody comes or goes. Only a scheme that has
     /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.
-    pub period: Option<u64>,
-    /// How long a broker of MQTT 5 keeps messages that change the key for members that are away, in s, 1
-    /// or more. A member that is away longer catches up with one request.
-    pub rekey_expiry: u32,
+    pub period: Option<Duration>,
+    /// How long a broker of MQTT 5 keeps messages that change the key for members that are away: whole
+    /// seconds, as MQTT has them, 1 or more. A member that is away longer catches up with one request.
+    pub rekey_expiry_s: u32,
     /// What is kept at most.
     pub limits: Limits,
 }
@@ -65,17 +65,17 @@ impl Policy {
             tokens: Vec::new(),
             identities: BTreeMap::new(),
             founders: 2,
-            batch: 50 * MILLISECOND,
+            batch: Duration::from_millis(50),
             period: None,
-            rekey_expiry: 60,
+            rekey_expiry_s: 60,
             limits: Limits::default(),
         }
     }
 }
 
 impl Limits {
-    /// The time that [`Self::allowance`] is counted in, in ns.
-    pub const ALLOWANCE_TIME: u64 = 10 * SECOND;
+    /// The time that [`Self::allowance`] is counted in.
+    pub const ALLOWANCE_TIME: Duration = Duration::from_secs(10);
 }
 
 impl Default for Limits {

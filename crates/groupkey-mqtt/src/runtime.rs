@@ -1,5 +1,7 @@
 //! What the core and its driver say to each other.
 
+use std::time::Duration;
+
 use groupkey::Epoch;
 use rand_chacha::ChaCha20Rng;
 
@@ -115,6 +117,11 @@ impl From<StoreError> for Fatal {
 
 /// How long a request or the answer to one is of use, in s: whoever asks in vain asks again sooner.
 pub(crate) const REQUEST_EXPIRY: u32 = 30;
+
+/// A time so much after another, ns.
+pub(crate) fn after(start: u64, wait: Duration) -> u64 {
+    start.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
+}
 
 /// A millisecond in ns.
 pub(crate) const MILLISECOND: u64 = 1_000_000;

@@ -38,7 +38,7 @@ use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY};
+use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY, after};
 use crate::store::{Change, Store, StoreError};
 use crate::topics::Topics;
 
@@ -183,8 +183,8 @@ impl Service {
         self.roster.records(from.0).map(|(number, record)| Device {
             name: &record.name,
             member: MemberId(number),
-            is_current: record.is_current,
-            is_barred: record.is_barred,
+            is_current: record.standing.is_current(),
+            is_barred: record.standing.is_barred(),
         })
     }
 
@@ -235,13 +235,13 @@ impl Service {
         let Some((member, record)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
-        let (is_current, is_barred) = (record.is_current, record.is_barred);
+        let standing = record.standing;
         self.waiting.retain(|applicant| applicant.name() != name);
-        if !is_barred {
+        if !standing.is_barred() {
             self.change.entries.push(encoded(&Entry::Barred(member, true)));
             self.roster.bar(member);
         }
-        let removed = if is_current { self.remove(member, now, rng) } else { Ok(()) };
+        let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
         match removed {
             Err(OperationError::Refused(error)) => {
                 self.commit(now)?;
@@ -349,7 +349,7 @@ impl Service {
                 (Channel::Confidential, _) => {}
                 (Channel::Open, to) => {
                     self.tally.message(sent.bytes.len());
-                    let expiry = Some(self.policy.rekey_expiry);
+                    let expiry = Some(self.policy.rekey_expiry_s);
                     self.queue(self.topics.of(to), sent.bytes, false, expiry);
                 }
             }
@@ -394,7 +394,7 @@ impl Service {
             let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
             self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
-            self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
+            self.rekey_due = self.policy.period.map(|period| after(now, period));
         }
         self.change.first = self.log_length;
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);

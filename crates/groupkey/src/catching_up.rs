@@ -65,7 +65,7 @@ impl Asked {
     }
 
     /// Refuses an answer to anything but the request under way. Messages of other operations pass.
-    pub fn admits(&self, message: &Message<'_>) -> Result<(), Error> {
+    pub fn require_fresh(&self, message: &Message<'_>) -> Result<(), Error> {
         match (message.header().nonce, self.0) {
             (None, _) => Ok(()),
             (_, None) => Err(Misbehaviour::UnexpectedMessage.into()),

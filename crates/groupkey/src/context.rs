@@ -301,7 +301,7 @@ impl<'a> Context<'a> {
         match tag {
             #[cfg(feature = "rig")]
             Tag::Known => self.count_tag(content.len()),
-            Tag::ToCheck => self.check_tag(header.sender, content, tag_item)?,
+            Tag::ToCheck => self.require_tag(header.sender, content, tag_item)?,
         }
         Ok(Message::new(header, body))
     }
@@ -314,7 +314,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn check_tag(&mut self, sender: PartyId, content: &[u8], item: &[u8]) -> Result<(), Error> {
+    fn require_tag(&mut self, sender: PartyId, content: &[u8], item: &[u8]) -> Result<(), Error> {
         if matches!(self.protection, Protection::None) {
             return Ok(());
         }

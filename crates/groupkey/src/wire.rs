@@ -73,7 +73,7 @@ impl<'a> Message<'a> {
     }
 
     /// Refuses the message unless it comes from this party.
-    pub fn must_come_from(&self, party: PartyId) -> Result<(), Error> {
+    pub fn require_sender(&self, party: PartyId) -> Result<(), Error> {
         if self.header.sender == party {
             Ok(())
         } else {
@@ -83,7 +83,7 @@ impl<'a> Message<'a> {
 
     /// Refuses the message unless it comes from the controller.
     pub fn from_controller(&self) -> Result<(), Error> {
-        self.must_come_from(PartyId::Controller)
+        self.require_sender(PartyId::Controller)
     }
 
     /// The member that sent the message; refuses one from anybody else.
@@ -97,7 +97,7 @@ impl<'a> Message<'a> {
     }
 
     /// Refuses the message unless it leads from epoch `current` to the next.
-    pub fn follows(&self, current: Epoch) -> Result<(), Error> {
+    pub fn require_next_epoch(&self, current: Epoch) -> Result<(), Error> {
         let got = self.header.epoch;
         if got <= current {
             Err(Misbehaviour::StaleEpoch { got, current }.into())
@@ -109,7 +109,7 @@ impl<'a> Message<'a> {
     }
 
     /// Refuses the message unless it is of epoch `current`.
-    pub(crate) fn must_be_of(&self, current: Epoch) -> Result<(), Error> {
+    pub(crate) fn require_epoch(&self, current: Epoch) -> Result<(), Error> {
         let got = self.header.epoch;
         match got.cmp(&current) {
             Ordering::Less => Err(Misbehaviour::StaleEpoch { got, current }.into()),
@@ -119,7 +119,7 @@ impl<'a> Message<'a> {
     }
 
     /// Refuses the message unless it leads to an epoch after `current`, however far.
-    pub fn is_later_than(&self, current: Epoch) -> Result<(), Error> {
+    pub fn require_later_epoch(&self, current: Epoch) -> Result<(), Error> {
         let got = self.header.epoch;
         if got <= current {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());

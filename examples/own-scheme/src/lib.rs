@@ -204,8 +204,8 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         match self.group_key {
-            Some(_) => message.follows(self.epoch)?,
-            None => message.is_later_than(self.epoch)?,
+            Some(_) => message.require_next_epoch(self.epoch)?,
+            None => message.require_later_epoch(self.epoch)?,
         }
         let individual_key = self.individual_key.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let wrapped = entry(message.body(), self.id)?;

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod device;
+mod form;
 #[cfg(target_os = "linux")]
 mod impaired;
 #[cfg(target_os = "linux")]

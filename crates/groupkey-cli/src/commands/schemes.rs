@@ -41,7 +41,7 @@ pub(crate) struct SchemesArguments {
     /// With --requirements: the form of the schemes.
     #[arg(
         long,
-        value_name = "PROFILE",
+        value_name = "FORM",
         requires = "requirements",
         default_value = "sound",
         value_parser = choice::profile(),

@@ -101,9 +101,12 @@ fn arguments_that_exclude_each_other_say_so() {
     for arguments in [
         "net --probe --scheme skdc",
         "net --probe --members 5",
+        "net --probe --profile sound",
+        "net --probe --set degree=2",
         "net --probe --samples --json",
         "net --scenario a.toml --loss 5",
         "net --scenario a.toml --scheme skdc",
+        "net --scenario a.toml --suite standard",
         "net --scenario a.toml --probe",
         "reproduce network-impact --resume --fresh",
     ] {

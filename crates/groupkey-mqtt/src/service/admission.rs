@@ -1,5 +1,7 @@
 //! Who may join, and how those who may are taken in.
 
+use std::time::Duration;
+
 use groupkey::{MemberId, Operation};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -7,12 +9,12 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::log::{Admission, Entry};
-use super::roster::Record;
+use super::roster::{Record, Standing};
 use super::{Applicant, Happened, OperationError, Service, Why, has};
 use crate::join::{Body, Request, Welcome, encoded};
 use crate::keyring::Secret;
 use crate::parties::Order;
-use crate::runtime::{Fatal, Output, SECOND};
+use crate::runtime::{Fatal, Output, SECOND, after};
 use crate::store::StoreError;
 use crate::topics::is_name;
 
@@ -26,7 +28,7 @@ impl Service {
             return;
         }
         let record = self.roster.record(&body.name).map(|(_, record)| record);
-        if record.is_some_and(|record| record.is_barred) {
+        if record.is_some_and(|record| record.standing.is_barred()) {
             self.counters.refused += 1;
             self.tell_refusal(&body.name, Why::Barred, now);
             return;
@@ -85,7 +87,7 @@ impl Service {
             }
         }
         self.counters.taken += 1;
-        let due = now.saturating_add(self.policy.batch);
+        let due = after(now, self.policy.batch);
         self.admission_due = self.admission_due.or(Some(due));
     }
 
@@ -110,9 +112,9 @@ impl Service {
     /// Whether who asks has been taken in and has lost nothing but, perhaps, its welcome.
     fn waits_for_its_welcome(&self, request: &Request) -> bool {
         let body = &request.body;
-        self.roster
-            .record(&body.name)
-            .is_some_and(|(_, record)| record.is_current && record.attempt == *body.attempt)
+        self.roster.record(&body.name).is_some_and(|(_, record)| {
+            record.standing.is_current() && record.attempt == *body.attempt
+        })
     }
 
     /// The welcome still answers: to an earlier request of the same attempt.
@@ -179,7 +181,7 @@ impl Service {
     /// Whether the name belongs to the identity that asks for it; `None` if it belongs to nobody.
     fn is_its_name(&self, body: &Body) -> Option<bool> {
         let record = self.roster.record(&body.name).map(|(_, record)| record);
-        let is_free = record.is_none_or(|record| record.is_free);
+        let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
         let listed = self.policy.identities.get(&body.name).filter(|_| is_free);
         let owner = listed.or_else(|| record.map(|record| &record.identity))?;
         let is_owner = bool::from(owner.ct_eq(&*body.identity));
@@ -204,13 +206,15 @@ impl Service {
         let room = (most as usize).saturating_sub(self.roster.current());
         let at_once = if founding { self.waiting.len() } else { AT_ONCE };
         let is_current = |service: &Self, applicant: &Applicant| {
-            service.roster.record(applicant.name()).is_some_and(|(_, record)| record.is_current)
+            let record = service.roster.record(applicant.name());
+            record.is_some_and(|(_, record)| record.standing.is_current())
         };
         // Who is a member and asks to join has lost its memory: out with it first. It comes last, since
         // a group of two can lose nobody before somebody else has come.
         let may_come_at = |service: &Self, applicant: &Applicant| {
             let record = service.roster.record(applicant.name()).map(|(_, record)| record);
-            record.filter(|record| record.is_current).map_or(0, Record::may_return_at)
+            let member = record.filter(|record| record.standing.is_current());
+            member.map_or(0, Record::may_return_at)
         };
         let waiting = std::mem::take(&mut self.waiting);
         let (mut waiting, patient): (Vec<_>, Vec<_>) =
@@ -242,7 +246,7 @@ impl Service {
                 return Err(fatal);
             }
         }
-        let retry = now.saturating_add(self.policy.batch.max(RETRY));
+        let retry = after(now, self.policy.batch.max(RETRY));
         let returns = patient.iter().map(|applicant| may_come_at(self, applicant)).min();
         self.admission_due =
             (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
@@ -366,8 +370,8 @@ const ANSWER_AGAIN: u64 = 10_000_000_000;
 const TOLD_AGAIN: u64 = 60 * SECOND;
 const REFUSALS_TOLD: usize = 100;
 
-/// How long to wait before trying again what was not possible, ns.
-const RETRY: u64 = 500_000_000;
+/// How long to wait before trying again what was not possible.
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Keys of the confidential channel come from a stream of their own, so that the steps draw what they
 /// would draw without it.

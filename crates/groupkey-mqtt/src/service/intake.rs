@@ -1,5 +1,7 @@
 //! What comes in over the broker, and with time.
 
+use std::time::Duration;
+
 use groupkey::{Channel, Epoch, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 
@@ -9,7 +11,7 @@ use crate::join::{MAX_PAYLOAD, Request, encoded};
 use crate::notice::{Foreign, Notice, Reached};
 use crate::parties::Given;
 use crate::policy::Limits;
-use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
+use crate::runtime::{Fatal, Input, Output, Runtime, SECOND, after};
 use crate::store::StoreError;
 use crate::topics::Place;
 
@@ -48,7 +50,7 @@ impl Runtime for Service {
             },
             Input::Connected => {
                 // The clock may have been set back since the service ran last.
-                let latest = self.policy.period.map(|period| now.saturating_add(period));
+                let latest = self.policy.period.map(|period| after(now, period));
                 self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
                 self.notice_due = Some(now.saturating_add(SECOND));
             }
@@ -137,7 +139,7 @@ impl Service {
         let limit = self.policy.limits.allowance;
         let Some(record) = self.roster.at(member.0) else { return true };
         let (count, since) = &mut record.requests;
-        if now.saturating_sub(*since) > Limits::ALLOWANCE_TIME {
+        if Duration::from_nanos(now.saturating_sub(*since)) > Limits::ALLOWANCE_TIME {
             (*count, *since) = (0, now);
         }
         *count += 1;
@@ -157,7 +159,7 @@ impl Service {
             self.publish_unstored(self.topics.epoch(), notice, true);
         }
         if due(self.rekey_due) {
-            self.rekey_due = self.policy.period.map(|period| now.saturating_add(period));
+            self.rekey_due = self.policy.period.map(|period| after(now, period));
             match self.rekey(now, rng) {
                 Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),

@@ -22,7 +22,7 @@ use crate::join::encoded;
 use crate::keyring::{Keyring, Secret};
 use crate::parties::{Given, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, MILLISECOND, Output};
+use crate::runtime::{Fatal, MILLISECOND, Output, after};
 use crate::store::{Change, Saved, Store, StoreError};
 use crate::topics::Topics;
 
@@ -81,7 +81,7 @@ impl Service {
             }
         }
         let period = service.policy.period;
-        service.rekey_due = rekeyed_at.zip(period).map(|(at, period)| at.saturating_add(period));
+        service.rekey_due = rekeyed_at.zip(period).map(|(at, period)| after(at, period));
         service.log_length = saved.entries.len() as u64;
         service.next_publish = saved.next;
         service.announced = service.epoch();

@@ -23,15 +23,44 @@ pub(super) struct Record {
     pub(super) attempt: [u8; 8],
     /// The hash of the token by which it joined.
     pub(super) token: Option<[u8; 32]>,
-    pub(super) is_current: bool,
-    /// Evicted by the operator: it may not come back by its identity alone.
-    pub(super) is_barred: bool,
-    /// Readmitted, and not back yet: its name may go to another identity.
-    pub(super) is_free: bool,
+    pub(super) standing: Standing,
     /// Requests since the time.
     pub(super) requests: (u32, u64),
     /// How often it came back in a row after it had lost its memory, and when it did so last, ns.
     returns: (u32, u64),
+}
+
+/// What a device is to the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Evicted by the operator: it may not come back by its identity alone.
+    Barred,
+    /// Evicted when the group could lose nobody: a member until somebody else has joined.
+    BarredMember,
+    /// It left, or was admitted and is not in yet.
+    Former,
+    Member,
+    /// Not a member, and free to come back: until it does, its name may go to another identity.
+    Readmitted,
+}
+
+impl Standing {
+    pub(super) const fn is_current(self) -> bool {
+        matches!(self, Self::BarredMember | Self::Member)
+    }
+
+    pub(super) const fn is_barred(self) -> bool {
+        matches!(self, Self::Barred | Self::BarredMember)
+    }
+
+    const fn of(is_current: bool, is_barred: bool) -> Self {
+        match (is_current, is_barred) {
+            (false, false) => Self::Former,
+            (false, true) => Self::Barred,
+            (true, false) => Self::Member,
+            (true, true) => Self::BarredMember,
+        }
+    }
 }
 
 impl Record {
@@ -69,7 +98,7 @@ impl Roster {
         let Admission { member, name, identity, stamp, token, attempt } = admission.clone();
         self.numbers.insert(name.clone(), member);
         let before = self.records.get(&member);
-        let is_current = before.is_some_and(|record| record.is_current);
+        let is_current = before.is_some_and(|record| record.standing.is_current());
         // Whoever came by a token and comes back by its identity may still show the token later.
         let earlier = before.filter(|record| record.identity == *identity);
         let token = token.map(Into::into).or_else(|| earlier.and_then(|record| record.token));
@@ -79,9 +108,7 @@ impl Roster {
             stamp,
             attempt: attempt.into(),
             token,
-            is_current,
-            is_barred: false,
-            is_free: false,
+            standing: Standing::of(is_current, false),
             requests: (0, 0),
             returns: before.map_or((0, 0), |record| record.returns),
         };
@@ -99,14 +126,17 @@ impl Roster {
     /// Bars a device from coming back.
     pub(super) fn bar(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
-            (record.is_barred, record.is_free) = (true, false);
+            record.standing = Standing::of(record.standing.is_current(), true);
         }
     }
 
     /// Lets a device come back. A member's name stays its own.
     pub(super) fn readmit(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
-            (record.is_barred, record.is_free) = (false, !record.is_current);
+            record.standing = match record.standing.is_current() {
+                true => Standing::Member,
+                false => Standing::Readmitted,
+            };
         }
     }
 
@@ -133,7 +163,7 @@ impl Roster {
 
     /// Members that were evicted when the group could lose nobody.
     pub(super) fn barred_members(&self) -> Vec<u32> {
-        let barred = self.members().filter(|(_, record)| record.is_barred);
+        let barred = self.members().filter(|(_, record)| record.standing.is_barred());
         barred.map(|(member, _)| member).collect()
     }
 
@@ -143,18 +173,19 @@ impl Roster {
     }
 
     pub(super) fn members(&self) -> impl Iterator<Item = (u32, &Record)> {
-        let current = |(_, record): &(&u32, &Record)| record.is_current;
+        let current = |(_, record): &(&u32, &Record)| record.standing.is_current();
         self.records.iter().filter(current).map(|(&number, record)| (number, record))
     }
 
     fn set(&mut self, member: u32, current: bool) {
         if let Some(record) = self.records.get_mut(&member) {
-            match (record.is_current, current) {
+            match (record.standing.is_current(), current) {
                 (false, true) => self.current += 1,
                 (true, false) => self.current -= 1,
-                _ => {}
+                // A readmitted device's name stays free.
+                _ => return,
             }
-            record.is_current = current;
+            record.standing = Standing::of(current, record.standing.is_barred());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Groups that live: come, go, sleep, lose their memory, talk.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
@@ -334,7 +335,7 @@ fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
 /// Three members of a scheme that can change its key for its own sake, and does it every minute.
 fn with_a_period() -> Room {
     let mut room = Room::new("igkmp", &[("subgroups", 2)], 3);
-    room.policy.period = Some(60 * SECOND);
+    room.policy.period = Some(Duration::from_secs(60));
     let mut room = Room::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();

@@ -16,7 +16,7 @@ async fn who_is_away_for_long_gets_nothing_stale_but_one_answer() {
     for version in Version::ALL {
         let access = broker.access().in_version(version);
         let policy = Group::policy("lkh-group", &[], &access.prefix("t/stale"), 4);
-        let policy = Policy { rekey_expiry: 1, ..policy };
+        let policy = Policy { rekey_expiry_s: 1, ..policy };
         let store = Box::new(MemoryStore::default());
         let mut group = Group::new(policy, store, access.clone(), Quality::AtLeastOnce);
         let relay = Relay::before(access.port()).await;

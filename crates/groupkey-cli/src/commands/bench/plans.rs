@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use groupkey::Suite;
-use groupkey::catalogue::{Class, Profile, Scheme};
+use groupkey::catalogue::{Class, Scheme};
 use groupkey::protection::Guard;
 use groupkey_lab::bench::growth::LEAST_SIZES;
 use groupkey_lab::bench::workload::{Randomness, Sizes};
@@ -12,13 +11,18 @@ use groupkey_lab::bench::{Activity, BenchPlan, Unit, Workload, units};
 use groupkey_lab::device::Device;
 use groupkey_lab::registry;
 
+use crate::choice;
+use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::{choice, number};
 
 /// What is measured.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Measurement")]
+#[command(
+    next_help_heading = "Measurement",
+    mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE)),
+    mut_arg("protection", |protection| defaulting(protection, "mac; none with --growth")),
+)]
 pub(crate) struct PlanArguments {
     /// Schemes, by their ids [default: lkh-group, or all of the workload's classes].
     #[arg(
@@ -100,21 +104,11 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     device: Option<Device>,
 
-    /// Which form of the schemes.
-    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
-    profile: Profile,
+    #[command(flatten)]
+    form: FormArguments,
 
-    /// Which algorithms [default: standard; published in the published form].
-    #[arg(long, value_name = "NAME", value_parser = choice::suite())]
-    suite: Option<Suite>,
-
-    /// How messages are protected [default: mac; none with --growth].
-    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
-    protection: Option<Guard>,
-
-    /// Sets a parameter of the schemes, for example degree=2.
-    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
-    set: Vec<(String, u32)>,
+    #[command(flatten)]
+    parameters: ParameterArguments,
 
     /// Everything that schemes draw follows from this.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
@@ -142,13 +136,12 @@ impl PlanArguments {
         let mut plans = Vec::new();
         for scheme in self.schemes()? {
             let like = BenchPlan {
-                profile: self.profile,
-                parameters: self.set.clone(),
-                suite: self.suite.unwrap_or_else(|| self.default_suite()),
-                protection: self.protection.unwrap_or(if self.growth {
-                    Guard::None
-                } else {
-                    Guard::Mac
+                profile: self.form.profile,
+                parameters: self.parameters.set.clone(),
+                suite: self.form.suite(),
+                protection: self.form.protection_or(|| match self.growth {
+                    true => Guard::None,
+                    false => Guard::Mac,
                 }),
                 seed: self.seed,
                 device: self.device.clone().map(Arc::new),
@@ -312,13 +305,6 @@ impl PlanArguments {
             return Err(Failure::input(format!("--k-min {min} is above --k-max {max}")));
         }
         Ok(Sizes { min, max, step }.all().collect())
-    }
-
-    const fn default_suite(&self) -> Suite {
-        match self.profile {
-            Profile::Published => Suite::Published,
-            Profile::Sound => Suite::Standard,
-        }
     }
 
     /// Refuses what no size could run; sizes that do not fit are left out instead.

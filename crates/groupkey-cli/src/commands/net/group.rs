@@ -2,22 +2,27 @@
 
 use std::sync::Arc;
 
-use clap::Args;
-use groupkey::catalogue::{Class, Profile, Scheme};
-use groupkey::protection::Guard;
-use groupkey::{Operation, Suite};
+use clap::{Arg, Args};
+use groupkey::Operation;
+use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::Device;
 use groupkey_lab::plan::Plan;
 
+use crate::choice;
+use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
 use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::runs::RunArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::{choice, number};
 
 /// The schemes, what happens to their groups, and how they are run.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Group")]
+#[command(
+    next_help_heading = HEADING,
+    mut_args(grouped),
+    mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE)),
+    mut_arg("protection", |protection| defaulting(protection, PROTECTION_OF_SCHEME)),
+)]
 pub(crate) struct GroupArguments {
     /// Schemes, by their ids.
     #[arg(
@@ -62,21 +67,11 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     subgroup_device: Option<Device>,
 
-    /// Which form of the schemes.
-    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
-    profile: Profile,
+    #[command(flatten)]
+    form: FormArguments,
 
-    /// Which algorithms [default: standard; published in the published form].
-    #[arg(long, value_name = "NAME", value_parser = choice::suite())]
-    suite: Option<Suite>,
-
-    /// How messages are protected [default: mac; signature in the sound form of distributed schemes].
-    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
-    protection: Option<Guard>,
-
-    /// Sets a parameter of the schemes, for example degree=2.
-    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
-    set: Vec<(String, u32)>,
+    #[command(flatten)]
+    parameters: ParameterArguments,
 
     /// Members send a request of this many bytes to join or leave, in schemes with a controller
     /// [default: none; the controller acts].
@@ -126,11 +121,11 @@ impl GroupArguments {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
                     plan.steps = Plan::history(scheme, &self.operation);
-                    plan.profile = self.profile;
-                    plan.parameters.clone_from(&self.set);
-                    plan.suite = self.suite.unwrap_or_else(|| default_suite(self.profile));
+                    plan.profile = self.form.profile;
+                    plan.parameters.clone_from(&self.parameters.set);
+                    plan.suite = self.form.suite();
                     plan.protection =
-                        self.protection.unwrap_or_else(|| scheme.default_protection(self.profile));
+                        self.form.protection_or(|| scheme.default_protection(self.form.profile));
                     plan.set_conditions(conditions);
                     plan.request_bytes = self.request;
                     plan.qos = qos;
@@ -182,9 +177,15 @@ pub(super) fn refuse_a_slip(combinations: u64, runs: u32) -> Result<(), Failure>
     }
 }
 
-fn default_suite(profile: Profile) -> Suite {
-    match profile {
-        Profile::Published => Suite::Published,
-        Profile::Sound => Suite::Standard,
+/// Puts the arguments under this heading into the group that others exclude: clap's derive leaves it
+/// empty where arguments are flattened into it.
+fn grouped(argument: Arg) -> Arg {
+    match argument.get_help_heading() {
+        Some(HEADING) => argument.group("GroupArguments"),
+        _ => argument,
     }
 }
+
+const HEADING: &str = "Group";
+
+const PROTECTION_OF_SCHEME: &str = "mac; signature in the sound form of distributed schemes";

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use groupkey::Suite;
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
 use groupkey::rig::Settings;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::Device;
 
+use crate::commands::form::FormArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure_however_small};
@@ -20,7 +21,12 @@ use crate::{choice, interruption};
 
 /// What to run, and how.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Replay")]
+#[command(
+    next_help_heading = "Replay",
+    mut_arg("profile", |profile| profile.requires("path")),
+    mut_arg("suite", |suite| suite.default_value("standard").requires("path")),
+    mut_arg("protection", |protection| protection.default_value("mac").requires("path")),
+)]
 pub(crate) struct ReplayArguments {
     /// Run this trace through schemes instead of making one.
     #[arg(id = "path", long = "replay", value_name = "FILE")]
@@ -37,17 +43,8 @@ pub(crate) struct ReplayArguments {
     )]
     scheme: Vec<&'static Scheme>,
 
-    /// The form of the schemes.
-    #[arg(long, default_value = "sound", requires = "path", value_parser = choice::profile())]
-    profile: Profile,
-
-    /// The suite of algorithms.
-    #[arg(long, default_value = "standard", requires = "path", value_parser = choice::suite())]
-    suite: Suite,
-
-    /// How messages are protected.
-    #[arg(long, default_value = "mac", requires = "path", value_parser = choice::protection())]
-    protection: Guard,
+    #[command(flatten)]
+    form: FormArguments,
 
     /// Also report time and energy on this device, built in or from a file (modelled).
     #[arg(long, value_name = "NAME|FILE", requires = "path", value_parser = choice::device())]
@@ -65,12 +62,13 @@ pub(super) fn run(
     seed: u64,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let ReplayArguments { scheme, profile, suite, protection, device, json, .. } = arguments;
+    let ReplayArguments { scheme, form, device, json, .. } = arguments;
+    let suite = form.suite();
     let trace = Trace::load(path).map_err(|error| {
         Failure::input(error.to_string())
             .with_help("docs/workloads.md describes the file; groupkey trace makes one")
     })?;
-    if let Some(device) = device.as_ref().filter(|device| device.costs(*suite).is_none()) {
+    if let Some(device) = device.as_ref().filter(|device| device.costs(suite).is_none()) {
         let known: Vec<&str> = device.suites().map(Suite::name).collect();
         let problem = format!("{} has no figures for the suite {}", device.name, suite.name());
         return Err(Failure::input(problem)
@@ -78,9 +76,9 @@ pub(super) fn run(
     }
     // A network without latency: nothing is timed, and messages arrive in the order of sending.
     let settings = Settings {
-        profile: *profile,
-        suite: *suite,
-        protection: *protection,
+        profile: form.profile,
+        suite,
+        protection: form.protection_or(|| Guard::Mac),
         seed,
         latency: 0,
         ..Settings::default()

@@ -287,7 +287,7 @@ impl Member {
         if self.membership.is_own_joining(message, joined)? {
             return Ok(());
         }
-        self.membership.must_continue(message)?;
+        self.membership.require_continuation(message)?;
         let own = (0..).zip(&self.own).map(|(bit, key)| {
             if shares(joined, slot, bit) { one_way(cx, key) } else { key.clone() }
         });

@@ -202,7 +202,7 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                self.membership.must_continue(message)?;
+                self.membership.require_continuation(message)?;
                 &self.wrapping_key
             }
             (Operation::Rekey, PERIOD, _) => {

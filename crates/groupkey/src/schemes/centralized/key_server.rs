@@ -341,19 +341,19 @@ impl Membership {
     }
 
     /// Refuses an answer unless it is to the request under way, and of this epoch or a later one.
-    pub(crate) fn must_answer(&self, message: &Message<'_>, first: Epoch) -> Result<(), Error> {
+    pub(crate) fn require_answer(&self, message: &Message<'_>, first: Epoch) -> Result<(), Error> {
         let got = message.header().epoch;
         if got < first {
             return Err(Misbehaviour::StaleEpoch { got, current: self.epoch }.into());
         }
-        self.asked.admits(message)
+        self.asked.require_fresh(message)
     }
 
     /// Refuses a message unless it leads to a later epoch and, if it is an answer, answers the request
     /// under way.
-    pub(crate) fn must_lead_on(&self, message: &Message<'_>) -> Result<(), Error> {
-        message.is_later_than(self.epoch)?;
-        self.asked.admits(message)
+    pub(crate) fn require_lead(&self, message: &Message<'_>) -> Result<(), Error> {
+        message.require_later_epoch(self.epoch)?;
+        self.asked.require_fresh(message)
     }
 
     /// Takes the individual key, if this is the message that brings it.
@@ -376,7 +376,7 @@ impl Membership {
     ) -> Result<Option<T>, Error> {
         let header = message.header();
         if header.operation != Operation::Enroll {
-            message.must_come_from(self.server)?;
+            message.require_sender(self.server)?;
             return Ok(None);
         }
         let serves = discriminant(&header.sender) == discriminant(&self.server);
@@ -402,20 +402,20 @@ impl Membership {
             | Operation::Partition
             | Operation::Send => Err(Misbehaviour::UnexpectedMessage.into()),
             Operation::CatchUp => {
-                self.must_lead_on(message)?;
+                self.require_lead(message)?;
                 Ok(Admission::StartsAnew)
             }
             // A subgroup's controller that was away makes its subgroup again.
             Operation::Create if self.server != PartyId::Controller => {
-                message.is_later_than(self.epoch)?;
+                message.require_later_epoch(self.epoch)?;
                 Ok(Admission::StartsAnew)
             }
             _ if self.has_joined() => {
-                message.follows(self.epoch)?;
+                message.require_next_epoch(self.epoch)?;
                 Ok(Admission::Continues)
             }
             Operation::Create | Operation::Add | Operation::Batch => {
-                message.is_later_than(self.epoch)?;
+                message.require_later_epoch(self.epoch)?;
                 Ok(Admission::StartsAnew)
             }
             Operation::Remove | Operation::Rekey => Err(Misbehaviour::UnexpectedMessage.into()),
@@ -423,7 +423,7 @@ impl Membership {
     }
 
     /// As [`Self::admit`], of a message that is for those who hold the keys of the epoch before.
-    pub(crate) fn must_continue(&self, message: &Message<'_>) -> Result<(), Error> {
+    pub(crate) fn require_continuation(&self, message: &Message<'_>) -> Result<(), Error> {
         match self.admit(message)? {
             Admission::Continues => Ok(()),
             Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),

@@ -264,7 +264,7 @@ impl Member {
         if self.lkh.membership.is_own_joining(message, newcomer)? {
             return Ok(());
         }
-        self.lkh.membership.must_continue(message)?;
+        self.lkh.membership.require_continuation(message)?;
         let (kept, degree) = (&self.lkh.path[..], self.lkh.degree);
         let update = Update { degree, enrolment, kept, epoch: header.epoch };
         let mut new = match records {

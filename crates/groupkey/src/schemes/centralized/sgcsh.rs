@@ -512,7 +512,7 @@ impl Member {
         let Some((current, _)) = self.membership.group_key() else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        message.is_later_than(current)?;
+        message.require_later_epoch(current)?;
         let (epoch, last) = (header.epoch.0, self.chains.last());
         if current.0 < news.since || epoch > last.saturating_add(1) {
             return Err(Misbehaviour::SkippedEpoch { got: header.epoch, current }.into());

@@ -244,7 +244,7 @@ impl Member {
         if self.membership.is_own_joining(message, newcomer)? {
             return Ok(());
         }
-        self.membership.must_continue(message)?;
+        self.membership.require_continuation(message)?;
         let traffic_key = after_join(cx, self.masking, epoch, &self.traffic_key);
         if commitment(cx, epoch, &traffic_key) != expected {
             return Err(Misbehaviour::WrongKey.into());

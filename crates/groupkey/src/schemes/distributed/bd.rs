@@ -53,7 +53,8 @@ use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, Change, View};
+use crate::schemes::distributed::gdh;
+use crate::schemes::distributed::membership::{Change, View};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
@@ -148,7 +149,7 @@ impl Member {
             return self.receive_first(cx, message);
         }
         let Header { epoch, kind, .. } = *message.header();
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let sender = message.from_member()?;
         let place = roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
         let run = self.run.as_mut().ok_or(Misbehaviour::UnexpectedMessage)?;

@@ -55,7 +55,8 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, Change, Roster, View};
+use crate::schemes::distributed::gdh;
+use crate::schemes::distributed::membership::{Change, Roster, View};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
 

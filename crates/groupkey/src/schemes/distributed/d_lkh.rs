@@ -98,8 +98,9 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::distributed::early::Early;
-use crate::schemes::distributed::gdh::{self, Merger, View};
+use crate::schemes::distributed::gdh;
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::schemes::distributed::membership::{Merger, View};
 use crate::schemes::distributed::pairs::{self, Pair, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
@@ -234,7 +235,7 @@ impl Member {
             return self.let_pass(message);
         }
         let node = tree.led_by(sender, width).ok_or(Misbehaviour::UnexpectedSender)?;
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         match &self.run {
             Run::Change(_) => self.take_spread_keys(cx, message, sender, node, wrapped),
             Run::Merging(_) => self.take_merged_key(cx, message, node, wrapped),
@@ -247,9 +248,9 @@ impl Member {
         if message.header().epoch <= self.view.epoch() {
             Ok(())
         } else if self.view.change().is_some() {
-            self.view.expect(message).map(drop)
+            self.view.require_under_way(message).map(drop)
         } else {
-            message.follows(self.view.epoch())
+            message.require_next_epoch(self.view.epoch())
         }
     }
 
@@ -265,7 +266,7 @@ impl Member {
             self.early.keep(message);
             return Ok(());
         }
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let outcome = self.run.outcome_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
         if outcome.sponsor == self.view.me() {
             return Err(Misbehaviour::UnexpectedSender.into());
@@ -332,7 +333,7 @@ impl Member {
     }
 
     fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        self.asked.admits(message)?;
+        self.asked.require_fresh(message)?;
         let mut body = message.body();
         let (me, current) = (self.view.me(), self.view.epoch());
         let (tree, sender, height) = MemberTree::read_answer(message, &mut body, me, current)?;

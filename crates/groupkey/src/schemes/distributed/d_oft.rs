@@ -75,8 +75,9 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, View};
+use crate::schemes::distributed::gdh;
 use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::schemes::distributed::membership::View;
 use crate::schemes::distributed::pairs::{self, Pairs};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
@@ -180,7 +181,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let outcome = self.run.outcome().ok_or(Misbehaviour::UnexpectedMessage)?;
         outcome.confirm(cx, message, self.confirming.read(message)?)?;
         let epoch = message.header().epoch;
@@ -233,7 +234,7 @@ impl Member {
     }
 
     fn catch_up(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        self.asked.admits(message)?;
+        self.asked.require_fresh(message)?;
         let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let mut body = message.body();
         let (me, current) = (self.view.me(), self.view.epoch());

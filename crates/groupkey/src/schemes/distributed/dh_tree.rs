@@ -261,7 +261,7 @@ impl Peer {
     }
 
     /// Refuses a message that is not of the change under way.
-    pub(crate) fn expect(&self, message: &Message<'_>) -> Result<(), Error> {
+    pub(crate) fn require_under_way(&self, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let is_of =
             |change: &Change| (change.epoch, change.operation) == (header.epoch, header.operation);
@@ -270,7 +270,7 @@ impl Peer {
         }
         // Whoever is in the group must learn that it has missed something.
         if self.share.is_some() {
-            message.follows(self.epoch)?;
+            message.require_next_epoch(self.epoch)?;
         }
         Err(Misbehaviour::UnexpectedMessage.into())
     }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::identity::Epoch;
-use crate::schemes::distributed::gdh::MEMBERS;
+use crate::schemes::distributed::membership::MEMBERS;
 use crate::wire::{Header, Message};
 
 #[derive(Debug, Default)]

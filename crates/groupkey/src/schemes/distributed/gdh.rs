@@ -1,5 +1,5 @@
-//! What the schemes of the G-DH family share: the members in their order, the membership event
-//! under way, and, for GDH.2 and GDH.3, the partial keys.
+//! What the schemes of the G-DH family share: an entry in the catalogue and, for GDH.2 and GDH.3, the
+//! partial keys.
 //!
 //! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group
 //! key is derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its
@@ -27,14 +27,11 @@
 //! instead: a member that was asleep when it was its turn to act (the operation cannot complete
 //! without it), and the controller that was evicted in its sleep (nobody answers it).
 
-mod roster;
-
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-pub(crate) use self::roster::{Change, MEMBERS, Merger, Roster, View, require_sender};
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
@@ -44,6 +41,9 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation, Party};
 use crate::schemes::catalogue::{
     Claims, Configuration, Law, Parties, Provenance, Recovery, Scheme,
+};
+use crate::schemes::distributed::membership::{
+    Change, MEMBERS, Merger, Roster, View, circumstances,
 };
 use crate::secret::Key;
 use crate::wire::Message;
@@ -224,8 +224,8 @@ impl Peer {
         message: &Message<'_>,
         sender: MemberId,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?.clone();
-        require_sender(message, sender)?;
+        let roster = self.view.require_under_way(message)?.clone();
+        message.require_sender(sender.into())?;
         let mut body = message.body();
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
         body.finish()?;
@@ -298,11 +298,11 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.asked.admits(message)?;
-        message.is_later_than(self.view.epoch())?;
+        self.asked.require_fresh(message)?;
+        message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
-        require_sender(message, roster.at(roster.len() - 1))?;
+        message.require_sender(roster.at(roster.len() - 1).into())?;
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
         body.finish()?;
         self.adopt(cx, message.header().epoch, roster, partial_keys)
@@ -341,19 +341,6 @@ pub(crate) fn group_key(
     let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
     shared.zeroize();
     key
-}
-
-/// What a key of distributed schemes is derived for: this group, this epoch, these members in this
-/// order.
-pub(crate) fn circumstances(cx: &Context<'_>, epoch: Epoch, roster: &Roster) -> Vec<u8> {
-    let mut context = Vec::with_capacity(20 + 4 * roster.len());
-    context.extend_from_slice(&cx.group().0.to_be_bytes());
-    context.extend_from_slice(&epoch.0.to_be_bytes());
-    context.extend_from_slice(&(roster.len() as u32).to_be_bytes());
-    for member in roster.iter() {
-        context.extend_from_slice(&member.0.to_be_bytes());
-    }
-    context
 }
 
 fn not_created() -> Error {

@@ -38,7 +38,8 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, Change, Roster, View, group_key, require_sender};
+use crate::schemes::distributed::gdh::{self, group_key};
+use crate::schemes::distributed::membership::{Change, Roster, View};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
@@ -109,12 +110,12 @@ impl Member {
         let roster = if header.kind == WELCOME {
             self.view.read_welcome(message, &mut body)?
         } else {
-            self.view.expect(message)?.clone()
+            self.view.require_under_way(message)?.clone()
         };
         let run = awaiting(&self.run, UPFLOW)?;
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         let before = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedMessage)?;
-        require_sender(message, roster.at(before))?;
+        message.require_sender(roster.at(before).into())?;
         let packed = body.bytes()?;
         body.finish()?;
         if place + 1 < roster.len() {
@@ -155,13 +156,13 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let header = message.header();
-        let roster = self.view.expect(message)?.clone();
+        let roster = self.view.require_under_way(message)?.clone();
         let run = awaiting(&self.run, DOWNFLOW)?;
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         if place + 1 == roster.len() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        require_sender(message, roster.at(place + 1))?;
+        message.require_sender(roster.at(place + 1).into())?;
         let mut body = message.body();
         let mut elements = cx.elements(body.bytes()?, place + 1, self.check)?;
         body.finish()?;

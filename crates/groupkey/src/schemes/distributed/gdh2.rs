@@ -46,9 +46,8 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{
-    self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
-};
+use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST};
+use crate::schemes::distributed::membership::{Change, Roster};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
@@ -131,10 +130,10 @@ impl Member {
     }
 
     fn receive_upflow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let roster = self.peer.view().expect(message)?.clone();
+        let roster = self.peer.view().require_under_way(message)?.clone();
         let (place, before) = self.place(&roster)?;
         let before = before.filter(|_| !self.contributed).ok_or(Misbehaviour::UnexpectedMessage)?;
-        require_sender(message, roster.at(before))?;
+        message.require_sender(roster.at(before).into())?;
         // The first member's intermediate is the generator, which needs no sending.
         let count = if place == 1 { 1 } else { place + 1 };
         let mut body = message.body();
@@ -168,7 +167,7 @@ impl Member {
 
     fn receive_list(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
-        let roster = self.peer.view().expect(message)?;
+        let roster = self.peer.view().require_under_way(message)?;
         let creation = header.operation == Operation::Create;
         if creation && !self.contributed {
             return Err(Misbehaviour::UnexpectedMessage.into());

@@ -47,9 +47,8 @@ use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{
-    self, ANSWER, Change, LIST, Peer, REQUEST, Roster, require_sender,
-};
+use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST};
+use crate::schemes::distributed::membership::{Change, Roster};
 use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
@@ -142,13 +141,13 @@ impl Member {
     }
 
     fn receive_token(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let roster = self.peer.view().expect(message)?;
+        let roster = self.peer.view().require_under_way(message)?;
         if !matches!(self.progress, Progress::Token) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let place = self.place(roster)?;
         let before = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedMessage)?;
-        require_sender(message, roster.at(before))?;
+        message.require_sender(roster.at(before).into())?;
         let (next, last) = (roster.at(place + 1), roster.len() - 1);
         let token = self.read_element(cx, message)?;
         let epoch = message.header().epoch;
@@ -167,13 +166,13 @@ impl Member {
 
     fn receive_value(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = *message.header();
-        let roster = self.peer.view().expect(message)?;
+        let roster = self.peer.view().require_under_way(message)?;
         let last = roster.at(roster.len() - 1);
         let sender = match header.operation {
             Operation::Create => roster.at(roster.len() - 2),
             _ => last,
         };
-        require_sender(message, sender)?;
+        message.require_sender(sender.into())?;
         let value = self.read_element(cx, message)?;
         match &mut self.progress {
             Progress::Value { made } => {
@@ -200,7 +199,7 @@ impl Member {
 
     fn receive_factor(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = *message.header();
-        let roster = self.peer.view().expect(message)?;
+        let roster = self.peer.view().require_under_way(message)?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
         let factor = self.read_element(cx, message)?;
         let Progress::Factors { factors, .. } = &mut self.progress else {
@@ -247,7 +246,7 @@ impl Member {
 
     fn receive_list(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
-        let roster = self.peer.view().expect(message)?.clone();
+        let roster = self.peer.view().require_under_way(message)?.clone();
         let last = roster.at(roster.len() - 1);
         if !matches!(header.operation, Operation::Create | Operation::Add | Operation::Merge) {
             return self.peer.receive_list(cx, message, last);
@@ -255,7 +254,7 @@ impl Member {
         let Progress::List { value } = &self.progress else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        require_sender(message, last)?;
+        message.require_sender(last.into())?;
         let mut body = message.body();
         let mut partial_keys = cx.elements(body.bytes()?, roster.len() - 1, self.peer.check())?;
         body.finish()?;

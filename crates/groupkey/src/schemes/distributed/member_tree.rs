@@ -23,7 +23,7 @@ use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::party::{KeyFingerprint, KeyNode};
-use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::schemes::distributed::membership::{Roster, circumstances};
 use crate::secret::Key;
 use crate::wire::Reader;
 

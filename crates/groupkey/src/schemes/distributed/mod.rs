@@ -13,6 +13,7 @@ pub mod gdh1;
 pub mod gdh2;
 pub mod gdh3;
 pub(crate) mod member_tree;
+pub(crate) mod membership;
 pub mod order;
 pub(crate) mod pairs;
 mod round;

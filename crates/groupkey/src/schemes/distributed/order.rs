@@ -61,7 +61,7 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Class, Configuration};
 use crate::schemes::distributed::early::Early;
-use crate::schemes::distributed::gdh::{MEMBERS, Roster};
+use crate::schemes::distributed::membership::{MEMBERS, Roster};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -273,7 +273,9 @@ impl Ordered {
             // One who comes knows nothing that this must follow, not even an epoch: the ticket is
             // younger than anything old.
             (true, _) => {}
-            (false, true) if got == current.next() => announcement.must_follow(&self.roster)?,
+            (false, true) if got == current.next() => {
+                announcement.require_successor_of(&self.roster)?
+            }
             (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
             (false, false) => {
                 // Other people's business, or a lie: whoever waits cannot tell.

@@ -8,7 +8,7 @@
 use crate::context::{Context, Draft};
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId, PartyId};
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::membership::Roster;
 use crate::secret::{Key, List};
 use crate::wire::Reader;
 

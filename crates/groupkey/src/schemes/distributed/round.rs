@@ -6,7 +6,7 @@ use core::iter;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::schemes::distributed::membership::{Roster, circumstances};
 use crate::secret::Key;
 
 /// A slot for each member, by place. It counts what is missing, because with a thousand members it

@@ -260,7 +260,7 @@ impl Member {
         body.finish()?;
         // The individual key comes first, and with it who may send this.
         self.membership.enrolment()?;
-        message.must_come_from(self.membership.server())?;
+        message.require_sender(self.membership.server())?;
         if self.profile == Profile::Sound || self.area_key.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }

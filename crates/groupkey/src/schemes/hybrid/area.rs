@@ -139,13 +139,13 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                self.membership.must_continue(message)?;
+                self.membership.require_continuation(message)?;
                 let mut keys = [Key::default(), Key::default()];
                 cx.unwrap_keys(self.area_key()?, header.epoch, 0, wrapped, &mut keys)?;
                 self.enter(cx, header.epoch, keys);
             }
             (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
-                self.membership.must_continue(message)?;
+                self.membership.require_continuation(message)?;
                 let group_key = cx.unwrap_key(self.area_key()?, header.epoch, 1, wrapped)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }

@@ -362,7 +362,7 @@ impl SubgroupController {
 
     /// Takes the piece of one member, which it had asked for, and passes it on.
     fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        message.must_be_of(self.subgroup.membership.epoch())?;
+        message.require_epoch(self.subgroup.membership.epoch())?;
         let mut body = message.body();
         let piece = body.bytes()?;
         body.finish()?;

@@ -396,7 +396,7 @@ impl Member {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
-                self.membership.must_continue(message)?;
+                self.membership.require_continuation(message)?;
                 let (_, old) =
                     self.membership.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
                 cx.unwrap_key(old, header.epoch, 0, bytes)?
@@ -526,7 +526,7 @@ impl Numbers {
         kek: &Key,
         envelope: &Envelope<'_>,
     ) -> Result<Key, Error> {
-        message.must_be_of(epoch)?;
+        message.require_epoch(epoch)?;
         let sender = message.header().sender;
         if sender == cx.me() {
             // A broker gives back what one publishes where one listens.

@@ -499,7 +499,7 @@ impl Member {
             (Operation::CatchUp, SEEDS) => {}
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
-        self.membership.must_lead_on(message)?;
+        self.membership.require_lead(message)?;
         let period = self.session.period(header.epoch)?;
         let mut body = message.body();
         let span = Span::read(&mut body, self.session)?;

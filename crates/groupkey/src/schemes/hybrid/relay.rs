@@ -236,11 +236,11 @@ impl Link {
         match (own, letter.token) {
             (Some(envelope), token) => {
                 match header.operation {
-                    Operation::CatchUp => self.must_answer(message)?,
-                    _ => self.membership.must_lead_on(message)?,
+                    Operation::CatchUp => self.require_answer(message)?,
+                    _ => self.membership.require_lead(message)?,
                 }
                 if token.is_some() {
-                    envelope.may_be_handed_on(message)?;
+                    envelope.require_for_handing_on(message)?;
                 }
                 self.open(cx, message, letter.since, envelope)?;
             }
@@ -253,10 +253,10 @@ impl Link {
 
     /// Refuses what is no answer, or tells nothing new: but a key that only members vouched for may
     /// be of any epoch.
-    fn must_answer(&self, message: &Message<'_>) -> Result<(), Error> {
+    fn require_answer(&self, message: &Message<'_>) -> Result<(), Error> {
         let current = self.membership.epoch();
         let first = if current == self.vouched { current.next() } else { self.vouched };
-        self.membership.must_answer(message, first)
+        self.membership.require_answer(message, first)
     }
 
     fn take_token(
@@ -275,9 +275,9 @@ impl Link {
             return Ok(false);
         }
         let giver = self.place.giver.as_ref().ok_or(Misbehaviour::UnexpectedSender)?;
-        message.must_come_from(giver.id.into())?;
+        message.require_sender(giver.id.into())?;
         if epoch != current {
-            message.is_later_than(current)?;
+            message.require_later_epoch(current)?;
         }
         let group_key = cx.unwrap_key(&giver.key, epoch, 0, token)?;
         if epoch > current {
@@ -399,12 +399,12 @@ impl<'m> Envelope<'m> {
 
     /// Refuses an envelope from a member unless that is who now gives keys to its receiver, and
     /// unless it goes down the line: what answers a request comes from the party that was asked.
-    fn may_be_handed_on(&self, message: &Message<'_>) -> Result<(), Error> {
+    fn require_for_handing_on(&self, message: &Message<'_>) -> Result<(), Error> {
         if matches!(message.header().operation, Operation::CatchUp | Operation::Create) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let giver = self.giver.ok_or(Misbehaviour::UnexpectedSender)?;
-        message.must_come_from(giver.into())
+        message.require_sender(giver.into())
     }
 
     /// What it is bound to. The member itself takes the place of a neighbour that it does not have:

@@ -146,7 +146,7 @@ impl SubgroupController {
     }
 
     /// Refuses any sum but that of the members from one slot on.
-    fn check_sum(&self, cx: &mut Context<'_>, began: u32, sum: &[u8]) -> Result<(), Error> {
+    fn require_sum(&self, cx: &mut Context<'_>, began: u32, sum: &[u8]) -> Result<(), Error> {
         let sum: [u8; Key::BYTES] = sum.try_into().map_err(|_| Misbehaviour::Malformed)?;
         let start = self.ring.position_of(began).ok_or(Misbehaviour::InvalidRoster)?;
         let (epoch, group_key) = self.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
@@ -246,7 +246,7 @@ impl SubgroupServer for SubgroupController {
         let whole = if self.profile == Profile::Sound {
             let (began, sum) = (body.number32()?, body.bytes()?);
             body.finish()?;
-            self.check_sum(cx, began, sum)?;
+            self.require_sum(cx, began, sum)?;
             self.ring.order.first() == Some(&began)
         } else {
             let wrapped = body.bytes()?;

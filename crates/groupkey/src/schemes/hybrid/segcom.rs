@@ -174,7 +174,7 @@ impl SubgroupController {
         let wrapped = body.bytes()?;
         body.finish()?;
         let current = subgroup.membership.epoch();
-        message.must_be_of(current)?;
+        message.require_epoch(current)?;
         let slot = subgroup.roster.current(member).map_err(|_| Misbehaviour::InvalidRoster)?;
         let kek = key_above(cx, &subgroup.membership.enrolment()?.key, member);
         let [group_key, nonce] = unwrap(cx, &kek, current, wrapped)?;
@@ -229,7 +229,7 @@ impl Member {
     /// Takes the answer to its own request.
     fn take_answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let igkmp = &mut self.igkmp;
-        message.must_come_from(igkmp.membership.server())?;
+        message.require_sender(igkmp.membership.server())?;
         igkmp.membership.admit(message)?;
         let expected = self.nonce.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let expected = successor(expected);

@@ -165,10 +165,10 @@ fn follow<S: SubgroupServer>(
     if message.header().operation == Operation::Grant {
         return server.grant(cx, message);
     }
-    subgroup.admit(message)?;
+    subgroup.require_admissible(message)?;
     let mut body = message.body();
     if message.header().operation == Operation::Create {
-        subgroup.must_have_enrolled(message, body.number32()?)?;
+        subgroup.require_enrolled(message, body.number32()?)?;
     }
     let named = member_list(&mut body)?;
     let change = subgroup.local_change(message, &named)?;
@@ -271,7 +271,7 @@ impl Subgroup {
     /// Refuses a message of a change that does not follow on what was heard here. Whoever is not in
     /// the group yet has no keys that go on: it takes a creation, an opening, and the answer to its
     /// request.
-    fn admit(&self, message: &Message<'_>) -> Result<(), Error> {
+    fn require_admissible(&self, message: &Message<'_>) -> Result<(), Error> {
         let is_later = message.header().epoch > self.membership.epoch();
         let is_of_the_middle = !is_opening(message)
             && matches!(
@@ -290,7 +290,7 @@ impl Subgroup {
 
     /// Refuses a creation unless just those are enrolled here who were when it was sent, for all of them
     /// join who are not named. Enrolments go another way, and may come before it or after it.
-    fn must_have_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
+    fn require_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
         if enrolments == self.enrolments {
             return Ok(());
         }

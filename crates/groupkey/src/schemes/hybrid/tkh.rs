@@ -318,7 +318,7 @@ impl Member {
             self.enter(cx, epoch, sibling_key, subtree_key, group_key);
             return Ok(());
         }
-        self.membership.must_continue(message)?;
+        self.membership.require_continuation(message)?;
         let (Some(sibling_key), Some(subtree_key)) = (&self.sibling_key, &self.subtree_key) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };

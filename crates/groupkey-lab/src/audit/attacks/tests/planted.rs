@@ -136,9 +136,9 @@ impl Party for Member {
             self.individual = Key::from_bytes(key);
             return Ok(());
         }
-        message.is_later_than(self.epoch)?;
+        message.require_later_epoch(self.epoch)?;
         if self.looks {
-            self.asked.admits(&message)?;
+            self.asked.require_fresh(&message)?;
         }
         self.key = cx.unwrap_key(&self.individual, epoch, 0, bytes)?;
         self.epoch = epoch;

@@ -95,11 +95,11 @@ impl FatMember {
         let mut body = message.body();
         let received = match (header.kind, header.operation) {
             (PUBLIC_KEY, Operation::Create | Operation::Add | Operation::CatchUp) => {
-                self.membership.must_lead_on(message)?;
+                self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
             (PUBLIC_KEY, Operation::Remove) if self.profile == Profile::Published => {
-                self.membership.must_lead_on(message)?;
+                self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
             (REKEY, Operation::Add | Operation::Remove | Operation::CatchUp)
@@ -115,7 +115,7 @@ impl FatMember {
                     // It tells the others.
                     _ => return Ok(()),
                 }
-                self.membership.must_lead_on(message)?;
+                self.membership.require_lead(message)?;
                 None
             }
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
@@ -182,7 +182,7 @@ impl ThinMember {
                 Operation::Create | Operation::Add | Operation::Remove | Operation::CatchUp,
             ) => {
                 // Whatever was missed, this is enough.
-                self.membership.must_lead_on(message)?;
+                self.membership.require_lead(message)?;
                 let share = cx.g1(elements, self.check)?;
                 (None, cx.g1_product(&own.key, [&share]))
             }
@@ -198,7 +198,7 @@ impl ThinMember {
                 (Some(base), combined)
             }
             (Profile::Published, REKEY, Operation::Add | Operation::Remove) => {
-                message.follows(self.membership.epoch())?;
+                message.require_next_epoch(self.membership.epoch())?;
                 let old = self.combined.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
                 let change = cx.g1(elements, self.check)?;
                 let factor = match header.operation {

@@ -105,11 +105,11 @@ impl Member {
         if joins && self.membership.is_own_joining(message, change.slot)? {
             return Ok(());
         }
-        self.membership.must_continue(message)?;
+        self.membership.require_continuation(message)?;
         // The command comes first: it is cheap, and whoever forges a join does not have it.
         let mut command = self.command.clone();
         if let Some(revealed) = change.command {
-            require(step(cx, &revealed) == command)?;
+            require_vouched(step(cx, &revealed) == command)?;
             command = revealed;
         }
         let update = Update { degree: self.degree, enrolment, kept: &self.path, epoch };
@@ -119,7 +119,7 @@ impl Member {
         };
         for (node, key) in new.iter().filter(|(node, _)| !change.anchored.contains(&node.level)) {
             let held = self.held(*node).ok_or(Misbehaviour::Forged)?;
-            require(step(cx, key) == *held)?;
+            require_vouched(step(cx, key) == *held)?;
         }
         if joins {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
@@ -171,7 +171,7 @@ impl Member {
         for ((node, key), anchored) in path.iter().zip(anchored) {
             // A chain that is as old as what the member holds must lead to it.
             let held = self.held(*node).filter(|_| Some(anchored) <= current);
-            require(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
+            require_vouched(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
         self.enter(cx, epoch, path, join_key, command.clone())
     }
@@ -238,7 +238,7 @@ impl<'a> Change<'a> {
 }
 
 /// Refuses what no chain vouches for.
-fn require(vouched_for: bool) -> Result<(), Error> {
+fn require_vouched(vouched_for: bool) -> Result<(), Error> {
     if vouched_for { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Change, Roster, circumstances};
+use crate::schemes::distributed::membership::{Change, Roster, circumstances};
 use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -224,7 +224,7 @@ impl Run {
         check: Check,
     ) -> Result<(), Error> {
         self.nonces.require_said(place)?;
-        self.must_have_share_of(place)?;
+        self.require_share_of(place)?;
         let session = self.read_session(&mut body)?;
         let bytes = finished(body.bytes()?, body)?;
         self.ratios.require_open(place)?;
@@ -240,7 +240,7 @@ impl Run {
         place: usize,
         mut body: Reader<'_>,
     ) -> Result<(), Error> {
-        self.must_have_share_of(place)?;
+        self.require_share_of(place)?;
         self.ratios.require_said(place)?;
         let confirmation = finished(body.key()?, body)?;
         self.confirmations.require_open(place)?;
@@ -337,7 +337,7 @@ impl Run {
         }
     }
 
-    fn must_have_share_of(&self, place: usize) -> Result<(), Error> {
+    fn require_share_of(&self, place: usize) -> Result<(), Error> {
         match self.neighbours().iter().position(|&neighbour| neighbour == place) {
             Some(side) if self.shares[side].is_none() => {
                 Err(Misbehaviour::UnexpectedMessage.into())

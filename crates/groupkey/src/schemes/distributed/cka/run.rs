@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, circumstances};
+use crate::schemes::distributed::membership::{Roster, circumstances};
 use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};

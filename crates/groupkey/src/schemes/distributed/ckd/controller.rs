@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Change, Roster};
+use crate::schemes::distributed::membership::{Change, Roster};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
@@ -17,7 +17,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let member = message.from_member()?;
         let place = roster.place(member).ok_or(Misbehaviour::UnexpectedSender)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedSender)?;

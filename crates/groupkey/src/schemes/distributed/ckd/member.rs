@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, require_sender};
+use crate::schemes::distributed::membership::Roster;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -23,10 +23,10 @@ impl Member {
         let mut body = message.body();
         let roster = match header.kind {
             WELCOME => self.view.read_first_roster(message, &mut body)?,
-            _ => self.view.expect(message)?.clone(),
+            _ => self.view.require_under_way(message)?.clone(),
         };
         let controller = roster.at(0);
-        require_sender(message, controller)?;
+        message.require_sender(controller.into())?;
         if !matches!(self.run, Run::Offer) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -49,8 +49,8 @@ impl Member {
 
     /// The members hear what the controller offers to those who come; it is not for them.
     pub(super) fn overhear(&self, message: &Message<'_>) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
-        require_sender(message, roster.at(0))?;
+        let roster = self.view.require_under_way(message)?;
+        message.require_sender(roster.at(0).into())?;
         match self.run {
             Run::None => Ok(()),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
@@ -63,9 +63,9 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let header = *message.header();
-        let roster = self.view.expect(message)?.clone();
+        let roster = self.view.require_under_way(message)?.clone();
         let controller = roster.at(0);
-        require_sender(message, controller)?;
+        message.require_sender(controller.into())?;
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         let place = place.checked_sub(1).ok_or(Misbehaviour::UnexpectedMessage)?;
         let pairing = match (&self.run, header.operation) {
@@ -115,9 +115,9 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let controller = self.view.roster().first().ok_or(Misbehaviour::UnexpectedMessage)?;
-        self.asked.admits(message)?;
-        message.is_later_than(self.view.epoch())?;
-        require_sender(message, controller)?;
+        self.asked.require_fresh(message)?;
+        message.require_later_epoch(self.view.epoch())?;
+        message.require_sender(controller.into())?;
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
         if roster.at(0) != controller || roster.place(self.view.me()).is_none() {

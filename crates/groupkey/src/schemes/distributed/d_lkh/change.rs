@@ -9,8 +9,8 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
+use crate::schemes::distributed::membership;
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::{Key, List};
 use crate::wire::Message;
@@ -83,7 +83,7 @@ impl Change {
         new: &[Key],
     ) -> Result<List<Key>, Error> {
         let keys = place.with(share, new);
-        self.outcome.must_fit(cx, message.header().epoch, &keys)?;
+        self.outcome.require_fit(cx, message.header().epoch, &keys)?;
         Ok(keys)
     }
 }
@@ -146,7 +146,7 @@ impl Member {
     ) -> Result<(), Error> {
         let nonce = read_nonce(message)?;
         let Run::Welcome(Welcome { newcomer, altered }) = &self.run else { return Ok(()) };
-        require_sender(message, *newcomer)?;
+        message.require_sender((*newcomer).into())?;
         let epoch = self.view.epoch().next();
         self.lead(cx, epoch, Operation::Add, altered.clone(), Some(&nonce))
     }
@@ -175,7 +175,7 @@ impl Member {
     pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
-        change: gdh::Change,
+        change: membership::Change,
         altered: Altered,
         sponsor: MemberId,
     ) -> Result<(), Error> {
@@ -256,11 +256,11 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        require_sender(message, change.outcome.sponsor)?;
+        message.require_sender(change.outcome.sponsor.into())?;
         if !change.by_hand || change.outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -313,10 +313,10 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         if !self.view.is_joining() {
-            self.view.expect(message)?;
+            self.view.require_under_way(message)?;
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        message.is_later_than(self.view.epoch())?;
+        message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let tree = MemberTree::read(&mut body)?;
         let me = self.view.me();
@@ -328,7 +328,7 @@ impl Member {
         let path = tree.path(me);
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
         let sponsor = tree.member_at(lowest.sibling).ok_or(Misbehaviour::InvalidRoster)?;
-        require_sender(message, sponsor)?;
+        message.require_sender(sponsor.into())?;
         let epoch = message.header().epoch;
         let nonce = if let Run::Joining(nonce) = &self.run { Some(nonce) } else { None };
         let pair = self.pairs.with(cx, sponsor)?.within(nonce);

@@ -37,7 +37,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
         let nonce = read_nonce(message)?;
         let Run::Merging(merging) = &mut self.run else {

@@ -15,8 +15,8 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{self, require_sender};
 use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
+use crate::schemes::distributed::membership;
 use crate::schemes::distributed::pairs::{self, open};
 use crate::schemes::distributed::round::Round;
 use crate::secret::{Key, List};
@@ -64,7 +64,7 @@ impl Merging {
             known.append(&key);
         }
         if known.len() == self.waiting.len() {
-            self.outcome.must_fit(cx, epoch, known)?;
+            self.outcome.require_fit(cx, epoch, known)?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Member {
     pub(super) fn begin_merging(
         &mut self,
         cx: &mut Context<'_>,
-        change: gdh::Change,
+        change: membership::Change,
         altered: Altered,
         nonces: Round<Key>,
     ) -> Result<(), Error> {
@@ -161,7 +161,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let Run::Merging(merging) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
@@ -172,7 +172,7 @@ impl Member {
         let level = tree.path(self.view.me()).get(known.len()).copied();
         let level = level.ok_or(Misbehaviour::UnexpectedMessage)?;
         let left = tree.leader(level.node);
-        require_sender(message, left)?;
+        message.require_sender(left.into())?;
         let (epoch, operation) = (message.header().epoch, message.header().operation);
         let pair = self.pairs.with(cx, left)?;
         let mut body = message.body();

@@ -7,8 +7,8 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, require_sender};
 use crate::schemes::distributed::member_tree::MemberTree;
+use crate::schemes::distributed::membership::Roster;
 use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 
@@ -60,9 +60,9 @@ impl Member {
         body.finish()?;
         let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let Run::Merger(merger) = &self.run else { return self.let_pass(message) };
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let others = if merger.is_host() { merger.guests() } else { merger.hosts() };
-        require_sender(message, other.leader(0))?;
+        message.require_sender(other.leader(0).into())?;
         if other == share.tree {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Member {
         cx: &Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let roster = self.view.expect(message)?;
+        let roster = self.view.require_under_way(message)?;
         let sender = message.from_member()?;
         roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
         // Keys come one by one, beside a salt or a width, and for no more nodes than there are.

@@ -12,7 +12,6 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::require_sender;
 use crate::schemes::distributed::member_tree::{Level, MemberTree};
 use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::{Key, List};
@@ -245,7 +244,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let sender = message.from_member()?;
         let Run::Lead(lead) = &mut self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -315,11 +314,11 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        require_sender(message, change.outcome.sponsor)?;
+        message.require_sender(change.outcome.sponsor.into())?;
         if !change.by_hand() || change.outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -331,7 +330,7 @@ impl Member {
         let told = pair.read(cx, &mut body, epoch, count)?;
         body.finish()?;
         let secrets = change.apply(cx, share, &path, change.addition.as_ref(), &told);
-        change.outcome.must_fit(cx, epoch, &secrets)?;
+        change.outcome.require_fit(cx, epoch, &secrets)?;
         let width = change.outcome.tree.width(change.half);
         if width > 1 {
             let before = change.kept(share, &path);
@@ -366,9 +365,9 @@ impl Member {
         };
         if !tree.is_heard(self.view.me(), sender, width, self.view.roster())? {
             let missed = message.header().epoch > self.view.epoch();
-            return if missed { message.follows(self.view.epoch()) } else { Ok(()) };
+            return if missed { message.require_next_epoch(self.view.epoch()) } else { Ok(()) };
         }
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let (Run::Change(change), Some(share)) = (&self.run, &self.share) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
@@ -387,7 +386,7 @@ impl Member {
         let keys = open(cx, &half, epoch, wrapped, count)?;
         let (addition, told) = keys.split_at(additions);
         let secrets = change.apply(cx, share, &path, addition.first(), told);
-        change.outcome.must_fit(cx, epoch, &secrets)?;
+        change.outcome.require_fit(cx, epoch, &secrets)?;
         self.have(cx, epoch, secrets);
         Ok(())
     }
@@ -400,16 +399,16 @@ impl Member {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         if !self.view.is_joining() {
-            self.view.expect(message)?;
+            self.view.require_under_way(message)?;
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        message.is_later_than(self.view.epoch())?;
+        message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let tree = MemberTree::read(&mut body)?;
         let path = tree.path(self.view.me());
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
         let sponsor = tree.member_at(lowest.sibling).ok_or(Misbehaviour::InvalidRoster)?;
-        require_sender(message, sponsor)?;
+        message.require_sender(sponsor.into())?;
         let epoch = message.header().epoch;
         let pair = self.pairs.with(cx, sponsor)?;
         let mut secrets = Secrets::of_leaf(cx.random_key());

@@ -60,7 +60,7 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.view.expect(message)?;
+        self.view.require_under_way(message)?;
         let (me, sender) = (self.view.me(), message.from_member()?);
         let epoch = message.header().epoch;
         let Run::Creation(Creation { outcome, secrets, blinded, waiting }) = &self.run else {
@@ -87,7 +87,7 @@ impl Member {
         }
         let complete = secrets.height() == path.len();
         if complete {
-            outcome.must_fit(cx, epoch, &secrets)?;
+            outcome.require_fit(cx, epoch, &secrets)?;
         }
         self.pairs = pairs;
         if complete && outcome.sponsor == me {

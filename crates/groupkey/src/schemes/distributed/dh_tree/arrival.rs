@@ -22,10 +22,10 @@ impl Peer {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let (Some(joining), None) = (&self.joining, &self.tree) else {
-            self.expect(message)?;
+            self.require_under_way(message)?;
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        message.is_later_than(self.epoch)?;
+        message.require_later_epoch(self.epoch)?;
         let (tree, confirmation) = self.read_tree(cx, message)?;
         let sponsor = tree.sponsor_beside(self.me).ok_or(Misbehaviour::NothingForUs)?;
         require_sender(message, tree.leftmost_but(&[self.me, sponsor]))?;
@@ -67,8 +67,8 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.asked.admits(message)?;
-        message.is_later_than(self.epoch)?;
+        self.asked.require_fresh(message)?;
+        message.require_later_epoch(self.epoch)?;
         let (tree, confirmation) = self.read_tree(cx, message)?;
         if !tree.has(self.me) {
             return Err(Misbehaviour::NothingForUs.into());
@@ -143,5 +143,5 @@ impl Peer {
 }
 
 fn require_sender(message: &Message<'_>, sender: Option<MemberId>) -> Result<(), Error> {
-    message.must_come_from(sender.ok_or(Misbehaviour::NothingForUs)?.into())
+    message.require_sender(sender.ok_or(Misbehaviour::NothingForUs)?.into())
 }

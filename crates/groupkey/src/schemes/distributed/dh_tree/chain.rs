@@ -88,7 +88,7 @@ impl Chain {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        peer.expect(message)?;
+        peer.require_under_way(message)?;
         let mut body = message.body();
         let step = body.number32()? as usize;
         let made = body.bytes()?;
@@ -98,7 +98,7 @@ impl Chain {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let (sponsor, count) = self.schedule[step - 2];
-        message.must_come_from(sponsor.into())?;
+        message.require_sender(sponsor.into())?;
         // They are all looked at, so that no later step of ours can fail.
         cx.elements(made, count, peer.check)?;
         if step > self.present {

@@ -92,7 +92,7 @@ impl Peer {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        self.expect(message)?;
+        self.require_under_way(message)?;
         let (Some(merger), Some(own)) = (&self.merger, &self.tree) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
@@ -100,7 +100,7 @@ impl Peer {
         let width = Element::length(cx.suite());
         let branch = KeyTree::read(self.shape, width, self.most, true, &mut body)?;
         body.finish()?;
-        message.must_come_from(branch.rightmost(branch.root()).into())?;
+        message.require_sender(branch.rightmost(branch.root()).into())?;
         let is_own = branch.has(self.me);
         let (known, expected) = if is_own {
             (own.is_known(own.root()), own.agrees_with(&branch))

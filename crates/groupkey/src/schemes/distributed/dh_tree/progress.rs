@@ -70,7 +70,7 @@ impl Peer {
         if self.is_late(message, sender) {
             return Ok(());
         }
-        self.expect(message)?;
+        self.require_under_way(message)?;
         let mut body = message.body();
         let made = body.bytes()?;
         let confirmation = self.read_confirmation(body.bytes()?)?;
@@ -88,7 +88,7 @@ impl Peer {
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let sender = message.from_member()?;
-        self.expect(message)?;
+        self.require_under_way(message)?;
         let mut body = message.body();
         let told = body.number()?;
         let made = body.bytes()?;

@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 
 use super::{HIGHEST, MemberTree, size_of};
 use crate::identity::MemberId;
-use crate::schemes::distributed::gdh::Roster;
+use crate::schemes::distributed::membership::Roster;
 
 /// A tree after an event, and the halves of it that stayed as they were.
 #[derive(Clone, Debug, PartialEq, Eq)]

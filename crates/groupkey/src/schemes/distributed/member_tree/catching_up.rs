@@ -30,7 +30,7 @@ impl MemberTree {
         me: MemberId,
         current: Epoch,
     ) -> Result<(Self, MemberId, usize), Error> {
-        message.is_later_than(current)?;
+        message.require_later_epoch(current)?;
         let tree = Self::read(body)?;
         let path = tree.path(me);
         let lowest = path.first().ok_or(Misbehaviour::NothingForUs)?;

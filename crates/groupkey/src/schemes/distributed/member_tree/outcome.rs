@@ -7,7 +7,6 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::require_sender;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -129,7 +128,7 @@ impl<K: TreeKeys> Outcome<K> {
     }
 
     /// Refuses keys that a confirmation, if it is there, does not fit.
-    pub(crate) fn must_fit(
+    pub(crate) fn require_fit(
         &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
@@ -170,7 +169,7 @@ impl<K: TreeKeys> Outcome<K> {
         message: &Message<'_>,
         confirmation: Key,
     ) -> Result<(), Error> {
-        require_sender(message, self.sponsor)?;
+        message.require_sender(self.sponsor.into())?;
         if self.confirmation.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::gdh::{Roster, require_sender};
+use crate::schemes::distributed::membership::Roster;
 use crate::wire::Message;
 
 /// Somebody wants to be taken in, or, if it is a member, cannot follow.
@@ -59,7 +59,7 @@ impl Announcement {
         }
         let tickets = (0..count).map(|_| body.number()).collect::<Result<_, _>>()?;
         body.finish()?;
-        require_sender(message, roster.at(0))?;
+        message.require_sender(roster.at(0).into())?;
         Ok(Self { operation, roster, tickets })
     }
 
@@ -72,7 +72,7 @@ impl Announcement {
     /// Refuses what cannot follow a group of these members: those who stay keep their order and come
     /// first, and the operation does what it says. So only the first of those who stay can announce
     /// anything, and the next one in line only if the one before goes, or begins again as the last.
-    pub(super) fn must_follow(&self, present: &Roster) -> Result<(), Error> {
+    pub(super) fn require_successor_of(&self, present: &Roster) -> Result<(), Error> {
         let stay = self.roster.len() - self.tickets.len();
         let rest = present.without(|member| self.roster.place(member).is_none_or(|at| at >= stay));
         let in_order = rest.iter().eq(self.roster.iter().take(stay));

@@ -10,7 +10,7 @@ use super::announcement::Announcement;
 use crate::identity::{Epoch, MemberId};
 use crate::party::Operation;
 use crate::schemes::catalogue::Scheme;
-use crate::schemes::distributed::gdh::{MEMBERS, Roster};
+use crate::schemes::distributed::membership::{MEMBERS, Roster};
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {

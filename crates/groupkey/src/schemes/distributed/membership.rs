@@ -1,12 +1,12 @@
 //! Who takes part, in which order, and which membership event is under way: what commands and
-//! messages of G-DH are checked against.
+//! messages of distributed schemes are checked against.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId, PartyId};
+use crate::identity::{Epoch, MemberId};
 use crate::outbox::Event;
 use crate::party::Operation;
 use crate::schemes::catalogue::Configuration;
@@ -397,7 +397,7 @@ impl View {
     }
 
     /// The members that the event under way leads to. Refuses a message that is not part of it.
-    pub(crate) fn expect(&self, message: &Message<'_>) -> Result<&Roster, Error> {
+    pub(crate) fn require_under_way(&self, message: &Message<'_>) -> Result<&Roster, Error> {
         match &self.change {
             Some(change) if !change.roster.is_empty() => {
                 self.require_epoch(message, change.epoch)?;
@@ -409,7 +409,7 @@ impl View {
             change => {
                 // Whoever is in the group must learn that it has missed something.
                 if change.is_none() && !self.roster.is_empty() {
-                    message.follows(self.epoch)?;
+                    message.require_next_epoch(self.epoch)?;
                 }
                 Err(Misbehaviour::UnexpectedMessage.into())
             }
@@ -425,7 +425,7 @@ impl View {
     ) -> Result<Roster, Error> {
         let roster = self.read_first_roster(message, body)?;
         let before = roster.place(self.me).and_then(|place| place.checked_sub(1));
-        require_sender(message, roster.at(before.ok_or(Misbehaviour::InvalidRoster)?))?;
+        message.require_sender(roster.at(before.ok_or(Misbehaviour::InvalidRoster)?).into())?;
         Ok(roster)
     }
 
@@ -439,13 +439,13 @@ impl View {
         match &self.change {
             Some(change) if change.roster.is_empty() => {}
             _ => {
-                self.expect(message)?;
+                self.require_under_way(message)?;
                 return Err(Misbehaviour::UnexpectedMessage.into());
             }
         }
         let operation = message.header().operation;
         let Some(merger) = &self.merger else {
-            message.is_later_than(self.epoch)?;
+            message.require_later_epoch(self.epoch)?;
             let roster = Roster::read(body)?;
             return match (operation, roster.last() == Some(self.me)) {
                 (Operation::Add, true) => Ok(roster),
@@ -501,13 +501,17 @@ impl View {
     }
 }
 
-/// Refuses a message from anybody else.
-pub(crate) fn require_sender(message: &Message<'_>, sender: MemberId) -> Result<(), Error> {
-    if message.header().sender == PartyId::Member(sender) {
-        Ok(())
-    } else {
-        Err(Misbehaviour::UnexpectedSender.into())
+/// What a key of distributed schemes is derived for: this group, this epoch, these members in this
+/// order.
+pub(crate) fn circumstances(cx: &Context<'_>, epoch: Epoch, roster: &Roster) -> Vec<u8> {
+    let mut context = Vec::with_capacity(20 + 4 * roster.len());
+    context.extend_from_slice(&cx.group().0.to_be_bytes());
+    context.extend_from_slice(&epoch.0.to_be_bytes());
+    context.extend_from_slice(&(roster.len() as u32).to_be_bytes());
+    for member in roster.iter() {
+        context.extend_from_slice(&member.0.to_be_bytes());
     }
+    context
 }
 
 fn require_room(members: usize) -> Result<(), Error> {

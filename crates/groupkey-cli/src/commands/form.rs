@@ -1,0 +1,124 @@
+//! In which form schemes run: the arguments that are the same wherever some do.
+
+use clap::builder::StyledStr;
+use clap::{Arg, Args};
+use groupkey::Suite;
+use groupkey::catalogue::Profile;
+use groupkey::protection::Guard;
+
+use crate::{choice, number};
+
+/// Profile, suite and protection. What a command does without the last two is its own to say, by
+/// `mut_arg`: a default value, or [`defaulting`].
+#[derive(Args, Debug)]
+pub(crate) struct FormArguments {
+    /// Which form of the schemes.
+    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
+    pub(crate) profile: Profile,
+
+    /// Which algorithms.
+    #[arg(long, value_name = "NAME", value_parser = choice::suite())]
+    suite: Option<Suite>,
+
+    /// How messages are protected.
+    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
+    protection: Option<Guard>,
+}
+
+/// The schemes' own parameters.
+#[derive(Args, Debug)]
+pub(crate) struct ParameterArguments {
+    /// Sets a parameter of the schemes, for example degree=2.
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
+    pub(crate) set: Vec<(String, u32)>,
+}
+
+impl FormArguments {
+    /// As asked for, or what is usual for the profile: see [`SUITE_OF_PROFILE`].
+    pub(crate) fn suite(&self) -> Suite {
+        self.suite.unwrap_or(match self.profile {
+            Profile::Published => Suite::Published,
+            Profile::Sound => Suite::Standard,
+        })
+    }
+
+    /// As asked for, or what the command says.
+    pub(crate) fn protection_or(&self, usual: impl FnOnce() -> Guard) -> Guard {
+        self.protection.unwrap_or_else(usual)
+    }
+}
+
+/// The default of [`FormArguments::suite`], in words.
+pub(crate) const SUITE_OF_PROFILE: &str = "standard; published in the published form";
+
+/// An argument whose help has a default that depends on others, so that clap cannot know it.
+pub(crate) fn defaulting(argument: Arg, default: &str) -> Arg {
+    let said = argument.get_help().map(StyledStr::to_string).unwrap_or_default();
+    argument.help(format!("{said} [default: {default}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+    use crate::arguments::Cli;
+
+    /// What a command says of an argument, and the default value that clap gives it.
+    fn said(command: &str, argument: &str) -> (String, Option<String>) {
+        let cli = Cli::command();
+        let command = cli.find_subcommand(command).expect("it is one of the commands");
+        let mut arguments = command.get_arguments();
+        let argument = arguments.find(|it| it.get_id() == argument).expect("it has the argument");
+        let value = argument.get_default_values().first();
+        let value = value.map(|value| value.to_str().expect("it is text").to_owned());
+        (argument.get_help().expect("it has help").to_string(), value)
+    }
+
+    #[test]
+    fn each_command_says_its_own_defaults() {
+        let of_profile = "Which algorithms [default: standard; published in the published form]";
+        for (command, argument, help, value) in [
+            ("net", "profile", "Which form of the schemes", Some("sound")),
+            ("bench", "profile", "Which form of the schemes", Some("sound")),
+            ("trace", "profile", "Which form of the schemes", Some("sound")),
+            ("net", "suite", of_profile, None),
+            ("bench", "suite", of_profile, None),
+            ("trace", "suite", "Which algorithms", Some("standard")),
+            (
+                "net",
+                "protection",
+                "How messages are protected [default: mac; signature in the sound form of \
+                 distributed schemes]",
+                None,
+            ),
+            (
+                "bench",
+                "protection",
+                "How messages are protected [default: mac; none with --growth]",
+                None,
+            ),
+            ("trace", "protection", "How messages are protected", Some("mac")),
+        ] {
+            let expected = (help.to_owned(), value.map(str::to_owned));
+            assert_eq!(said(command, argument), expected, "{command} --{argument}");
+        }
+    }
+
+    #[test]
+    fn without_a_suite_the_profile_has_one() {
+        let form = |words: &[&str]| {
+            let command = FormArguments::augment_args(clap::Command::new("form"));
+            let matches = command.try_get_matches_from(std::iter::once(&"form").chain(words));
+            FormArguments::from_arg_matches(&matches.expect("they fit"))
+                .expect("they are arguments")
+        };
+        assert_eq!(form(&[]).suite(), Suite::Standard);
+        assert_eq!(form(&["--profile", "published"]).suite(), Suite::Published);
+        let chosen = form(&["--profile", "published", "--suite", "standard"]);
+        assert_eq!(chosen.suite(), Suite::Standard);
+        assert_eq!(chosen.protection_or(|| Guard::Signature), Guard::Signature);
+        let chosen = form(&["--protection", "none"]);
+        assert_eq!(chosen.protection_or(|| Guard::Signature), Guard::None);
+    }
+}
