@@ -28,7 +28,7 @@ pub struct Finding {
     pub history: Vec<String>,
     /// How the adversary gets to the key in that history, one step each; empty where it holds.
     pub derivation: Vec<String>,
-    /// What was searched; absent in files from before that was said.
+    /// What was searched; absent in files of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub searched: Option<Searched>,
 }
