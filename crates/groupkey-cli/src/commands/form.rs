@@ -6,6 +6,7 @@ use groupkey::Suite;
 use groupkey::catalogue::Profile;
 use groupkey::protection::Guard;
 
+use crate::failure::Failure;
 use crate::{choice, number};
 
 /// Profile, suite and protection. What a command does without the last two is its own to say, by
@@ -30,7 +31,22 @@ pub(crate) struct FormArguments {
 pub(crate) struct ParameterArguments {
     /// Sets a parameter of the schemes, for example degree=2.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = number::parameter)]
-    pub(crate) set: Vec<(String, u32)>,
+    set: Vec<(String, u32)>,
+}
+
+impl ParameterArguments {
+    /// The parameters that are set. One has one value in all rows.
+    pub(crate) fn each_once(&self) -> Result<Vec<(String, u32)>, Failure> {
+        for (place, (name, value)) in self.set.iter().enumerate() {
+            let mut before = self.set[..place].iter();
+            if let Some((_, other)) = before.find(|(other, _)| other == name) {
+                let problem = format!("--set has {name}={other} and {name}={value}");
+                return Err(Failure::input(problem)
+                    .with_help("a parameter has one value: run the command once for each"));
+            }
+        }
+        Ok(self.set.clone())
+    }
 }
 
 impl FormArguments {
@@ -84,7 +100,7 @@ mod tests {
             ("trace", "profile", "Which form of the schemes", Some("sound")),
             ("net", "suite", of_profile, None),
             ("bench", "suite", of_profile, None),
-            ("trace", "suite", "Which algorithms", Some("standard")),
+            ("trace", "suite", of_profile, None),
             (
                 "net",
                 "protection",

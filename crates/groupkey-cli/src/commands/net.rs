@@ -93,6 +93,8 @@ pub(crate) struct OutputArguments {
 /// Runs whatever the arguments ask for, and prints it.
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let OutputArguments { json, samples, threads } = arguments.output;
+    #[cfg(target_os = "linux")]
+    arguments.live.refuse_without_live()?;
     if arguments.probe.is_asked_for() {
         let (probe, network) = (&arguments.probe, &arguments.network);
         return probe::run(probe, network, arguments.runs.seed(), json, out);

@@ -6,7 +6,7 @@ mod requirements;
 use std::io::Write;
 
 use clap::Args;
-use groupkey::schemes::catalogue::{Claims, Parameter, Profile, SCHEMES, Scheme};
+use groupkey::schemes::catalogue::{Claims, Class, Parameter, Profile, SCHEMES, Scheme};
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ Provenance says how sure we are that this is the published protocol:
 Examples:
   groupkey schemes
   groupkey schemes lkh-group
+  groupkey schemes --class hybrid
   groupkey schemes --requirements
   groupkey schemes --requirements skdc boneh-thin --profile published
   groupkey schemes --json")]
@@ -32,6 +33,16 @@ pub(crate) struct SchemesArguments {
     /// Describe these schemes only, and fully.
     #[arg(value_name = "ID", value_parser = choice::scheme())]
     schemes: Vec<&'static Scheme>,
+
+    /// List the schemes of these classes only.
+    #[arg(
+        long,
+        value_name = "CLASS",
+        value_delimiter = ',',
+        value_parser = choice::class(),
+        conflicts_with = "schemes",
+    )]
+    class: Vec<Class>,
 
     /// Run each scheme in a small group and report what it needs of the network: how many parties
     /// messages go to, who sends to whom, whether members' memory limits the group.
@@ -55,25 +66,30 @@ pub(crate) struct SchemesArguments {
 
 /// Prints the catalogue.
 pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let chosen = &arguments.schemes;
+    let SchemesArguments { schemes, class, .. } = arguments;
+    let named = choice::each_once(schemes);
+    let is_listed = |scheme: &&Scheme| {
+        (named.is_empty() || named.iter().any(|named| named.id == scheme.id))
+            && (class.is_empty() || class.contains(&scheme.class()))
+    };
+    let listed: Vec<_> = registry::schemes().filter(is_listed).collect();
     if arguments.requirements {
-        return requirements::run(chosen, arguments.profile, arguments.json, out);
+        let in_full = !named.is_empty();
+        let schemes = if in_full { &named } else { &listed };
+        return requirements::run(schemes, in_full, arguments.profile, arguments.json, out);
     }
     if arguments.json {
-        let listed = registry::schemes().filter(|scheme| {
-            chosen.is_empty() || chosen.iter().any(|chosen| chosen.id == scheme.id)
-        });
-        let objects: Value = listed.map(object).collect();
+        let objects: Value = listed.into_iter().map(object).collect();
         writeln!(out, "{objects:#}")?;
         return Ok(());
     }
-    if chosen.is_empty() {
-        return print_all(out);
+    if named.is_empty() {
+        return print_all(&listed, out);
     }
-    chosen.iter().try_for_each(|scheme| describe(scheme, out))
+    named.iter().try_for_each(|scheme| describe(scheme, out))
 }
 
-fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
+fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::text("scheme"),
         Column::text("class"),
@@ -87,7 +103,7 @@ fn print_all(out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("parameters"),
         Column::text("name"),
     ]);
-    for scheme in registry::schemes() {
+    for scheme in schemes {
         table.row([
             scheme.id.to_owned(),
             scheme.class().name().to_owned(),

@@ -137,6 +137,9 @@ fn a_trace_is_replayed_through_schemes() {
     assert_eq!(member["energy_method"], "model");
     let table = groupkey(&format!("trace --replay {shift} --scheme lkh-group")).success();
     assert!(table.contains("7 joins and 6 leaves"), "{table}");
+    assert!(table.starts_with("sound profile, standard suite, protection mac, seed 1.\n"));
+    let table = format!("trace --replay {shift} --scheme skdc --profile published");
+    assert!(groupkey(&table).success().starts_with("published profile, published suite"));
 
     let folder = Folder::new();
     folder.file("bad.csv", "time_ms,event,member\n0,create,0-3\n5,leave,9\n");

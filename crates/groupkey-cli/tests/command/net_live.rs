@@ -76,6 +76,9 @@ fn through_the_emulator_packets_are_counted() {
 fn what_cannot_be_is_refused() {
     for (arguments, told) in [
         ("net --broker localhost:1883", "--live"),
+        ("net --broker localhost:1883 --jitter 1", "--broker needs --live"),
+        ("net --probe --broker localhost:1883", "--broker needs --live"),
+        ("net --scenario a.toml --congestion reno", "--congestion needs --live"),
         ("net --live --broker localhost", "expected HOST:PORT"),
         ("net --live --probe", "cannot be used with"),
         ("net --live --jitter 5", "cannot be used with"),

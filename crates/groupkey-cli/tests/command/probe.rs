@@ -1,5 +1,7 @@
 //! `groupkey net --probe`.
 
+use serde_json::Value;
+
 use crate::finished::groupkey;
 
 #[test]
@@ -41,7 +43,12 @@ fn a_seed_decides_everything() {
 fn the_table_says_what_was_probed() {
     let stdout = groupkey("net --probe --loss 5 --burst 30 --messages 40").success();
     assert!(stdout.contains("40 messages of 100 bytes"), "{stdout}");
-    assert_eq!(stdout.lines().count(), 4, "{stdout}");
+    assert!(stdout.contains("delivered at PUBREL; seed 1.\nAll rows: lost in bursts of 30 ms.\n"));
+    assert_eq!(stdout.lines().count(), 5, "{stdout}");
+    let stdout = groupkey("net --probe --qos 0 --messages 5").success();
+    assert!(!stdout.contains("delivered at"), "{stdout}");
+    let rows = groupkey("net --probe --qos 1,2 --messages 5 --json").objects();
+    assert_eq!((&rows[0]["until"], &rows[1]["until"]), (&Value::Null, &"PUBREL".into()));
 }
 
 #[test]

@@ -44,6 +44,18 @@ fn the_table_has_a_line_for_each_scheme() {
 }
 
 #[test]
+fn a_class_is_listed_alone() {
+    for arguments in ["schemes --class hybrid,distributed", "schemes --class hybrid --requirements"]
+    {
+        let stdout = groupkey(arguments).success();
+        assert!(stdout.contains("\nmarks ") && !stdout.contains("\nskdc "), "{stdout}");
+    }
+    let stdout = groupkey("schemes --class hybrid --json").success();
+    let listed: Vec<Value> = serde_json::from_str(&stdout).expect("an array of objects");
+    assert!(!listed.is_empty() && listed.iter().all(|scheme| scheme["class"] == "hybrid"));
+}
+
+#[test]
 fn a_scheme_is_described_by_its_id() {
     let stdout = groupkey("schemes lkh-group").success();
     for word in [

@@ -133,11 +133,12 @@ impl PlanArguments {
     /// Plans for each scheme, at all sizes, and the schemes that have nothing of what is asked for.
     pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, Vec<&'static str>), Failure> {
         let workload = self.narrowed()?;
+        let parameters = self.parameters.each_once()?;
         let mut plans = Vec::new();
         for scheme in self.schemes()? {
             let like = BenchPlan {
                 profile: self.form.profile,
-                parameters: self.parameters.set.clone(),
+                parameters: parameters.clone(),
                 suite: self.form.suite(),
                 protection: self.form.protection_or(|| match self.growth {
                     true => Guard::None,
@@ -169,6 +170,13 @@ impl PlanArguments {
         let mut idle: Vec<_> = others.iter().map(|plan| plan.scheme.id).collect();
         idle.retain(|id| plans.iter().all(|plan| plan.scheme.id != *id));
         idle.dedup();
+        let has_messages = |plan: &BenchPlan| plan.activities().any(|it| it.operation().is_none());
+        if self.bytes.is_some() && !plans.iter().any(has_messages) {
+            return Err(Failure::input(
+                "--bytes is about messages between members, and there are none",
+            )
+            .with_help("add --operation encrypt,decrypt, or leave it out"));
+        }
         if plans.is_empty() {
             let asked: Vec<_> = self.operation.iter().map(|activity| activity.name()).collect();
             return Err(match asked.is_empty() {

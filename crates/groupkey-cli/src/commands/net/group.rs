@@ -115,6 +115,7 @@ impl GroupArguments {
             (Arc::new(self.device.clone()), Arc::new(self.controller_device.clone()));
         let subgroup_device = self.subgroup_device.clone().map(Arc::new);
         let subgroup_device = subgroup_device.unwrap_or_else(|| Arc::clone(&controller_device));
+        let parameters = self.parameters.each_once()?;
         let mut plans = Vec::new();
         for scheme in schemes {
             for members in self.members_of(scheme) {
@@ -122,7 +123,7 @@ impl GroupArguments {
                     let mut plan = Plan::new(scheme, members);
                     plan.steps = Plan::history(scheme, &self.operation);
                     plan.profile = self.form.profile;
-                    plan.parameters.clone_from(&self.parameters.set);
+                    plan.parameters.clone_from(&parameters);
                     plan.suite = self.form.suite();
                     plan.protection =
                         self.form.protection_or(|| scheme.default_protection(self.form.profile));

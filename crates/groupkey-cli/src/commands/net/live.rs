@@ -30,18 +30,29 @@ pub(crate) struct LiveArguments {
 
     /// A broker that is there already, without TLS and password. With loss or delay, a relay behind
     /// the device passes on to it; without either, nothing is in between and no rights are needed.
-    #[arg(long, value_name = "HOST:PORT", requires = "live")]
+    #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 
-    /// Congestion control of the emulated links' TCP, as the kernel calls it.
-    #[arg(long, value_name = "NAME", requires = "live", default_value = "cubic")]
-    congestion: String,
+    /// Congestion control of the emulated links' TCP, as the kernel calls it [default: cubic].
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
 }
 
 impl LiveArguments {
     /// Whether `--live` was given.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.live
+    }
+
+    /// Refuses what only a live run heeds. (The parser does not, beside what excludes one.)
+    pub(crate) fn refuse_without_live(&self) -> Result<(), Failure> {
+        let given =
+            [("--broker", self.broker.is_some()), ("--congestion", self.congestion.is_some())];
+        match given.iter().find(|(_, is_given)| *is_given && !self.live) {
+            Some((option, _)) => Err(Failure::input(format!("{option} needs --live"))
+                .with_help("add --live, or leave it out")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -57,9 +68,10 @@ pub(super) fn run(
         return Err(Failure::input(format!("{} live members are too many", plan.members))
             .with_help(format!("up to {MOST_LIVE_MEMBERS} share one machine; simulate more")));
     }
+    let congestion = arguments.congestion.as_deref().unwrap_or("cubic");
     let broker = match &arguments.broker {
-        Some(broker) => LiveBroker::elsewhere(broker, plans, seed, &arguments.congestion)?,
-        None => LiveBroker::mosquitto(seed, &arguments.congestion)?,
+        Some(broker) => LiveBroker::elsewhere(broker, plans, seed, congestion)?,
+        None => LiveBroker::mosquitto(seed, congestion)?,
     };
     let mut rows = Vec::new();
     let outcome = broker.run(plans, |row| {

@@ -104,6 +104,11 @@ impl NetworkArguments {
         Ok(combinations)
     }
 
+    /// Whether a message is of QoS 2.
+    pub(super) fn has_qos_2(&self) -> bool {
+        self.qos.contains(&2)
+    }
+
     /// Refuses to say how packets are lost where none is.
     fn refuse_losing_nothing(&self) -> Result<(), Failure> {
         let is_both = self.loss_direction == LossDirection::Both;

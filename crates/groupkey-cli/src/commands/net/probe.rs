@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::choice;
 use crate::commands::net::network::NetworkArguments;
+use crate::commands::net::rows;
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
 
@@ -44,7 +45,8 @@ struct ProbeRow {
     jitter_ms: f64,
     bandwidth_kbit_s: Option<f64>,
     qos: u8,
-    until: &'static str,
+    /// At which packet, if there are several.
+    until: Option<&'static str>,
     messages: u32,
     delivered: usize,
     seed: u64,
@@ -91,6 +93,11 @@ pub(crate) fn run(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    if arguments.until.is_some() && !network.has_qos_2() {
+        return Err(
+            Failure::input("--until is about QoS 2").with_help("add --qos 2, or leave it out")
+        );
+    }
     let cases = cases(arguments, network, seed)?;
     if json {
         for case in &cases {
@@ -117,13 +124,20 @@ pub(crate) fn run(
     for case in &cases {
         table.row(case.probe().cells());
     }
+    let until = match network.has_qos_2() {
+        true => format!(" delivered at {};", packet(arguments.until())),
+        false => String::new(),
+    };
     writeln!(
         out,
-        "One publisher, one subscriber, {} messages of 100 bytes, one at a time; delivered at {}; \
-         seed {seed}.\n",
+        "One publisher, one subscriber, {} messages of 100 bytes, one at a time;{until} seed {seed}.",
         arguments.messages(),
-        packet(arguments.until()),
     )?;
+    let unusual = cases.first().map(|case| rows::unusual(&case.conditions)).unwrap_or_default();
+    if !unusual.is_empty() {
+        writeln!(out, "All rows: {}.", unusual.join(", "))?;
+    }
+    writeln!(out)?;
     write!(out, "{table}")?;
     Ok(())
 }
@@ -180,7 +194,7 @@ impl Case {
             jitter_ms,
             bandwidth_kbit_s,
             qos: self.qos,
-            until: packet(self.settings.until),
+            until: (self.qos == 2).then(|| packet(self.settings.until)),
             messages: self.settings.messages,
             delivered,
             seed: self.settings.network.seed,

@@ -122,19 +122,10 @@ fn of_schemes(plans: &[Plan]) -> Vec<Peculiarity> {
 
 /// What all rows have in common, has no column, and is not as usual.
 fn peculiarities(plan: &Plan) -> Vec<String> {
-    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, .. } =
-        plan.link.initial;
     let usual = Plan::new(plan.scheme, plan.members);
     let mut told = Vec::new();
     told.extend(plan.parameters.iter().map(|(name, value)| format!("{name}={value}")));
-    if loss_direction != LossDirection::Both {
-        told.push(format!("packets lost only {}", loss_direction.name()));
-    }
-    told.extend(burst_ms.map(|ms| format!("lost in bursts of {ms} ms")));
-    if jitter_ms > 0.0 {
-        told.push(format!("delay ± {jitter_ms} ms"));
-    }
-    told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
+    told.extend(unusual(&plan.link.initial));
     if plan.max_in_flight != usual.max_in_flight {
         told.push(format!("{} exchanges in flight", plan.max_in_flight));
     }
@@ -147,6 +138,21 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
     if !plan.exceptions.is_empty() || !plan.subgroup_exceptions.is_empty() {
         told.push("some members differ".to_owned());
     }
+    told
+}
+
+/// What is not as usual about a link, beside its loss and delay.
+pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
+    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, .. } = *conditions;
+    let mut told = Vec::new();
+    if loss_direction != LossDirection::Both {
+        told.push(format!("packets lost only {}", loss_direction.name()));
+    }
+    told.extend(burst_ms.map(|ms| format!("lost in bursts of {ms} ms")));
+    if jitter_ms > 0.0 {
+        told.push(format!("delay ± {jitter_ms} ms"));
+    }
+    told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
     told
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct EarlierArguments {
     #[arg(long)]
     pub(crate) resume: bool,
 
-    /// Start again even if there are unfinished results.
+    /// Start again even if there are results, finished or not.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) fresh: bool,
 }

@@ -8,24 +8,20 @@ use groupkey_lab::bench::requirements::{
     Comparison, MEMBERS, Requirements, Use, compare, requirements,
 };
 use groupkey_lab::bench::{Phase, Reach, Role};
-use groupkey_lab::registry;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure, figure_if_any};
 
-/// Runs the chosen schemes, or all, and prints what they asked for.
+/// Runs the schemes and prints what they asked for, of each in full or of all in a table.
 pub(super) fn run(
-    chosen: &[&'static Scheme],
+    schemes: &[&'static Scheme],
+    in_full: bool,
     profile: Profile,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let schemes: Vec<&'static Scheme> = match chosen {
-        [] => registry::schemes().collect(),
-        chosen => chosen.to_vec(),
-    };
     let progress = ProgressBar::counting("schemes");
     let mut found = Vec::new();
     for (done, scheme) in schemes.iter().enumerate() {
@@ -40,9 +36,9 @@ pub(super) fn run(
         writeln!(out, "{objects:#}")?;
         return Ok(());
     }
-    match chosen {
-        [] => print_all(&found, out),
-        _ => found.iter().try_for_each(|requirements| describe(requirements, out)),
+    match in_full {
+        true => found.iter().try_for_each(|requirements| describe(requirements, out)),
+        false => print_all(&found, out),
     }
 }
 

@@ -13,7 +13,7 @@ use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::Device;
 
-use crate::commands::form::FormArguments;
+use crate::commands::form::{FormArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure_however_small};
@@ -24,7 +24,7 @@ use crate::{choice, interruption};
 #[command(
     next_help_heading = "Replay",
     mut_arg("profile", |profile| profile.requires("path")),
-    mut_arg("suite", |suite| suite.default_value("standard").requires("path")),
+    mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE).requires("path")),
     mut_arg("protection", |protection| protection.default_value("mac").requires("path")),
 )]
 pub(crate) struct ReplayArguments {
@@ -107,7 +107,16 @@ pub(super) fn run(
             let line = serde_json::to_string(row).expect("a row has text keys only");
             Ok(writeln!(out, "{line}")?)
         }),
-        false => print(&rows, device.as_ref(), out),
+        false => {
+            let Settings { profile, protection, .. } = settings;
+            let (profile, protection) = (profile.name(), protection.name());
+            let suite = suite.name();
+            writeln!(
+                out,
+                "{profile} profile, {suite} suite, protection {protection}, seed {seed}.\n"
+            )?;
+            print(&rows, device.as_ref(), out)
+        }
     }
 }
 
