@@ -58,8 +58,10 @@ pub struct Peer {
     /// What came before we began.
     early: VecDeque<Vec<u8>>,
     due: Option<u64>,
+    /// Not before this time another answer to a hello.
+    answers_from: u64,
     /// Not before this time another request to get back in.
-    patient_until: u64,
+    asks_from: u64,
     /// When a member that has no key yet asks for a new beginning, and how long after that again, ns.
     overdue_at: u64,
     patience: u64,
@@ -129,7 +131,8 @@ impl Peer {
             here: BTreeSet::new(),
             early: VecDeque::new(),
             due: None,
-            patient_until: 0,
+            answers_from: 0,
+            asks_from: 0,
             overdue_at: 0,
             patience: FIRST_PATIENCE,
             desk,
@@ -168,10 +171,8 @@ impl Peer {
     /// Founds the group or asks to join it, perhaps again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.agent.order(&mut self.desk, order, now, rng)?;
-        if !self.begun {
-            self.begun = true;
-            self.overdue_at = now.saturating_add(self.patience);
-        }
+        self.begun = true;
+        self.overdue_at = now.saturating_add(self.patience);
         for bytes in std::mem::take(&mut self.early) {
             self.receive(&bytes, now, rng);
         }
@@ -183,6 +184,7 @@ impl Peer {
         let has_key = self.group_key().is_some();
         self.due = (!has_key).then(|| now.saturating_add(INTERVAL));
         if has_key {
+            self.patience = FIRST_PATIENCE;
             return;
         }
         if self.is_founder() {
@@ -227,8 +229,8 @@ impl Peer {
         if self.begun {
             // One that has lost its memory learns that the group is there.
             let lost = !hello.running && member != self.settings.me && self.group_key().is_some();
-            if lost && now >= self.patient_until {
-                self.patient_until = now.saturating_add(INTERVAL);
+            if lost && now >= self.answers_from {
+                self.answers_from = now.saturating_add(INTERVAL);
                 self.greet();
             }
             return;
@@ -255,8 +257,8 @@ impl Peer {
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         let skipped = matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })));
-        if skipped && now >= self.patient_until {
-            self.patient_until = now.saturating_add(INTERVAL);
+        if skipped && now >= self.asks_from {
+            self.asks_from = now.saturating_add(INTERVAL);
             let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
         }
     }

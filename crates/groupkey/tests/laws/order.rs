@@ -404,6 +404,25 @@ fn who_missed_its_eviction_gets_back() {
     }
 }
 
+/// The group that it knew is gone, and the next one is not that far yet.
+#[test]
+fn who_was_in_an_earlier_group_gets_into_the_next() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
+        for _ in 0..20 {
+            stage.refresh();
+            stage.settle();
+        }
+        stage.leave(4);
+        stage.settle();
+        stage.create(&[1, 2, 3]);
+        stage.settle();
+        stage.join(4);
+        stage.settle();
+        stage.check();
+    }
+}
+
 /// Its tree has a blinded key that is none, which it did not have to read until others went.
 #[test]
 fn whose_party_refuses_what_was_announced_begins_again() {

@@ -83,7 +83,7 @@ pub struct Ordered {
     /// Of this member's request to join, until it is served.
     ticket: Option<u64>,
     /// The epoch in which the group said it is, when it did not take that request.
-    told: Epoch,
+    told: Option<Epoch>,
     /// Whether the group may have served that request while we followed somebody else.
     spent: bool,
     /// Whether an own announcement is on its way.
@@ -111,7 +111,7 @@ impl Ordered {
             held: None,
             requests: Requests::default(),
             ticket: None,
-            told: Epoch::default(),
+            told: None,
             spent: false,
             announced: false,
             early: Early::default(),
@@ -154,8 +154,8 @@ impl Ordered {
     fn join(&mut self, cx: &mut Context<'_>) {
         self.ticket.take_if(|_| core::mem::take(&mut self.spent));
         let ticket = *self.ticket.get_or_insert_with(|| draw_ticket(cx));
-        // One that missed its own eviction still counts itself among the members.
-        let known = self.epoch.max(self.told);
+        // What it was told is right, even if its own epoch is later: that was of an earlier group.
+        let known = self.told.unwrap_or(self.epoch);
         cx.draft(Recipient::Group, known, Operation::Order, JOIN).number(ticket).send();
     }
 
@@ -205,6 +205,10 @@ impl Ordered {
             if !self.is_member() {
                 return Ok(());
             }
+            if self.requests.waits(sender, ticket) {
+                // The announcement may have been lost. Of two the first counts.
+                self.announced = false;
+            }
             if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
                 // It may be a recording. One that asks now learns the epoch to ask in.
                 if self.requests.chair(&self.roster, sender) == Some(self.me) {
@@ -243,8 +247,13 @@ impl Ordered {
             return Ok(());
         }
         let known = message.header().epoch;
-        if self.told != known {
-            self.told = known;
+        if self.told != Some(known) {
+            self.told = Some(known);
+            if !self.is_member() && known < self.epoch {
+                // What it knew was of an earlier group.
+                self.epoch = known;
+                self.passed.clear();
+            }
             self.join(cx);
         }
         Ok(())
@@ -342,6 +351,7 @@ impl Ordered {
         }
         self.requests.served(&self.roster, &announcement, epoch);
         self.epoch = epoch;
+        self.told = None;
         // While it waits, a member believes announcements of any epoch.
         self.passed.retain(|&passed| passed < epoch);
         self.pass(epoch);
@@ -363,6 +373,7 @@ impl Ordered {
     /// Somebody announced that the group goes on without us.
     fn leave(&mut self, epoch: Epoch) {
         self.epoch = epoch;
+        self.told = None;
         self.pass(epoch);
         self.roster = Roster::default();
         self.party = None;

@@ -71,6 +71,12 @@ impl Requests {
         true
     }
 
+    /// Whether a member asked with this ticket and has not been served.
+    pub(super) fn waits(&self, member: MemberId, ticket: u64) -> bool {
+        let last = self.tickets.get(&member).is_some_and(|last| last.number == ticket);
+        last && self.joins.contains(&member)
+    }
+
     /// The member that speaks for the group to somebody.
     pub(super) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
         present.iter().find(|&member| member != to && !self.goes(member))
