@@ -124,14 +124,7 @@ fn a_founder_that_missed_the_creation_gets_the_key() {
 #[test]
 fn who_missed_a_new_beginning_does_not_hold_it_up() {
     for scheme in SCHEMES {
-        let mut circle = Circle::new(scheme, |to, _| to == 2);
-        circle.lossy_until = 0;
-        circle.run_until(8 * SECOND);
-        circle.assert_agreed();
-        circle.lossy_until = 20 * SECOND;
-        circle.arrive(3);
-        circle.run_until(600 * SECOND);
-        circle.assert_agreed();
+        restarted_while(scheme, |to, _| to == 2).assert_agreed();
     }
 }
 
@@ -139,29 +132,27 @@ fn who_missed_a_new_beginning_does_not_hold_it_up() {
 fn an_announcement_that_was_lost_is_made_again() {
     for scheme in SCHEMES {
         // Operation and kind, after version, group, epoch.
-        let mut circle = Circle::new(scheme, |_, publish| publish.payload[4..6] == [11, 3]);
-        circle.lossy_until = 0;
-        circle.run_until(8 * SECOND);
-        circle.assert_agreed();
-        circle.lossy_until = 20 * SECOND;
-        circle.arrive(3);
-        circle.run_until(600 * SECOND);
-        circle.assert_agreed();
+        restarted_while(scheme, |_, publish| publish.payload[4..6] == [11, 3]).assert_agreed();
     }
 }
 
 #[test]
 fn a_founder_that_restarts_asks_until_it_is_heard() {
     for scheme in SCHEMES {
-        let mut circle = Circle::new(scheme, |_, publish| !is_greeting(publish));
-        circle.lossy_until = 0;
-        circle.run_until(8 * SECOND);
-        circle.assert_agreed();
-        circle.lossy_until = 20 * SECOND;
-        circle.arrive(3);
-        circle.run_until(18 * SECOND);
-        assert!(circle.keys()[2].is_none(), "{scheme}");
-        circle.run_until(600 * SECOND);
-        circle.assert_agreed();
+        restarted_while(scheme, |_, publish| !is_greeting(publish)).assert_agreed();
     }
+}
+
+/// A founder restarts, and for a while this is lost; then ten minutes pass.
+fn restarted_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Circle {
+    let mut circle = Circle::new(scheme, loses);
+    circle.lossy_until = 0;
+    circle.run_until(8 * SECOND);
+    circle.assert_agreed();
+    circle.lossy_until = 20 * SECOND;
+    circle.arrive(3);
+    circle.run_until(18 * SECOND);
+    assert!(circle.keys()[2].is_none(), "{scheme}");
+    circle.run_until(600 * SECOND);
+    circle
 }
