@@ -40,6 +40,15 @@ impl Failure {
         Self::Input(Explanation { message: message.into(), help: None })
     }
 
+    /// Refuses the first of these options that was given: they mean nothing without another one.
+    pub(crate) fn refuse_any(options: &[(&str, bool)], needed: &str) -> Result<(), Self> {
+        match options.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Self::input(format!("{option} needs {needed}"))
+                .with_help(format!("add {needed}, or leave it out"))),
+            None => Ok(()),
+        }
+    }
+
     /// Something failed while running.
     pub(crate) fn running(message: impl Into<String>) -> Self {
         Self::Running(Explanation { message: message.into(), help: None })

@@ -48,11 +48,7 @@ impl LiveArguments {
     pub(crate) fn refuse_without_live(&self) -> Result<(), Failure> {
         let given =
             [("--broker", self.broker.is_some()), ("--congestion", self.congestion.is_some())];
-        match given.iter().find(|(_, is_given)| *is_given && !self.live) {
-            Some((option, _)) => Err(Failure::input(format!("{option} needs --live"))
-                .with_help("add --live, or leave it out")),
-            None => Ok(()),
-        }
+        if self.live { Ok(()) } else { Failure::refuse_any(&given, "--live") }
     }
 }
 

@@ -69,11 +69,7 @@ impl ProbeArguments {
     /// Refuses what only a probe heeds. (The parser does not, beside what excludes a probe.)
     pub(crate) fn refuse_without_probe(&self) -> Result<(), Failure> {
         let given = [("--messages", self.messages.is_some()), ("--until", self.until.is_some())];
-        match given.iter().find(|(_, is_given)| *is_given && !self.probe) {
-            Some((option, _)) => Err(Failure::input(format!("{option} needs --probe"))
-                .with_help("add --probe, or leave it out")),
-            None => Ok(()),
-        }
+        if self.probe { Ok(()) } else { Failure::refuse_any(&given, "--probe") }
     }
 
     fn messages(&self) -> u32 {

@@ -57,7 +57,7 @@ impl Requests {
         current: Epoch,
         present: &Roster,
     ) -> bool {
-        let is_repeated = self.tickets.get(&member).is_some_and(|last| last.number == ticket);
+        let is_repeated = self.is_last(member, ticket);
         let latest = Epoch(current.0.saturating_add(AHEAD));
         if !is_repeated && !(self.turn(member)..=latest).contains(&known) {
             return false;
@@ -73,8 +73,7 @@ impl Requests {
 
     /// Whether a member asked with this ticket and has not been served.
     pub(super) fn waits(&self, member: MemberId, ticket: u64) -> bool {
-        let last = self.tickets.get(&member).is_some_and(|last| last.number == ticket);
-        last && self.joins.contains(&member)
+        self.joins.contains(&member) && self.is_last(member, ticket)
     }
 
     /// The member that speaks for the group to somebody.
@@ -201,6 +200,11 @@ impl Requests {
     /// Since when what a member asks for means its present life, or the next.
     fn turn(&self, member: MemberId) -> Epoch {
         self.turns.get(&member).copied().unwrap_or(self.since)
+    }
+
+    /// Whether this is the ticket that the member asked with last.
+    fn is_last(&self, member: MemberId, ticket: u64) -> bool {
+        self.tickets.get(&member).is_some_and(|last| last.number == ticket)
     }
 
     /// Remembers a ticket; returns the member's last one.
