@@ -1,29 +1,35 @@
 //! The event queue: what happens next, and first in first out among things that happen together.
 
 use core::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::time::{Due, Time};
 
+/// Lanes of a queue. Links of a few delays, the processing at both ends and the timers fill them.
+const LANES: usize = 12;
+
 /// A priority queue ordered by (time, order of insertion).
+///
+/// Most events are scheduled in the order in which they happen, if one looks at one kind of them
+/// alone: segments over links of the same delay, packets being served, timers of the same span. Each
+/// kind finds a lane of its own, of which only the ends are ever touched; a heap, all over which a
+/// single event leaves its traces, takes the rest.
 #[derive(Debug)]
 pub(crate) struct EventQueue<T> {
+    lanes: [Lane<T>; LANES],
     heap: BinaryHeap<Entry<T>>,
-    /// Those that were pushed in a crowd, the next one last: in the heap they would be in the way of
-    /// everything that comes and goes before them.
-    crowd: Vec<Entry<T>>,
     sequence: u64,
 }
 
 impl<T> EventQueue<T> {
     pub(crate) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), crowd: Vec::new(), sequence: 0 }
+        Self { lanes: [const { Lane::new() }; LANES], heap: BinaryHeap::new(), sequence: 0 }
     }
 
     /// Gives the event's number, one above that of the event pushed before.
     pub(crate) fn push(&mut self, time: Time, happening: T) -> u64 {
         let sequence = self.sequence;
-        self.heap.push(Entry { time, sequence, happening });
+        self.insert(Entry { time, sequence, happening });
         self.sequence += 1;
         sequence
     }
@@ -31,31 +37,70 @@ impl<T> EventQueue<T> {
     /// Pushes many at once, one after the other; gives the number of the first.
     pub(crate) fn push_all(&mut self, events: Vec<(Time, T)>) -> u64 {
         let first = self.sequence;
-        if events.len() < self.crowd.len() {
-            for (time, happening) in events {
-                self.push(time, happening);
-            }
-            return first;
-        }
         self.sequence += events.len() as u64;
         let entry = |(sequence, (time, happening))| Entry { time, sequence, happening };
-        self.crowd.extend((first..).zip(events).map(entry));
-        self.crowd.sort_unstable();
+        let mut entries: Vec<_> = (first..).zip(events).map(entry).collect();
+        // In their order they keep to one lane.
+        entries.sort_unstable_by_key(Entry::due);
+        entries.into_iter().for_each(|entry| self.insert(entry));
         first
     }
 
     /// The next event, and when it is.
     pub(crate) fn pop(&mut self) -> Option<(Due, T)> {
-        let entry = match self.crowd.last() {
-            Some(last) if self.heap.peek().is_none_or(|top| top < last) => self.crowd.pop(),
-            _ => self.heap.pop(),
+        let lane = self.lanes.iter_mut().min_by_key(|lane| lane.first)?;
+        let entry = match self.heap.peek() {
+            Some(top) if top.due() < lane.first => self.heap.pop(),
+            _ => lane.pop(),
         };
-        entry.map(|entry| (Due::new(entry.time, entry.sequence), entry.happening))
+        entry.map(|entry| (entry.due(), entry.happening))
     }
 
     /// How many events were pushed, above the number of any.
     pub(crate) const fn numbered(&self) -> u64 {
         self.sequence
+    }
+
+    fn insert(&mut self, entry: Entry<T>) {
+        let fitting = self.lanes.iter_mut().filter(|lane| lane.last <= entry.time);
+        // The fullest one, in time: others stay open for what comes earlier.
+        match fitting.max_by_key(|lane| lane.last) {
+            Some(lane) => lane.push(entry),
+            None => self.heap.push(entry),
+        }
+    }
+}
+
+/// Events in ascending order.
+#[derive(Debug)]
+struct Lane<T> {
+    entries: VecDeque<Entry<T>>,
+    /// When the first is; never, if there is none.
+    first: Due,
+    /// When the last is; at the beginning, if there is none.
+    last: Time,
+}
+
+impl<T> Lane<T> {
+    const fn new() -> Self {
+        Self { entries: VecDeque::new(), first: Due::NEVER, last: Time::ZERO }
+    }
+
+    fn push(&mut self, entry: Entry<T>) {
+        self.last = entry.time;
+        if self.entries.is_empty() {
+            self.first = entry.due();
+        }
+        self.entries.push_back(entry);
+    }
+
+    fn pop(&mut self) -> Option<Entry<T>> {
+        let entry = self.entries.pop_front();
+        self.first = self.entries.front().map_or(Due::NEVER, Entry::due);
+        if self.entries.is_empty() {
+            self.last = Time::ZERO;
+        }
+        entry
     }
 }
 
@@ -66,10 +111,16 @@ struct Entry<T> {
     happening: T,
 }
 
+impl<T> Entry<T> {
+    const fn due(&self) -> Due {
+        Due::new(self.time, self.sequence)
+    }
+}
+
 impl<T> Ord for Entry<T> {
     // Reversed: the standard heap gives its greatest element first.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.time, other.sequence).cmp(&(self.time, self.sequence))
+        other.due().cmp(&self.due())
     }
 }
 
