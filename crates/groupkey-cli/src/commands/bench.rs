@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
         if plans.growth {
             growth::print(&shown, output.json, out)?;
         }
-        tables::print_warnings(&shown);
+        tables::print_warnings(&shown, output.json);
         Ok(())
     }
 

@@ -197,6 +197,8 @@ fn growth_is_told_beside_what_the_catalogue_states() {
         .map(|line| {
             let text = |field: &str| line[field].as_str().expect("a text").to_owned();
             assert_eq!(line["agrees"], true, "{line}");
+            let circumstances = ["class", "provenance", "parameters", "protection", "seed"];
+            assert!(circumstances.iter().all(|field| line.get(field).is_some()), "{line}");
             [text("scheme"), text("role"), text("growth"), text("stated")].join(" ")
         })
         .collect();

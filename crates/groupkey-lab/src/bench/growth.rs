@@ -42,10 +42,20 @@ pub struct Fit {
 pub struct Grown {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
+    /// `centralized`, `hybrid` or `distributed`.
+    pub class: String,
+    /// `specified`, `reconstructed` or `stand-in`.
+    pub provenance: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
+    /// Parameters that differ from the profile's, as in [`BenchRow::parameters`].
+    pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
+    /// Protection of messages: `none`, `mac` or `signature`.
+    pub protection: String,
+    /// Seed of the run.
+    pub seed: u64,
     /// The operation.
     pub operation: String,
     /// The role.
@@ -58,7 +68,7 @@ pub struct Grown {
     pub constant_ns: f64,
     /// What the form's function of n is multiplied by (ns).
     pub factor_ns: f64,
-    /// Root of the mean squared relative error.
+    /// Root of the mean squared relative error: 0.01 is one percent.
     pub error: f64,
     /// The form that the scheme's entry in the catalogue states for groups whose messages are not
     /// protected; nothing is stated of what is no operation of the scheme.
@@ -157,32 +167,41 @@ impl Fit {
     }
 }
 
-/// How the counted costs of rows grow, by scheme, profile, suite, operation and role; what was run with
-/// fewer than [`LEAST_SIZES`] sizes is left out.
+/// How the counted costs of rows grow, by scheme, profile, parameters, suite, operation and role; what
+/// was run with fewer than [`LEAST_SIZES`] sizes is left out.
 ///
 /// What else differs (workload, protection, phase, length of messages) is kept apart, and the largest set of sizes is taken.
 pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
-    let mut curves: BTreeMap<_, BTreeMap<_, Vec<Point>>> = BTreeMap::new();
+    let mut curves: BTreeMap<_, BTreeMap<_, Vec<(&BenchRow, Point)>>> = BTreeMap::new();
     let mut order = Vec::new();
     for row in rows {
-        let key = (&row.scheme, &row.profile, &row.suite, &row.operation, &row.role);
+        let BenchRow { scheme, profile, parameters, suite, operation, role, .. } = row;
+        let key = (scheme, profile, parameters, suite, operation, role);
         let apart = (&row.workload, &row.protection, &row.phase, row.message_bytes);
         if !curves.contains_key(&key) {
             order.push(key);
         }
         let point = Point { members: row.members, cost: row.counted_ns };
-        curves.entry(key).or_default().entry(apart).or_default().push(point);
+        curves.entry(key).or_default().entry(apart).or_default().push((row, point));
     }
     let grown = order.into_iter().filter_map(|key| {
-        let points = curves[&key].values().max_by_key(|points| points.len())?;
-        let fit = Fit::of(points)?;
+        let rows = curves[&key].values().max_by_key(|rows| rows.len())?;
+        let points: Vec<_> = rows.iter().map(|&(_, point)| point).collect();
+        let fit = Fit::of(&points)?;
         let members = points.iter().map(|point| point.members);
-        let (scheme, profile, suite, operation, role) = key;
+        // All of them have this in common.
+        let (BenchRow { class, provenance, protection, seed, .. }, _) = rows.first()?;
+        let (scheme, profile, parameters, suite, operation, role) = key;
         let stated = stated(scheme, profile, operation, role);
         Some(Grown {
             scheme: scheme.clone(),
+            class: class.clone(),
+            provenance: provenance.clone(),
             profile: profile.clone(),
+            parameters: parameters.clone(),
             suite: suite.clone(),
+            protection: protection.clone(),
+            seed: *seed,
             operation: operation.clone(),
             role: role.clone(),
             members: (members.clone().min()?, members.max()?),
@@ -191,7 +210,7 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
             factor_ns: fit.factor,
             error: fit.error,
             stated: stated.map(Form::name),
-            agrees: stated.map(|form| Fit::allows(form, points)),
+            agrees: stated.map(|form| Fit::allows(form, &points)),
         })
     });
     grown.collect()
@@ -289,6 +308,21 @@ mod tests {
         assert_eq!(table[0].members, (4, 256));
         let stated: Vec<_> = table.iter().map(|line| (line.stated, line.agrees)).collect();
         assert_eq!(stated, [(Some("linear"), Some(true)), (Some("constant"), Some(true))]);
+    }
+
+    #[test]
+    fn other_parameters_are_another_curve() {
+        let rows = SIZES.iter().flat_map(|&members| {
+            [(1.0, ""), (40.0, "degree=2")].map(|(factor, parameters)| BenchRow {
+                counted_ns: factor * f64::from(members),
+                parameters: parameters.to_owned(),
+                ..row("skdc", members)
+            })
+        });
+        let table = table(&rows.collect::<Vec<_>>());
+        let told: Vec<_> =
+            table.iter().map(|line| (&*line.parameters, line.factor_ns.round())).collect();
+        assert_eq!(told, [("", 1.0), ("degree=2", 40.0)]);
     }
 
     proptest! {

@@ -35,20 +35,21 @@ pub(crate) fn print(
 }
 
 /// Says what makes the times doubtful: the first few, and how many there are.
-pub(crate) fn print_warnings(rows: &[&BenchRow]) {
+pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
     const SHOWN: usize = 3;
     let warnings: Vec<_> = rows
         .iter()
         .flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)))
         .collect();
     for (row, warning) in warnings.iter().take(SHOWN) {
-        let BenchRow { scheme, operation, role, members, .. } = row;
+        let BenchRow { scheme, operation, role, phase, members, .. } = row;
         remark(&format!(
-            "warning: {scheme}, {role} at {operation} of {members} members: {warning}"
+            "warning: {scheme}, {role} at {operation} of {members} members, {phase} phase: {warning}"
         ));
     }
     if warnings.len() > SHOWN {
-        remark(&format!("warning: {} more of this kind; --json has all", warnings.len() - SHOWN));
+        let all = if json { "each row has its own" } else { "--json has all" };
+        remark(&format!("warning: {} more of this kind; {all}", warnings.len() - SHOWN));
     }
 }
 
