@@ -144,6 +144,11 @@ impl Peer {
         self.agent.group_key()
     }
 
+    /// Whether the group goes on without the peer. Only a new one asks to come back in.
+    pub const fn is_out(&self) -> bool {
+        self.agent.is_out()
+    }
+
     /// What was taken and refused.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
@@ -268,6 +273,11 @@ impl Runtime for Peer {
     type Notice = Told;
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        if self.is_out() {
+            // Whoever took it out need not do so again and again.
+            self.due = None;
+            return Ok(());
+        }
         match input {
             Input::Acknowledged(_) => {}
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {

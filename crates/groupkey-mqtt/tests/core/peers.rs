@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use groupkey::error::Misuse;
 use groupkey::{Epoch, Key, MemberId, catalogue};
+use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::peer::{Peer, Settings};
 use groupkey_mqtt::runtime::Publish;
@@ -14,6 +16,7 @@ use rand_core::SeedableRng;
 struct Circle {
     scheme: &'static str,
     peers: BTreeMap<u32, (Peer, BTreeSet<String>)>,
+    told: BTreeMap<u32, Vec<Told>>,
     on_the_way: VecDeque<Publish>,
     now: u64,
     rng: ChaCha20Rng,
@@ -29,9 +32,16 @@ const SCHEMES: [&str; 4] = ["tgdh", "gdh2", "ckd", "bd"];
 impl Circle {
     fn new(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Self {
         let rng = ChaCha20Rng::seed_from_u64(1);
-        let (peers, on_the_way) = (BTreeMap::new(), VecDeque::new());
-        let mut circle =
-            Self { scheme, peers, on_the_way, now: SECOND, rng, loses, lossy_until: 10 * SECOND };
+        let mut circle = Self {
+            scheme,
+            peers: BTreeMap::new(),
+            told: BTreeMap::new(),
+            on_the_way: VecDeque::new(),
+            now: SECOND,
+            rng,
+            loses,
+            lossy_until: 10 * SECOND,
+        };
         (1..=3).for_each(|number| circle.arrive(number));
         circle
     }
@@ -73,13 +83,13 @@ impl Circle {
 
     /// What peers have to say, and one message to whom it is for.
     fn carry(&mut self) -> bool {
-        for (peer, topics) in self.peers.values_mut() {
+        for (number, (peer, topics)) in &mut self.peers {
             while let Some(output) = peer.poll().unwrap() {
                 match output {
                     Output::Publish(publish) => self.on_the_way.push_back(publish),
                     Output::Subscribe(topic) => drop(topics.insert(topic)),
                     Output::Unsubscribe(topic) => drop(topics.remove(&topic)),
-                    Output::Notice(_) => {}
+                    Output::Notice(told) => self.told.entry(*number).or_default().push(told),
                 }
             }
         }
@@ -103,6 +113,37 @@ impl Circle {
         let keys = self.keys();
         assert!(keys[0].is_some(), "{}: {keys:?}", self.scheme);
         assert!(keys.iter().all(|key| *key == keys[0]), "{}: {keys:?}", self.scheme);
+    }
+}
+
+#[test]
+fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
+    for (scheme, by) in SCHEMES.into_iter().flat_map(|scheme| [(scheme, 1), (scheme, 3)]) {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&by).unwrap().0.remove(MemberId(3), now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        let keys = circle.keys();
+        assert!(keys[0].is_some() && keys[0] == keys[1] && keys[2].is_none(), "{scheme}: {keys:?}");
+        let out = circle.told[&3].iter().filter(|&told| *told == Told::Evicted);
+        assert_eq!(out.count(), 1, "{scheme}");
+        assert!(!circle.told[&1].contains(&Told::Evicted), "{scheme}");
+
+        let (peer, _) = circle.peers.get_mut(&3).unwrap();
+        let not_member = Err(Misuse::NotMember(MemberId(3)).into());
+        assert!(peer.is_out() && peer.deadline().is_none(), "{scheme}");
+        assert_eq!(peer.say(b"still here", circle.now, &mut circle.rng), not_member);
+        assert_eq!(peer.remove(MemberId(1), circle.now, &mut circle.rng), not_member);
+        for input in [Input::Connected, Input::Tick] {
+            peer.handle(input, circle.now, &mut circle.rng).unwrap();
+        }
+        circle.run_until(100 * SECOND);
+        assert_eq!(circle.keys(), keys, "{scheme}: it does not come back by itself");
+        circle.arrive(3);
+        circle.run_until(200 * SECOND);
+        circle.assert_agreed();
     }
 }
 
