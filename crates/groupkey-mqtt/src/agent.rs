@@ -114,6 +114,11 @@ impl Agent {
         self.epoch
     }
 
+    /// The epoch of an event that was announced and is not complete here.
+    pub(crate) fn under_way(&self) -> Option<Epoch> {
+        self.parties.under_way(self.me.into())
+    }
+
     /// The number of its group.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0

@@ -62,7 +62,11 @@ pub struct Peer {
     answers_from: u64,
     /// Not before this time another request to get back in.
     asks_from: u64,
-    /// When a member that has no key yet asks for a new beginning, and how long after that again, ns.
+    /// The event that was announced and is not complete here.
+    under_way: Option<Epoch>,
+    /// Whether something came from an epoch that nothing led us to.
+    is_behind: bool,
+    /// When a member that lacks a key asks for a new beginning, and how long after that again, ns.
     overdue_at: u64,
     patience: u64,
     desk: Desk,
@@ -133,6 +137,8 @@ impl Peer {
             due: None,
             answers_from: 0,
             asks_from: 0,
+            under_way: None,
+            is_behind: false,
             overdue_at: 0,
             patience: FIRST_PATIENCE,
             desk,
@@ -184,27 +190,58 @@ impl Peer {
         Ok(())
     }
 
-    /// What is to be done from time to time until there is a key.
+    /// Whether there is no key yet, or is to be a later one.
+    fn lacks_key(&self) -> bool {
+        self.group_key().is_none() || self.under_way.is_some() || self.is_behind
+    }
+
+    /// What is to be done from time to time until there is the key that should be there.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let has_key = self.group_key().is_some();
-        self.due = (!has_key).then(|| now.saturating_add(INTERVAL));
-        if has_key {
-            self.patience = FIRST_PATIENCE;
-            return;
+        self.due = self.lacks_key().then(|| now.saturating_add(INTERVAL));
+        if self.group_key().is_none() {
+            if self.is_founder() {
+                self.greet();
+            }
+            if self.is_founder() && !self.begun {
+                return;
+            }
+            let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
+            if joined != Err(Misuse::AlreadyMember(self.settings.me).into()) {
+                return;
+            }
         }
-        if self.is_founder() {
-            self.greet();
-        }
-        if self.is_founder() && !self.begun {
-            return;
-        }
-        let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
-        let is_member = joined == Err(Misuse::AlreadyMember(self.settings.me).into());
-        if is_member && now >= self.overdue_at {
+        if self.lacks_key() && now >= self.overdue_at {
             // It missed how the others came to their key, if they did.
             self.patience = self.patience.saturating_mul(2);
+            self.get_back(now, rng);
+        }
+    }
+
+    /// Asks for a new beginning.
+    fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        self.asks_from = now.saturating_add(INTERVAL);
+        self.overdue_at = now.saturating_add(self.patience);
+        let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+    }
+
+    /// Notes what has become of the event under way, and of the key that we had.
+    fn watch(&mut self, key_before: Epoch, now: u64) {
+        if self.agent.epoch() != key_before {
+            self.is_behind = false;
+            self.patience = FIRST_PATIENCE;
+        }
+        let under_way = self.agent.under_way();
+        if under_way != self.under_way {
+            let is_given_up = self.under_way.is_some() && under_way.is_some();
+            if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
+                // Somebody's patience was over, and ours nearly: such an event takes longer here.
+                self.patience = self.patience.saturating_mul(2);
+            }
+            self.under_way = under_way;
             self.overdue_at = now.saturating_add(self.patience);
-            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        }
+        if self.lacks_key() {
+            self.due.get_or_insert(now.saturating_add(INTERVAL));
         }
     }
 
@@ -262,9 +299,9 @@ impl Peer {
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         let skipped = matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })));
+        self.is_behind |= skipped;
         if skipped && now >= self.asks_from {
-            self.asks_from = now.saturating_add(INTERVAL);
-            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+            self.get_back(now, rng);
         }
     }
 }
@@ -278,6 +315,7 @@ impl Runtime for Peer {
             self.due = None;
             return Ok(());
         }
+        let key_before = self.agent.epoch();
         match input {
             Input::Acknowledged(_) => {}
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
@@ -295,6 +333,7 @@ impl Runtime for Peer {
             },
             Input::Connected | Input::Tick => self.insist(now, rng),
         }
+        self.watch(key_before, now);
         Ok(())
     }
 
