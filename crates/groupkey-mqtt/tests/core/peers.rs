@@ -23,6 +23,8 @@ struct Circle {
     /// Whether a message does not reach a peer.
     loses: fn(u32, &Publish) -> bool,
     lost: Vec<Publish>,
+    /// All that was published.
+    said: Vec<Publish>,
     /// Until when, ns.
     lossy_until: u64,
 }
@@ -44,6 +46,7 @@ impl Circle {
             rng,
             loses,
             lost: Vec::new(),
+            said: Vec::new(),
             lossy_until: 10 * SECOND,
         };
         (1..=3).for_each(|number| circle.arrive(number));
@@ -98,6 +101,7 @@ impl Circle {
             }
         }
         let Some(publish) = self.on_the_way.pop_front() else { return false };
+        self.said.push(publish.clone());
         for (&number, (peer, topics)) in &mut self.peers {
             let is_lost = self.now < self.lossy_until && (self.loses)(number, &publish);
             if topics.contains(&publish.topic) && is_lost {
@@ -155,6 +159,11 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
 
 fn is_greeting(publish: &Publish) -> bool {
     publish.topic.ends_with("/join")
+}
+
+/// A hello's epoch comes after its member's number.
+fn is_question(hello: &Publish) -> bool {
+    hello.payload[2] == 0
 }
 
 #[test]
@@ -225,6 +234,82 @@ fn a_request_to_get_back_in_that_was_lost_is_made_again() {
     assert_agreed_without_third(&circle, Epoch(3));
 }
 
+#[test]
+fn founders_that_hear_recorded_hellos_found_a_group() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        circle.arrive(3);
+        circle.run_until(30 * SECOND);
+        circle.assert_agreed();
+        let hellos: Vec<_> = circle.said.iter().filter(|sent| is_greeting(sent)).cloned().collect();
+        assert!(hellos.iter().any(|hello| !is_question(hello)), "{scheme}");
+        // All devices are switched off; the last one to come back hears what was recorded.
+        circle.peers.clear();
+        [1, 2].into_iter().for_each(|number| circle.arrive(number));
+        circle.on_the_way.extend(hellos.into_iter().filter(|hello| !is_question(hello)));
+        circle.run_until(40 * SECOND);
+        assert_eq!(circle.keys(), [None, None], "{scheme}");
+        circle.arrive(3);
+        circle.run_until(45 * SECOND);
+        circle.assert_agreed();
+        assert_eq!(circle.keys()[0].as_ref().map(|(epoch, _)| *epoch), Some(Epoch(1)), "{scheme}");
+    }
+}
+
+#[test]
+fn a_group_message_of_a_later_epoch_leads_to_the_key() {
+    let (mut circle, _) = first_missed_removal();
+    let (peer, _) = circle.peers.get_mut(&2).unwrap();
+    peer.say(b"clear road", circle.now, &mut circle.rng).unwrap();
+    circle.run_until(circle.now + 10 * SECOND);
+    assert_agreed_without_third(&circle, Epoch(3));
+}
+
+#[test]
+fn made_up_group_messages_change_nothing_and_make_nobody_talk_without_limit() {
+    let mut circle = Circle::new("tgdh", |_, _| false);
+    circle.run_until(8 * SECOND);
+    let keys = circle.keys();
+    let (peer, _) = circle.peers.get_mut(&1).unwrap();
+    peer.say(b"clear road", circle.now, &mut circle.rng).unwrap();
+    circle.run_until(10 * SECOND);
+    let talk = circle.said.iter().rev().find(|sent| sent.topic.ends_with("/talk")).unwrap().clone();
+    let (before, start) = (circle.said.len(), circle.now);
+    while circle.now < start + 300 * SECOND {
+        for place in 0..talk.payload.len() {
+            let mut made_up = talk.clone();
+            made_up.payload[place] ^= 2;
+            circle.on_the_way.push_back(made_up);
+        }
+        circle.run_until(circle.now + SECOND);
+        circle.now += SECOND;
+    }
+    let said = circle.said.iter().skip(before).filter(|sent| !sent.topic.ends_with("/talk"));
+    let (count, greetings) = said.fold((0, 0), |(all, greetings), sent| {
+        (all + 1, greetings + usize::from(is_greeting(sent)))
+    });
+    assert_eq!(circle.keys(), keys);
+    // Each of three asks twice a minute, and the two others answer.
+    assert_eq!(count, greetings, "nobody asks for a new beginning");
+    assert!((9..=99).contains(&count), "{count}");
+}
+
+#[test]
+fn a_recorded_question_gets_few_answers() {
+    let mut circle = Circle::new("tgdh", |_, _| false);
+    circle.run_until(8 * SECOND);
+    let question = circle.said.iter().find(|sent| is_greeting(sent) && is_question(sent));
+    let question = question.unwrap().clone();
+    let is_answer = |sent: &&Publish| is_greeting(sent) && !is_question(sent);
+    let before = circle.said.iter().filter(is_answer).count();
+    circle.now = 20 * SECOND;
+    circle.on_the_way.extend(std::iter::repeat_n(question, 100));
+    circle.run_until(21 * SECOND);
+    assert_eq!(circle.said.iter().filter(is_answer).count() - before, 2, "one of each other peer");
+}
+
 /// One member removes another, and for a while this is lost; then ten minutes pass.
 fn one_removed_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Circle {
     let mut circle = Circle::new(scheme, loses);
@@ -239,6 +324,7 @@ fn one_removed_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> 
     let is_old = |key: &(Epoch, Key)| key.0 == Epoch(1);
     assert!(keys.iter().flatten().any(is_old), "{scheme}: {keys:?}");
     circle.run_until(600 * SECOND);
+    circle.now = 600 * SECOND;
     circle
 }
 
