@@ -265,7 +265,7 @@ impl Peer {
             self.overdue_at = now.saturating_add(self.patience);
         }
         if self.lacks_key() || self.is_in_doubt {
-            self.due.get_or_insert(now.saturating_add(INTERVAL));
+            self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
         }
     }
 
