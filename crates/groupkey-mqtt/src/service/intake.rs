@@ -86,7 +86,8 @@ impl Service {
         let stored = self.epoch();
         let (group, founded) = (self.parties.form().group.0, self.founded);
         let reached = Reached { group, founded, epoch: stored.0 };
-        match Notice::read(payload, Some(reached), &self.identity.public()) {
+        let (prefix, public) = (&self.policy.prefix, self.identity.public());
+        match Notice::read(payload, prefix, Some(reached), &public) {
             Ok(Some(notice)) => {
                 self.faults.dead = true;
                 Err(Fatal::OldStore { stored, announced: Epoch(notice.epoch) })
