@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use groupkey::error::Misbehaviour;
+use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{Messenger, Received, Settings};
 use groupkey::{Channel, Epoch, Error, Event, Key, MemberId, Party, Recipient};
 use rand_chacha::ChaCha20Rng;
@@ -22,7 +22,8 @@ pub enum Told {
     NotIn(Hint),
     /// What we missed cannot be had any more: we have no key, and ask to join again.
     JoinsAgain,
-    /// The service took us out of the group, and does not want us back.
+    /// We are out of the group, and do not ask to come back: the service or another peer took us out,
+    /// or we had asked to leave.
     Evicted,
     /// Somebody said something.
     Heard(Received),
@@ -54,6 +55,8 @@ pub(crate) struct Agent {
     epoch: Epoch,
     /// Group messages of an epoch that we have not reached.
     early: VecDeque<Vec<u8>>,
+    /// Whether the group goes on without us.
+    is_out: bool,
 }
 
 /// What an agent leaves to be done, and what it counts.
@@ -99,7 +102,8 @@ impl Agent {
         let mut parties = Parties::new(form, keyring);
         parties.seat(me.into(), party);
         let early = VecDeque::new();
-        Self { me, topics, parties, messenger: None, settings, epoch: Epoch(0), early }
+        let (epoch, is_out) = (Epoch(0), false);
+        Self { me, topics, parties, messenger: None, settings, epoch, early, is_out }
     }
 
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
@@ -110,6 +114,11 @@ impl Agent {
         self.epoch
     }
 
+    /// The epoch of an event that was announced and is not complete here.
+    pub(crate) fn under_way(&self) -> Option<Epoch> {
+        self.parties.under_way(self.me.into())
+    }
+
     /// The number of its group.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
@@ -117,6 +126,11 @@ impl Agent {
 
     pub(crate) const fn me(&self) -> MemberId {
         self.me
+    }
+
+    /// Whether the party heard that the group goes on without it.
+    pub(crate) const fn is_out(&self) -> bool {
+        self.is_out
     }
 
     /// Gives the party a message, and counts what becomes of it.
@@ -143,6 +157,7 @@ impl Agent {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
+        self.require_in()?;
         self.step(desk, Given::Order(order), now, rng)
     }
 
@@ -154,7 +169,8 @@ impl Agent {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        let not_created = groupkey::error::Misuse::NotCreated;
+        self.require_in()?;
+        let not_created = Misuse::NotCreated;
         let messenger = self.messenger.as_mut().ok_or(not_created)?;
         let sealed = self.parties.at(self.me.into(), now, rng, |cx, _| messenger.seal(cx, content));
         desk.publish(self.topics.talk(), sealed.ok_or(not_created)??);
@@ -170,7 +186,7 @@ impl Agent {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        let not_created = Error::from(groupkey::error::Misuse::NotCreated);
+        let not_created = Error::from(Misuse::NotCreated);
         let opened = self.messenger.as_mut().and_then(|messenger| {
             self.parties.at(self.me.into(), now, rng, |cx, _| messenger.open(cx, bytes))
         });
@@ -213,6 +229,7 @@ impl Agent {
                     let topic = self.topics.of(Recipient::Subset(subset));
                     desk.outputs.push_back(Output::Unsubscribe(topic));
                 }
+                Event::Removed => self.leave(desk),
                 _ => {}
             }
         }
@@ -230,6 +247,19 @@ impl Agent {
         }
         self.follow(desk, now, rng);
         Ok(())
+    }
+
+    fn require_in(&self) -> Result<(), Error> {
+        if self.is_out { Err(Misuse::NotMember(self.me).into()) } else { Ok(()) }
+    }
+
+    /// Keeps no key of a group that goes on without us.
+    fn leave(&mut self, desk: &mut Desk) {
+        self.is_out = true;
+        self.messenger = None;
+        self.epoch = Epoch(0);
+        self.early.clear();
+        desk.tell(Told::Evicted);
     }
 
     /// Takes the key that the party has now.

@@ -295,7 +295,7 @@ impl Member {
             }
             Standing::Outside { .. } | Standing::Out => None,
         };
-        match Notice::read(bytes, reached, &service) {
+        match Notice::read(bytes, &self.settings.prefix, reached, &service) {
             Ok(Some(notice)) => {
                 self.announce((notice.group, notice.founded), notice.epoch);
                 // The service has lost our group and founded another.

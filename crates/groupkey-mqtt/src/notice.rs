@@ -66,11 +66,13 @@ pub(crate) struct Reached {
 pub(crate) struct Foreign;
 
 impl Notice {
-    /// Signs a notice.
-    pub(crate) fn write(reached: Reached, members: u64, service: &Secret) -> Vec<u8> {
+    /// Signs a notice, for the group under this prefix of topics.
+    pub(crate) fn write(prefix: &str, reached: Reached, members: u64, service: &Secret) -> Vec<u8> {
         let Reached { group, founded, epoch } = reached;
         let mut notice = Self { group, founded, epoch, members, signature: [0; 64].into() };
-        notice.signature = service.sign(NOTICE, &[notice.content().as_flattened()]).into();
+        let content = notice.content();
+        let parts = [prefix.as_bytes(), content.as_flattened()];
+        notice.signature = service.sign(NOTICE, &parts).into();
         encoded(&notice)
     }
 
@@ -79,6 +81,7 @@ impl Notice {
     /// checking a signature: most notices are of that kind.
     pub(crate) fn read(
         bytes: &[u8],
+        prefix: &str,
         reached: Option<Reached>,
         service: &[u8; 32],
     ) -> Result<Option<Self>, Foreign> {
@@ -91,12 +94,14 @@ impl Notice {
                 return Ok(None);
             }
         }
-        keyring::verifies(service, NOTICE, &[notice.content().as_flattened()], &notice.signature)
+        let content = notice.content();
+        let parts = [prefix.as_bytes(), content.as_flattened()];
+        keyring::verifies(service, NOTICE, &parts, &notice.signature)
             .then_some(Some(notice))
             .ok_or(Foreign)
     }
 
-    /// What is signed.
+    /// What is signed, with the prefix.
     fn content(&self) -> [[u8; 8]; 4] {
         [self.group, self.founded, self.epoch, self.members].map(u64::to_be_bytes)
     }
@@ -132,7 +137,7 @@ impl Farewell {
     }
 }
 
-const NOTICE: &str = "groupkey epoch 1";
+const NOTICE: &str = "groupkey epoch 2";
 const FAREWELL: &str = "groupkey farewell 1";
 
 #[cfg(test)]
@@ -143,17 +148,18 @@ mod tests {
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
         let reached = |founded, epoch| Reached { group: 1, founded, epoch };
-        let notice = Notice::write(reached(100, 7), 3, &service);
+        let notice = Notice::write("a", reached(100, 7), 3, &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), None] {
-            let read = Notice::read(&notice, known, &service.public()).unwrap();
+            let read = Notice::read(&notice, "a", known, &service.public()).unwrap();
             assert_eq!(read.map(|notice| (notice.founded, notice.epoch)), Some((100, 7)));
-            assert_eq!(Notice::read(&notice, known, &other.public()), Err(Foreign));
+            assert_eq!(Notice::read(&notice, "a", known, &other.public()), Err(Foreign));
+            assert_eq!(Notice::read(&notice, "b", known, &service.public()), Err(Foreign));
         }
         for known in [reached(100, 7), reached(101, 1)] {
-            assert_eq!(Notice::read(&notice, Some(known), &other.public()), Ok(None));
+            assert_eq!(Notice::read(&notice, "a", Some(known), &other.public()), Ok(None));
         }
         let elsewhere = Reached { group: 2, ..reached(100, 6) };
-        assert_eq!(Notice::read(&notice, Some(elsewhere), &service.public()), Err(Foreign));
+        assert_eq!(Notice::read(&notice, "a", Some(elsewhere), &service.public()), Err(Foreign));
         let farewell = Farewell::write("a", 100, 5, 7, &service);
         assert_eq!(Farewell::read(&farewell, "a", &service.public()).unwrap().member, 5);
         assert_eq!(Farewell::read(&farewell, "b", &service.public()), None);
@@ -161,7 +167,7 @@ mod tests {
             for index in 0..bytes.len() {
                 let mut forged = bytes.clone();
                 forged[index] ^= 1;
-                let read = Notice::read(&forged, None, &service.public());
+                let read = Notice::read(&forged, "a", None, &service.public());
                 assert!(!matches!(read, Ok(Some(_))));
                 assert_eq!(Farewell::read(&forged, "a", &service.public()), None);
             }

@@ -81,6 +81,11 @@ impl Parties {
         self.seats.get(&id)?.group_key()
     }
 
+    /// The epoch of an event that was announced and is not complete at a party.
+    pub(crate) fn under_way(&self, id: PartyId) -> Option<Epoch> {
+        self.seats.get(&id)?.under_way()
+    }
+
     /// A step of one party, and those of its neighbours that follow. On an error nothing has changed.
     /// What a neighbour refuses changes nothing there, and is as if it had been lost on the way.
     pub(crate) fn step(

@@ -4,10 +4,15 @@
 //! so that nobody's first message is lost, and then found the group; others ask to join it.
 //!
 //! ```text
-//! hello, on the topic for joining:  [member, running, signature]
+//! hello, on the topic for joining:  [member, epoch, nonce, signature]
 //! ```
+//!
+//! With epoch 0 it asks who is there; the nonce is the sender's, drawn when it started. A peer that has the
+//! group key answers with that key's epoch and the nonce of whom it answers. So nobody can make a founder
+//! believe, by a recording, that the group is there. A peer that hears group messages of an epoch that it
+//! does not know, which anybody can make up, asks so too, and believes the answer.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use groupkey::catalogue::Class;
@@ -17,6 +22,7 @@ use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
 
 use crate::agent::{Agent, Desk, Told};
 use crate::counters::Counters;
@@ -58,11 +64,21 @@ pub struct Peer {
     /// What came before we began.
     early: VecDeque<Vec<u8>>,
     due: Option<u64>,
-    /// Not before this time another answer to a hello.
-    answers_from: u64,
+    /// What answers to our hellos carry.
+    nonce: Option<[u8; 16]>,
+    /// Not before this time another answer to a peer's hello.
+    answers_from: BTreeMap<MemberId, u64>,
+    /// Not before this time another hello because of what a group message says.
+    doubts_from: u64,
     /// Not before this time another request to get back in.
     asks_from: u64,
-    /// When a member that has no key yet asks for a new beginning, and how long after that again, ns.
+    /// The event that was announced and is not complete here.
+    under_way: Option<Epoch>,
+    /// Whether something came from an epoch that nothing led us to.
+    is_behind: bool,
+    /// Whether a group message said that it is of a later epoch than ours.
+    is_in_doubt: bool,
+    /// When a member that lacks a key asks for a new beginning, and how long after that again, ns.
     overdue_at: u64,
     patience: u64,
     desk: Desk,
@@ -85,10 +101,13 @@ pub enum SettingsError {
 struct Hello {
     #[n(0)]
     member: u32,
-    /// Whether it has the group key.
+    /// Of the group key that the sender has; 0 if it asks.
     #[n(1)]
-    running: bool,
+    epoch: u64,
+    /// Of the peer that asks.
     #[n(2)]
+    nonce: ByteArray<16>,
+    #[n(3)]
     signature: ByteArray<64>,
 }
 
@@ -131,8 +150,13 @@ impl Peer {
             here: BTreeSet::new(),
             early: VecDeque::new(),
             due: None,
-            answers_from: 0,
+            nonce: None,
+            answers_from: BTreeMap::new(),
+            doubts_from: 0,
             asks_from: 0,
+            under_way: None,
+            is_behind: false,
+            is_in_doubt: false,
             overdue_at: 0,
             patience: FIRST_PATIENCE,
             desk,
@@ -142,6 +166,11 @@ impl Peer {
     /// The group key and its epoch, if the peer has one.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.agent.group_key()
+    }
+
+    /// Whether the group goes on without the peer. Only a new one asks to come back in.
+    pub const fn is_out(&self) -> bool {
+        self.agent.is_out()
     }
 
     /// What was taken and refused.
@@ -179,36 +208,80 @@ impl Peer {
         Ok(())
     }
 
-    /// What is to be done from time to time until there is a key.
+    /// Whether there is no key yet, or is to be a later one.
+    fn lacks_key(&self) -> bool {
+        self.group_key().is_none() || self.under_way.is_some() || self.is_behind
+    }
+
+    /// What is to be done from time to time until there is the key that should be there.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let has_key = self.group_key().is_some();
-        self.due = (!has_key).then(|| now.saturating_add(INTERVAL));
-        if has_key {
-            self.patience = FIRST_PATIENCE;
-            return;
+        let is_busy = self.lacks_key() || self.is_in_doubt;
+        self.due = is_busy.then(|| now.saturating_add(INTERVAL));
+        if self.group_key().is_none() {
+            if self.is_founder() {
+                self.ask_around(rng);
+            }
+            if self.is_founder() && !self.begun {
+                return;
+            }
+            let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
+            if joined != Err(Misuse::AlreadyMember(self.settings.me).into()) {
+                return;
+            }
         }
-        if self.is_founder() {
-            self.greet();
+        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
+            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
+            self.ask_around(rng);
         }
-        if self.is_founder() && !self.begun {
-            return;
-        }
-        let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
-        let is_member = joined == Err(Misuse::AlreadyMember(self.settings.me).into());
-        if is_member && now >= self.overdue_at {
+        if self.lacks_key() && now >= self.overdue_at {
             // It missed how the others came to their key, if they did.
             self.patience = self.patience.saturating_mul(2);
-            self.overdue_at = now.saturating_add(self.patience);
-            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+            self.get_back(now, rng);
         }
     }
 
-    fn greet(&mut self) {
-        let (member, running) = (self.settings.me.0, self.group_key().is_some());
-        let parts = [self.settings.prefix.as_bytes(), &member.to_be_bytes(), &[running.into()]];
-        let signature = self.settings.identity.sign(HELLO, &parts).into();
+    /// Asks for a new beginning.
+    fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        self.asks_from = now.saturating_add(INTERVAL);
+        self.overdue_at = now.saturating_add(self.patience);
+        let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+    }
+
+    /// Notes what has become of the event under way, and of the key that we had.
+    fn watch(&mut self, key_before: Epoch, now: u64) {
+        if self.agent.epoch() != key_before {
+            self.is_behind = false;
+            self.is_in_doubt = false;
+            self.patience = FIRST_PATIENCE;
+        }
+        let under_way = self.agent.under_way();
+        if under_way != self.under_way {
+            let is_given_up = self.under_way.is_some() && under_way.is_some();
+            if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
+                // Somebody's patience was over, and ours nearly: such an event takes longer here.
+                self.patience = self.patience.saturating_mul(2);
+            }
+            self.under_way = under_way;
+            self.overdue_at = now.saturating_add(self.patience);
+        }
+        if self.lacks_key() || self.is_in_doubt {
+            self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
+        }
+    }
+
+    /// Says that we are there, and asks who else is.
+    fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
+        let nonce = *self.nonce.get_or_insert_with(|| {
+            let mut nonce = [0; 16];
+            rng.fill_bytes(&mut nonce);
+            nonce
+        });
+        self.greet(0, nonce);
+    }
+
+    fn greet(&mut self, epoch: u64, nonce: [u8; 16]) {
         // It is repeated, so that the broker need not keep it for those that are away.
-        self.desk.request(self.topics.join(), encoded(&Hello { member, running, signature }));
+        self.desk.request(self.topics.join(), Hello::write(&self.settings, epoch, nonce));
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -217,31 +290,55 @@ impl Peer {
             return;
         };
         let member = MemberId(hello.member);
+        let is_answer = hello.epoch > 0;
+        // The broker sends us what we said, and what others answer each other.
+        let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
+        if member == self.settings.me || !is_for_us {
+            return;
+        }
         let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
-        let parts =
-            [self.settings.prefix.as_bytes(), &hello.member.to_be_bytes(), &[hello.running.into()]];
-        let genuine = known
-            .is_some_and(|(_, public)| keyring::verifies(public, HELLO, &parts, &hello.signature));
-        if !genuine {
+        if !known.is_some_and(|(_, public)| hello.is_by(public, &self.settings.prefix)) {
             self.desk.counters.forged += 1;
             return;
         }
-        if self.begun {
-            // One that has lost its memory learns that the group is there.
-            let lost = !hello.running && member != self.settings.me && self.group_key().is_some();
-            if lost && now >= self.answers_from {
-                self.answers_from = now.saturating_add(INTERVAL);
-                self.greet();
+        match (is_answer, self.begun) {
+            (true, true) => self.compare(hello.epoch, now, rng),
+            (true, false) => {
+                let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
             }
-            return;
+            (false, true) => self.answer(member, *hello.nonce, now),
+            (false, false) => {
+                self.here.insert(member);
+                self.found(now, rng);
+            }
         }
-        if hello.running {
-            let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
-            return;
+    }
+
+    /// One that has lost its memory learns that the group is there, and one in doubt where it is.
+    fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
+        let Some((Epoch(epoch), _)) = self.group_key() else { return };
+        let from = self.answers_from.entry(member).or_default();
+        if now >= *from {
+            *from = now.saturating_add(INTERVAL);
+            self.greet(epoch, nonce);
         }
-        self.here.insert(member);
-        if self.is_founder() && self.settings.founders.iter().all(|id| self.here.contains(id)) {
-            let founders = self.settings.founders.iter().map(|id| id.0).collect();
+    }
+
+    /// Another peer has the key of this epoch.
+    fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
+        let Some((own, _)) = self.group_key() else { return };
+        self.is_in_doubt = false;
+        if own.0 < epoch && self.under_way.is_none() {
+            self.fell_behind(now, rng);
+        }
+    }
+
+    /// Founds the group if all founders are there.
+    fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Settings { founders, me, .. } = &self.settings;
+        let is_here = |id: &MemberId| id == me || self.here.contains(id);
+        if self.is_founder() && founders.iter().all(is_here) {
+            let founders = founders.iter().map(|id| id.0).collect();
             let _ = self.begin(&Order::Create(founders), now, rng);
         }
     }
@@ -256,11 +353,36 @@ impl Peer {
             return;
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
-        let skipped = matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })));
-        if skipped && now >= self.asks_from {
-            self.asks_from = now.saturating_add(INTERVAL);
-            let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        if is_skipped(&result) {
+            self.fell_behind(now, rng);
         }
+    }
+
+    fn fell_behind(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        self.is_behind = true;
+        if now >= self.asks_from {
+            self.get_back(now, rng);
+        }
+    }
+}
+
+impl Hello {
+    fn write(settings: &Settings, epoch: u64, nonce: [u8; 16]) -> Vec<u8> {
+        let (member, nonce) = (settings.me.0, nonce.into());
+        let mut hello = Self { member, epoch, nonce, signature: [0; 64].into() };
+        hello.signature = hello
+            .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
+        encoded(&hello)
+    }
+
+    fn is_by(&self, public: &[u8; 32], prefix: &str) -> bool {
+        self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
+    }
+
+    /// What is signed.
+    fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
+        let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
+        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..]])
     }
 }
 
@@ -268,6 +390,12 @@ impl Runtime for Peer {
     type Notice = Told;
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        if self.is_out() {
+            // Whoever took it out need not do so again and again.
+            self.due = None;
+            return Ok(());
+        }
+        let key_before = self.agent.epoch();
         match input {
             Input::Acknowledged(_) => {}
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
@@ -276,7 +404,8 @@ impl Runtime for Peer {
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
                 Some(Place::Join) => self.greeted(payload, now, rng),
                 Some(Place::Talk) => {
-                    let _ = self.agent.hear(&mut self.desk, payload, now, rng);
+                    let heard = self.agent.hear(&mut self.desk, payload, now, rng);
+                    self.is_in_doubt |= is_skipped(&heard);
                 }
                 Some(Place::To(_)) => self.receive(payload, now, rng),
                 Some(Place::Epoch | Place::Welcome(_)) | None => {
@@ -285,6 +414,7 @@ impl Runtime for Peer {
             },
             Input::Connected | Input::Tick => self.insist(now, rng),
         }
+        self.watch(key_before, now);
         Ok(())
     }
 
@@ -297,7 +427,11 @@ impl Runtime for Peer {
     }
 }
 
-const HELLO: &str = "groupkey hello 1";
+fn is_skipped<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })))
+}
+
+const HELLO: &str = "groupkey hello 2";
 
 /// How often a peer without a key says that it is there, ns.
 const INTERVAL: u64 = 2 * SECOND;

@@ -59,6 +59,13 @@ pub struct Publish {
 pub enum Fatal {
     /// It has died: a commit failed, or a fault point was reached; see [`Service::crash_at`](crate::Service::crash_at).
     Crashed,
+    /// The service has announced another group, which was founded later by its clock.
+    EarlierGroup {
+        /// When the group in the store was founded, ms since 1970.
+        founded: u64,
+        /// When the one that the broker retains, signed by the service, was.
+        announced: u64,
+    },
     /// The operating system gives no randomness.
     NoRandomness,
     /// The store ends in an earlier epoch than the one that the service has announced.
@@ -96,6 +103,13 @@ impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Crashed => write!(f, "it has crashed: reopen it from its store"),
+            Self::EarlierGroup { founded, announced } => write!(
+                f,
+                "the store's group was founded {} s before one that this service has announced: the store \
+                 is an old copy, from before that group, or the clock was behind when it was founded; put \
+                 the last copy back, or found the group anew with an empty store",
+                announced.saturating_sub(*founded).div_ceil(1000)
+            ),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
             Self::OldStore { stored, announced } => write!(
                 f,

@@ -371,7 +371,8 @@ impl Service {
     fn notice(&self) -> Vec<u8> {
         let group = self.parties.form().group.0;
         let reached = Reached { group, founded: self.founded, epoch: self.epoch().0 };
-        Notice::write(reached, self.roster.current() as u64, &self.identity)
+        let members = self.roster.current() as u64;
+        Notice::write(&self.policy.prefix, reached, members, &self.identity)
     }
 
     /// Publishes what may be lost: whoever misses it asks again. What is retained does not expire.

@@ -7,7 +7,7 @@
 //! | `<prefix>/to/m000042` | a party's message | controllers, members | member 42 |
 //! | `<prefix>/to/s000003` | a party's message | members | the controller of subgroup 3 |
 //! | `<prefix>/requests` | a party's message | members | the controller |
-//! | `<prefix>/join` | a request to join | devices | the service |
+//! | `<prefix>/join` | a request to join, or a peer's hello | devices | the service, or all peers |
 //! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
 //! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |

@@ -75,6 +75,8 @@ pub enum Event {
     MessageKey,
     /// The party has the group key of this epoch.
     Rekeyed(Epoch),
+    /// The party heard that the group goes on without it: others took it out, or it had asked to leave.
+    Removed,
     /// The party must receive what is sent to this subset from now on.
     Subscribed(SubsetId),
     /// The party need not receive what is sent to this subset any longer.

@@ -40,6 +40,12 @@ pub trait Party: Send {
     /// The group key this party holds, if any, with its epoch.
     fn group_key(&self) -> Option<(Epoch, &Key)>;
 
+    /// The epoch of an event that was announced and is not complete here, in parties that bring events
+    /// into an order ([`Ordered`](crate::Ordered)).
+    fn under_way(&self) -> Option<Epoch> {
+        None
+    }
+
     /// Whether messages have keys and the group has none
     /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
     fn keys_messages(&self) -> bool {

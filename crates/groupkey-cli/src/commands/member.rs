@@ -68,11 +68,13 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
         Part::Member(settings) => {
             let member =
                 Member::new(settings).map_err(|error| Failure::input(error.to_string()))?;
-            take_part(member, connection, Member::say, out)
+            let help = "the operator can let it join again: readmit NAME";
+            take_part(member, connection, Member::say, help, out)
         }
         Part::Peer(settings) => {
             let peer = Peer::new(settings).map_err(|error| Failure::input(error.to_string()))?;
-            take_part(peer, connection, Peer::say, out)
+            let help = "started again, it asks to come back in";
+            take_part(peer, connection, Peer::say, help, out)
         }
     }
 }
@@ -83,17 +85,19 @@ fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
     runtime: R,
     connection: Connection,
     say: Say<R>,
+    help: &'static str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(runtime, connection);
-    tokio.block_on(talk(running, say, out)).map_err(Failure::of_one_that_should_run_on)
+    tokio.block_on(talk(running, say, help, out)).map_err(Failure::of_one_that_should_run_on)
 }
 
 async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     mut running: Running<R>,
     say: Say<R>,
+    help: &str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut lines = lines::of_standard_input();
@@ -121,8 +125,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                     eprintln!("epoch {epoch}");
                 }
                 Some(Told::Evicted) => {
-                    return Err(Failure::evicted("evicted from the group")
-                        .with_help("the operator can let it join again: readmit NAME"));
+                    return Err(Failure::evicted("evicted from the group").with_help(help));
                 }
                 None => return Err(Failure::running("the member has ended")),
             },

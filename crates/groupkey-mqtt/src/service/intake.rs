@@ -45,7 +45,7 @@ impl Runtime for Service {
                 Some(Place::To(Recipient::SubgroupController(subgroup))) => {
                     self.receive(subgroup.into(), payload, now, rng)?;
                 }
-                Some(Place::Epoch) => self.compare(payload)?,
+                Some(Place::Epoch) => self.compare(payload, now)?,
                 _ => self.counters.malformed += 1,
             },
             Input::Connected => {
@@ -81,12 +81,25 @@ impl Runtime for Service {
 
 impl Service {
     /// What the broker retained is the service's own word: if it is ahead of the store, an old copy of the
-    /// store was put in the place of the last one, and epochs would be used twice.
-    fn compare(&mut self, payload: &[u8]) -> Result<(), Fatal> {
+    /// store was put in the place of the last one, and epochs would be used twice. A new store may only
+    /// have begun while the clock was behind.
+    fn compare(&mut self, payload: &[u8], now: u64) -> Result<(), Fatal> {
         let stored = self.epoch();
         let (group, founded) = (self.parties.form().group.0, self.founded);
         let reached = Reached { group, founded, epoch: stored.0 };
-        match Notice::read(payload, Some(reached), &self.identity.public()) {
+        let (prefix, public) = (&self.policy.prefix, self.identity.public());
+        match Notice::read(payload, prefix, Some(reached), &public) {
+            Ok(Some(notice)) if notice.founded > founded && self.log_length == 1 => {
+                // Members of that group must see that this is the later one.
+                self.founded = notice.founded.saturating_add(1);
+                self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
+                self.change.entries.push(encoded(&Entry::Postdated(self.founded)));
+                self.commit(now)
+            }
+            Ok(Some(notice)) if notice.founded > founded => {
+                self.faults.dead = true;
+                Err(Fatal::EarlierGroup { founded, announced: notice.founded })
+            }
             Ok(Some(notice)) => {
                 self.faults.dead = true;
                 Err(Fatal::OldStore { stored, announced: Epoch(notice.epoch) })

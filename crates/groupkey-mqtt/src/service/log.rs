@@ -29,6 +29,10 @@ pub(super) enum Entry {
     /// The operator lets a member's stamps count from this one on, if they were ahead of it.
     #[n(5)]
     Restamped(#[n(0)] u32, #[n(1)] u64),
+    /// Before anybody was in, the broker knew a group of this service that was founded later by its
+    /// clock: this one counts as founded after it, ms since 1970.
+    #[n(6)]
+    Postdated(#[n(0)] u64),
 }
 
 #[derive(Encode, Decode)]

@@ -163,6 +163,7 @@ impl Service {
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
             Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
+            Entry::Postdated(founded) => self.founded = founded,
             Entry::Ordered(order, draw) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
@@ -182,7 +183,8 @@ impl Service {
 const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),
-        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) | Entry::Restamped(..) => None,
+        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
+        Entry::Postdated(_) | Entry::Restamped(..) => None,
     }
 }
 

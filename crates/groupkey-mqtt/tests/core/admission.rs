@@ -74,6 +74,42 @@ fn an_old_copy_of_the_store_is_refused_before_an_epoch_is_used_twice() {
 }
 
 #[test]
+fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
+    let mut room = with_identity(3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let mut said = room.heard_by_broker().into_iter().rev();
+    let notice = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
+    let saved = room.store.load().unwrap();
+    let input = || Input::Arrived { topic: &notice.topic, payload: &notice.payload };
+
+    room.now -= 60 * SECOND;
+    room.lose_store();
+    room.service.handle(input(), room.now, &mut room.rng).unwrap();
+    // It keeps to that when it starts again.
+    let store = Box::new(room.store.clone());
+    let (policy, now) = (room.policy.clone(), room.now);
+    room.service = Service::open(policy.clone(), store, now, &mut room.rng).unwrap();
+    room.service.handle(Input::Connected, now, &mut room.rng).unwrap();
+    room.service.handle(input(), now, &mut room.rng).unwrap();
+    room.run_for(200);
+    room.assert_group(&[0, 1, 2]);
+
+    // One with members is not another group all of a sudden.
+    let mut said = room.heard_by_broker().into_iter().rev();
+    let later = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
+    let mut copy = MemoryStore::default();
+    copy.commit(&Change { entries: saved.entries, ..Change::default() }).unwrap();
+    let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
+    let input = Input::Arrived { topic: &later.topic, payload: &later.payload };
+    let refused = service.handle(input, now, &mut room.rng).unwrap_err();
+    assert!(matches!(refused, Fatal::EarlierGroup { .. }), "{refused}");
+    let causes = ["old copy", "clock was behind"];
+    assert!(causes.iter().all(|cause| refused.to_string().contains(cause)), "{refused}");
+    assert!(service.poll().is_err() && service.ready().is_err());
+}
+
+#[test]
 fn who_comes_back_over_and_over_waits() {
     let mut room = Room::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));

@@ -95,7 +95,7 @@ impl Seats {
                     seat.subscriptions.remove(&subset);
                     cancel(&mut self.subscribers, subset, id);
                 }
-                Event::MessageKey | Event::Rekeyed(_) => {}
+                Event::MessageKey | Event::Rekeyed(_) | Event::Removed => {}
             }
         }
     }

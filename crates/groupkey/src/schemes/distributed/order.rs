@@ -57,7 +57,7 @@ use self::requests::Requests;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::outbox::Recipient;
+use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::schemes::catalogue::{Class, Configuration};
 use crate::schemes::distributed::early::Early;
@@ -294,6 +294,7 @@ impl Ordered {
         }
         if announcement.roster.place(self.me).is_none() {
             self.leave(got);
+            cx.event(Event::Removed);
             return Ok(());
         }
         self.follow(cx, got, announcement)
@@ -491,6 +492,10 @@ impl Party for Ordered {
     /// The key of the last event that is complete here.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.held.as_ref().map(|(epoch, key)| (*epoch, key))
+    }
+
+    fn under_way(&self) -> Option<Epoch> {
+        (self.is_member() && !self.is_settled()).then_some(self.epoch)
     }
 
     /// What the scheme's party holds; while it begins again, the key from before.

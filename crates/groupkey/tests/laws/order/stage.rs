@@ -8,8 +8,8 @@ use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::protection::{Guard, Protection};
 use groupkey::{
-    Channel, Command, Context, Epoch, GroupId, Key, MemberId, Ordered, Outbox, Party, PartyId,
-    Recipient, Setting, Suite,
+    Channel, Command, Context, Epoch, Event, GroupId, Key, MemberId, Ordered, Outbox, Party,
+    PartyId, Recipient, Setting, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -396,8 +396,14 @@ impl Stage {
         let peer_keys = credentials.peer_keys(me, setting.suite);
         let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe)
             .with_peer_keys(&peer_keys);
+        let was_member = seat.party.members().next().is_some();
         let result = act(&mut cx, &mut seat.party);
         assert!(result.is_ok() || outbox.is_empty());
+        let is_member = seat.party.members().next().is_some();
+        let removed = outbox.events().contains(&Event::Removed);
+        assert_eq!(removed, was_member && !is_member, "{}: {member}", self.scheme.id);
+        let waits = is_member && !seat.party.is_settled();
+        assert_eq!(seat.party.under_way().is_some(), waits, "{}: {member}", self.scheme.id);
         result.map(|()| outbox)
     }
 
