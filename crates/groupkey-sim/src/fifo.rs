@@ -24,6 +24,30 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
+    /// How many there are.
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.items.len() - self.first
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.items.len() == self.first
+    }
+
+    /// The item at the front.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.items.get(self.first)
+    }
+
+    /// The item at a place.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        self.items.get_mut(self.first + place)
+    }
+
     /// Drops `number` at the front, or all there are.
     #[inline]
     pub(crate) fn drop_front(&mut self, number: usize) {

@@ -132,7 +132,7 @@ impl Link {
         let settings = &self.profile.steps[step].1;
         let departure = self.line.serialise(now, bytes, &self.profile.steps[step..])?;
         // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
-        let lost = self.luck.loses(settings.loss, now);
+        let lost = self.luck.loses(&settings.loss, now);
         let delay = self.luck.delay(settings);
         if lost {
             return None;
@@ -202,16 +202,23 @@ fn bytes_in(time: Duration, bandwidth: u64) -> u128 {
 }
 
 impl Luck {
-    fn loses(&mut self, loss: Loss, now: Time) -> bool {
-        match loss {
+    fn loses(&mut self, loss: &Loss, now: Time) -> bool {
+        match *loss {
             Loss::Burst { share, length, good, bad } => {
-                self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);
-                self.looked_at = now;
-                self.random.uniform() < if self.in_burst { bad } else { good }
+                let chance = if self.is_bad(share, length, now) { bad } else { good };
+                self.random.uniform() < chance
             }
             Loss::None => false,
             Loss::Random(probability) => self.random.uniform() < probability,
         }
+    }
+
+    /// Whether a link with bursts is in its bad state now.
+    #[inline(never)]
+    fn is_bad(&mut self, share: f64, length: Duration, now: Time) -> bool {
+        self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);
+        self.looked_at = now;
+        self.in_burst
     }
 
     /// How probable it is that the state is bad, given what it was at the last packet: the
