@@ -52,10 +52,7 @@ impl ParameterArguments {
 impl FormArguments {
     /// As asked for, or what is usual for the profile: see [`SUITE_OF_PROFILE`].
     pub(crate) fn suite(&self) -> Suite {
-        self.suite.unwrap_or(match self.profile {
-            Profile::Published => Suite::Published,
-            Profile::Sound => Suite::Standard,
-        })
+        self.suite.unwrap_or_else(|| self.profile.default_suite())
     }
 
     /// As asked for, or what the command says.

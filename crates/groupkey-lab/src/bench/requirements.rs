@@ -8,9 +8,9 @@
 mod published;
 mod run;
 
-use groupkey::Operation;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::rig::RigError;
+use groupkey::{Operation, Suite};
 
 pub use self::published::{Comparison, compare};
 use super::{Phase, Reach, Role};
@@ -22,6 +22,8 @@ pub struct Requirements {
     pub scheme: &'static str,
     /// The profile that was run.
     pub profile: Profile,
+    /// The suite in which it was run: lengths follow from it.
+    pub suite: Suite,
     /// The messages of each operation, one entry for each way that they went.
     pub uses: Vec<Use>,
     /// What each of these operations did for the group: those that the scheme has.
@@ -62,8 +64,7 @@ pub struct Use {
 /// Members of the group that runs the operations.
 pub const MEMBERS: u32 = 8;
 
-/// Runs a scheme in a profile and tells what it asked for: in the suite `published` for the published
-/// profile, else in `standard`. Nothing is left to chance: the result is the same every time.
+/// Runs a scheme in a profile, with the profile's suite, and tells what it asked for. Nothing is left to chance: the result is the same every time.
 pub fn requirements(scheme: &'static Scheme, profile: Profile) -> Result<Requirements, RigError> {
     run::requirements(scheme, profile)
 }

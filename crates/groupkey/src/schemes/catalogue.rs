@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::crypto::Suite;
 use crate::crypto::group::Check;
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::party::{Command, Operation, Party};
@@ -504,6 +505,14 @@ impl Profile {
         match self {
             Self::Published => "published",
             Self::Sound => "sound",
+        }
+    }
+
+    /// Its suite, unless somebody chooses otherwise.
+    pub const fn default_suite(self) -> Suite {
+        match self {
+            Self::Published => Suite::Published,
+            Self::Sound => Suite::Standard,
         }
     }
 }

@@ -79,18 +79,22 @@ fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure>
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nFrom a run of every operation in a group of {MEMBERS}. enrol is over confidential channels, once for \
-         each member;\nall else over open ones. u unicast, m multicast to a subset, b broadcast. join, leave: \
-         whether the key changes\nat once. size: limited if what a member holds grows in proportion to the group, \
-         by this many bytes a member.\nWho sends to whom: groupkey schemes --requirements {}",
+        "\nFrom a run of every operation in a group of {MEMBERS}: {} profile, {} suite. enrol is over \
+         confidential channels,\nonce for each member; all else over open ones. u unicast, m multicast to a \
+         subset, b broadcast. join, leave: whether\nthe key changes at once. size: limited if what a member \
+         holds grows in proportion to the group, by this many bytes a\nmember. Who sends to whom: groupkey \
+         schemes --requirements {}",
+        found[0].profile.name(),
+        found[0].suite.name(),
         found[0].scheme
     )?;
     Ok(())
 }
 
 fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Failure> {
-    let Requirements { scheme, profile, uses, member_bytes_per_member, members, .. } = requirements;
-    writeln!(out, "{scheme}, {}", profile.name())?;
+    let Requirements { scheme, profile, suite, uses, member_bytes_per_member, members, .. } =
+        requirements;
+    writeln!(out, "{scheme}, {} profile, {} suite", profile.name(), suite.name())?;
     let mut table = Table::new([
         Column::text("operation"),
         Column::text("phase"),
@@ -142,11 +146,12 @@ fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Fail
 }
 
 fn object(requirements: &Requirements) -> Value {
-    let Requirements { scheme, profile, uses, operations, members, .. } = requirements;
+    let Requirements { scheme, profile, suite, uses, operations, members, .. } = requirements;
     let link = |(from, to): &(_, _)| -> Value { json!({ "from": role(from), "to": role(to) }) };
     json!({
         "scheme": scheme,
         "profile": profile.name(),
+        "suite": suite.name(),
         "group_members": MEMBERS,
         "operations": operations.iter().map(|operation| operation.name()).collect::<Vec<_>>(),
         "uses": uses.iter().map(used).collect::<Value>(),

@@ -58,7 +58,7 @@ impl Group {
         seed: u64,
         lost: &[Event],
     ) -> Result<Self, RigError> {
-        let suite = stage::suite(configuration.profile());
+        let suite = configuration.profile().default_suite();
         let rig = stage::rig(configuration, Guard::Mac, suite, seed);
         let mut group = Self { rig, history: Vec::new(), epoch: 0 };
         group.play(Event::Create(5))?;

@@ -113,7 +113,7 @@ fn announce_false_epoch(
     seed: u64,
     guard: Guard,
 ) -> Result<Outcome, RigError> {
-    let suite = stage::suite(configuration.profile());
+    let suite = configuration.profile().default_suite();
     let mut rig = stage::rig(configuration, guard, suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);

@@ -34,7 +34,7 @@ pub(super) const OLD_GROUP: Attack = Attack {
 };
 
 fn replay(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let suite = stage::suite(configuration.profile());
+    let suite = configuration.profile().default_suite();
     let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);
@@ -58,7 +58,7 @@ fn replay(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
 }
 
 fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let suite = stage::suite(configuration.profile());
+    let suite = configuration.profile().default_suite();
     let events = stage::history(configuration.scheme());
     let events = &events[..events.len().min(2)];
     let mut old = stage::rig(configuration, Guard::Signature, suite, seed);

@@ -52,7 +52,7 @@ fn roll_back_one(
     forward: bool,
     who: u32,
 ) -> Result<Outcome, RigError> {
-    let suite = stage::suite(configuration.profile());
+    let suite = configuration.profile().default_suite();
     let mut rig = stage::rig(configuration, Guard::Signature, suite, seed);
     let sleeper = stage::party(who);
     let mut history = Vec::new();

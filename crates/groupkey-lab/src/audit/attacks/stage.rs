@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
-use groupkey::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
+use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
 use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 use groupkey::wire::{Header, Reader};
 use groupkey::{Command, Key, MemberId, Operation, PartyId, Suite};
@@ -63,14 +63,6 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         hostile: false,
     };
     Rig::new(configuration.scheme(), settings)
-}
-
-/// The algorithms that go with a profile.
-pub(super) const fn suite(profile: Profile) -> Suite {
-    match profile {
-        Profile::Published => Suite::Published,
-        Profile::Sound => Suite::Standard,
-    }
 }
 
 /// Members come and go as far as the scheme has that; four make the group.

@@ -193,7 +193,7 @@ fn group_after(
     seed: u64,
     before: &[Event],
 ) -> Result<Rig, RigError> {
-    let suite = stage::suite(configuration.profile());
+    let suite = configuration.profile().default_suite();
     let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
     for &event in before {
         stage::play(&mut rig, event)?;

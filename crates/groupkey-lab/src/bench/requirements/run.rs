@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use groupkey::catalogue::{Law, Profile, Scheme};
 use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
-use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient, Suite};
+use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient};
 
 use super::{MEMBERS, Requirements, Use};
 use crate::bench::{Phase, Reach, Role};
@@ -38,6 +38,7 @@ pub(super) fn requirements(
     Ok(Requirements {
         scheme: scheme.id,
         profile,
+        suite: profile.default_suite(),
         uses: uses
             .into_iter()
             .map(|(way, (messages, longest))| way.used(messages, longest))
@@ -61,10 +62,7 @@ impl Group {
         profile: Profile,
         parameter: Option<(&'static str, u32)>,
     ) -> Self {
-        let suite = match profile {
-            Profile::Published => Suite::Published,
-            Profile::Sound => Suite::Standard,
-        };
+        let suite = profile.default_suite();
         let parameters = parameter.into_iter().collect();
         let settings = Settings { profile, suite, parameters, latency: 0, ..Settings::default() };
         Self { rig: Rig::new(scheme, settings) }
