@@ -81,6 +81,15 @@ const fn sentence(outcome: Outcome) -> &'static str {
     }
 }
 
+/// How many of the rows an earlier run has left, as a remark behind their number.
+fn from_before(earlier: usize, rows: usize) -> String {
+    match earlier {
+        0 => String::new(),
+        _ if earlier == rows => " (all from before)".to_owned(),
+        _ => format!(" ({earlier} from before)"),
+    }
+}
+
 /// A path as a shell takes it.
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
+use crate::finished::{Folder, groupkey, groupkey_in, interrupted};
 
 #[test]
 fn a_row_has_every_field_and_adds_up() {
@@ -380,35 +380,18 @@ fn sizes_of_which_nothing_can_be_measured_are_a_failure() {
 }
 
 /// Ctrl-C keeps what is done.
-#[cfg(unix)]
 #[test]
 fn an_interruption_keeps_what_is_done() {
-    use std::process::{Command, Stdio};
-    use std::thread;
-    use std::time::{Duration, Instant};
-
     let folder = Folder::new();
-    let child = Command::new(GROUPKEY)
-        .args(["bench", "--scheme", "skdc", "--k-min", "2", "--k-max", "40000", "--step", "20"])
-        .args(["--repetitions", "40", "--out", "kept", "--operation", "create"])
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
     let results = folder.path().join("kept/results.jsonl");
     let rows = || fs::read_to_string(&results).map_or(0, |text| text.lines().count());
-    let started = Instant::now();
+    let command = "bench --scheme skdc --k-min 2 --k-max 40000 --step 20 --repetitions 40 --out kept \
+                   --operation create";
+    let words: Vec<&str> = command.split_whitespace().collect();
     // Five rounds of twenty seconds each, and more where others work beside it.
-    while rows() < 3 && started.elapsed() < Duration::from_secs(400) {
-        thread::sleep(Duration::from_millis(20));
-    }
-    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(signalled.is_ok_and(|status| status.success()));
-    let output = child.wait_with_output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(told.contains("--resume"), "{told}");
+    let finished = interrupted(folder.path(), &words, || rows() >= 3);
+    assert_eq!(finished.code, 130, "{}", finished.stderr);
+    assert!(finished.stderr.contains("--resume"), "{}", finished.stderr);
     assert!(rows() >= 3);
 }
 

@@ -1,12 +1,13 @@
 //! `groupkey device` and `groupkey trace`, and what schemes ask of the network.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
+use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in, interrupted};
 
 #[test]
 fn devices_are_listed_and_shown() {
@@ -136,7 +137,7 @@ fn a_trace_is_replayed_through_schemes() {
     assert!(member["busiest_joule"]["value"].as_f64().is_some_and(|joule| joule > 0.0), "{member}");
     assert_eq!(member["energy_method"], "model");
     let table = groupkey(&format!("trace --replay {shift} --scheme lkh-group")).success();
-    assert!(table.contains("7 joins and 6 leaves"), "{table}");
+    assert!(table.contains("joins: 7, leaves: 6"), "{table}");
     assert!(table.starts_with("sound profile, standard suite, protection mac, seed 1.\n"));
     let table = format!("trace --replay {shift} --scheme skdc --profile published");
     assert!(groupkey(&table).success().starts_with("published profile, published suite"));
@@ -172,6 +173,25 @@ fn requirements_stand_beside_the_published_tables() {
     assert!(told[1]["uses"].as_array().is_some_and(|uses| !uses.is_empty()));
     let refused = groupkey("schemes skdc --profile published");
     assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+#[test]
+fn an_interrupted_replay_prints_the_schemes_that_are_done() {
+    let folder = Folder::new();
+    let trace = groupkey("trace --kind day --members 400 --duration 1440 --seed 2").success();
+    folder.file("day.csv", &trace);
+    let replay =
+        "trace --replay day.csv --scheme skdc,lkh-user,lkh-key,lkh-group --protection none --json";
+    let words: Vec<&str> = replay.split_whitespace().collect();
+    let started = Instant::now();
+    let told = interrupted(folder.path(), &words, || started.elapsed() > Duration::from_secs(1));
+    assert_eq!(told.code, 130, "{}", told.stderr);
+    let schemes = BTreeSet::from_iter(told.stdout.lines().map(|row| {
+        let row: Value = serde_json::from_str(row).expect("whole rows");
+        row["scheme"].as_str().expect("a name").to_owned()
+    }));
+    let expected = format!("interrupted: {} of 4 schemes are done and printed", schemes.len());
+    assert!(told.stderr.contains(&expected), "{}", told.stderr);
 }
 
 /// What the first scheme computed would be lost with the second's refusal: boneh-fat has no room for so

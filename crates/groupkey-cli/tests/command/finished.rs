@@ -1,7 +1,9 @@
 //! Running the command and looking at what it did.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use serde_json::Value;
@@ -32,6 +34,29 @@ pub(crate) fn groupkey_in(folder: &Path, arguments: &[&str]) -> Finished {
         .output()
         .map(Finished::from)
         .expect("the command starts")
+}
+
+/// Runs the command in a folder and presses Ctrl-C as soon as it has come so far.
+pub(crate) fn interrupted(
+    folder: &Path,
+    arguments: &[&str],
+    has_come_so_far: impl Fn() -> bool,
+) -> Finished {
+    let child = Command::new(GROUPKEY)
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let started = Instant::now();
+    while !has_come_so_far() {
+        assert!(started.elapsed() < Duration::from_secs(400), "{arguments:?} gets nowhere");
+        sleep(Duration::from_millis(2));
+    }
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signalled.is_ok_and(|status| status.success()));
+    child.wait_with_output().map(Finished::from).expect("the command ends")
 }
 
 impl Finished {

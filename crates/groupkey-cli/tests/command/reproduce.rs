@@ -2,13 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::finished::{Finished, Folder, GROUPKEY, groupkey_in};
+use crate::finished::{Finished, Folder, groupkey_in, interrupted};
 
 #[test]
 fn it_leaves_results_a_summary_and_a_report() {
@@ -89,7 +86,10 @@ fn an_interrupted_campaign_keeps_what_is_done_and_resumes_to_the_same_files() {
     // A crash may leave half a line.
     fs::write(broken.path().join("results/results.jsonl"), kept + "{\"scheme\":\"sk")
         .expect("writable");
-    reproduce(broken.path(), "--runs 3 --resume").success();
+    let told = reproduce(broken.path(), "--runs 3 --resume").success();
+    assert!(told.contains(" from before) in "), "{told}");
+    let told = reproduce(broken.path(), "--runs 3 --resume").success();
+    assert!(told.contains("270 rows of 3 runs (all from before) in "), "{told}");
     for file in ["results.jsonl", "summary.csv", "report.html"] {
         assert!(read(broken.path(), file) == read(whole.path(), file), "{file} differs");
     }
@@ -131,23 +131,10 @@ fn arguments(more: &str) -> Vec<&str> {
 
 /// Starts a reproduction and presses Ctrl-C as soon as it has a row.
 fn interrupt_reproduction(folder: &Path, more: &str) -> Finished {
-    let child = Command::new(GROUPKEY)
-        .args(arguments(more))
-        .current_dir(folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
     let results = folder.join("results/results.jsonl");
-    let begun = Instant::now();
-    while fs::read_to_string(&results).map_or(0, |text| text.lines().count()) < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no row within a minute");
-        sleep(Duration::from_millis(2));
-    }
-    let id = child.id().to_string();
-    let status = Command::new("kill").args(["-INT", &id]).status().expect("kill is there");
-    assert!(status.success());
-    child.wait_with_output().map(Finished::from).expect("the command ends")
+    interrupted(folder, &arguments(more), || {
+        fs::read_to_string(&results).is_ok_and(|text| text.lines().count() > 1)
+    })
 }
 
 fn read(folder: &Path, file: &str) -> String {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::finished::{Folder, groupkey_in};
+use crate::finished::{Folder, groupkey_in, interrupted};
 
 /// Quick enough for an unoptimised program.
 const TINY: [&str; 5] = ["--quick", "--repetitions", "2", "--most-members", "10"];
@@ -53,37 +53,18 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
 }
 
 /// What an earlier run has done counts.
-#[cfg(unix)]
 #[test]
 fn an_interruption_tells_all_that_is_done() {
-    use std::process::{Command, Stdio};
-    use std::thread;
-    use std::time::{Duration, Instant};
-
-    use crate::finished::{Finished, GROUPKEY};
-
     let folder = Folder::new();
     let study = ["reproduce", "tgdh", "--quick", "--most-members", "10"];
     let few = [&study[..], &["--repetitions", "2", "--out", "few"]].concat();
     groupkey_in(folder.path(), &few).success();
     let results = folder.path().join("many/results.jsonl");
     let interrupt = |more: &[&str]| {
-        let child = Command::new(GROUPKEY)
-            .args([&study[..], &["--repetitions", "100000", "--out", "many"], more].concat())
-            .current_dir(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
         // It has begun when the file is whole.
         let is_whole = || fs::read_to_string(&results).is_ok_and(|text| text.ends_with('\n'));
-        let started = Instant::now();
-        while !is_whole() && started.elapsed() < Duration::from_secs(120) {
-            thread::sleep(Duration::from_millis(10));
-        }
-        let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(signalled.is_ok_and(|status| status.success()));
-        let finished = Finished::from(child.wait_with_output().expect("it ends"));
+        let many = ["--repetitions", "100000", "--out", "many"];
+        let finished = interrupted(folder.path(), &[&study[..], &many, more].concat(), is_whole);
         assert_eq!(finished.code, 130, "{}", finished.stderr);
         finished.stderr
     };
@@ -103,7 +84,6 @@ fn an_interruption_tells_all_that_is_done() {
     assert!(told.contains("interrupted: 1 of 4 sizes are done"), "{told}");
 }
 
-#[cfg(unix)]
 fn has(row: &str, field: &str, value: &str) -> bool {
     row.contains(&format!("\"{field}\":{value},"))
 }

@@ -73,13 +73,13 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
             seconds: found.seconds,
         });
     }
-    let (report, _, seconds) = network_impact::reproduce(&arguments.of_network_impact())?;
+    let found = network_impact::reproduce(&arguments.of_network_impact())?;
     done.push(Overview {
         id: NETWORK_IMPACT.to_owned(),
         title: "What delay and loss cost a group key".to_owned(),
         report: format!("{NETWORK_IMPACT}/report.html"),
-        verdicts: report.verdicts,
-        seconds,
+        verdicts: found.report.verdicts,
+        seconds: found.seconds,
     });
     let page = folder.write_whole("overview.html", reproduce::overview(&done).as_bytes())?;
     if arguments.json {

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::campaign;
 use crate::commands::reproduce::folder::{EarlierArguments, Folder, RESULTS};
-use crate::commands::reproduce::{print_verdicts, quoted};
+use crate::commands::reproduce::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
 use crate::table::{Column, Table, figure};
@@ -64,27 +64,26 @@ pub(crate) struct NetworkImpactArguments {
 
 /// Runs the campaign and sets our values beside the published ones.
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let (report, files, seconds) = reproduce(arguments)?;
+    let done = reproduce(arguments)?;
     if arguments.json {
-        let Report { published, verdicts, .. } = &report;
-        let reproduction = Reproduction { published, verdicts, files, seconds };
+        let Done { report: Report { published, verdicts, .. }, files, seconds, .. } = &done;
+        let reproduction = Reproduction { published, verdicts, files, seconds: *seconds };
         let object = serde_json::to_string(&reproduction).expect("it is plain data");
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    print(&report, &files, seconds, out)?;
+    print(&done, out)?;
     Ok(())
 }
 
 /// Runs the campaign and writes its files.
-pub(super) fn reproduce(
-    arguments: &NetworkImpactArguments,
-) -> Result<(Report, Files, f64), Failure> {
+pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Failure> {
     let started = Instant::now();
     let folder = Folder::create(&arguments.out)?;
     let header = header(arguments);
     let (mut rows, mut growing) =
         folder.begin(&header, arguments.earlier.choice(), network_impact::plans)?;
+    let earlier_rows = rows.len();
 
     let plans = network_impact::plans(header.runs, header.seed);
     let outcome = campaign::run(remaining(&plans, &rows).plans, arguments.threads, |row| {
@@ -103,7 +102,7 @@ pub(super) fn reproduce(
 
     let report = report(header, rows, arguments);
     let files = write(&folder, &report)?;
-    Ok((report, files, started.elapsed().as_secs_f64()))
+    Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
 }
 
 /// Where the results go unless `--out` says otherwise.
@@ -114,8 +113,17 @@ const DEFAULT_FOLDER: &str = "groupkey-results/network-impact";
 struct Reproduction<'a> {
     published: &'a [PublishedValue],
     verdicts: &'a [Verdict],
-    files: Files,
+    files: &'a Files,
     seconds: f64,
+}
+
+/// What the campaign gave.
+pub(super) struct Done {
+    pub(super) report: Report,
+    files: Files,
+    /// Rows that an earlier run had left.
+    earlier_rows: usize,
+    pub(super) seconds: f64,
 }
 
 /// Where the results are.
@@ -204,7 +212,8 @@ fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
     })
 }
 
-fn print(report: &Report, files: &Files, seconds: f64, out: &mut dyn Write) -> io::Result<()> {
+fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
+    let Done { report, files, earlier_rows, seconds } = done;
     let mut table = Table::new([
         Column::text("published value"),
         Column::number("published"),
@@ -226,9 +235,10 @@ fn print(report: &Report, files: &Files, seconds: f64, out: &mut dyn Write) -> i
     print_verdicts(&report.verdicts, out)?;
     writeln!(
         out,
-        "{} rows of {} runs in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
+        "{} rows of {} runs{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
         report.rows.len(),
         report.header.runs,
+        from_before(*earlier_rows, report.rows.len()),
         files.report.display(),
         files.results.display(),
         files.summary.display(),

@@ -14,7 +14,7 @@ use groupkey_lab::report::Verdict;
 use groupkey_lab::reproduce::{Beside, Examination, Extent, Study};
 use serde::Serialize;
 
-use super::{print_verdicts, quoted};
+use super::{from_before, print_verdicts, quoted};
 use crate::commands::bench::folder::{BenchFolder, Found};
 use crate::commands::bench::{failure, in_words};
 use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
@@ -72,6 +72,8 @@ pub(super) struct Reproduction {
     pub(super) published: Vec<Beside>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) rows: usize,
+    /// Of these, those that an earlier run had measured.
+    pub(super) earlier_rows: usize,
     pub(super) seconds: f64,
     pub(super) results: PathBuf,
     pub(super) summary: PathBuf,
@@ -120,6 +122,7 @@ pub(super) fn reproduce(
             }
             None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
         };
+    let earlier_rows = rows.len();
     measure(study, arguments, (&units, done), &folder, &mut header, &mut prices, &mut rows)?;
 
     // What first occurred at a large size has its price by now.
@@ -134,6 +137,7 @@ pub(super) fn reproduce(
         published,
         verdicts,
         rows: rows.len(),
+        earlier_rows,
         seconds: started.elapsed().as_secs_f64(),
         results: path.join(RESULTS),
         summary: path.join("summary.csv"),
@@ -160,7 +164,7 @@ fn measure(
         // If standard error is closed, nobody wants to hear it.
         let _ = writeln!(
             io::stderr(),
-            "{}: {sizes} sizes to measure, about {expected}; Ctrl-C keeps what is done, --resume continues",
+            "{}, sizes to measure: {sizes}, about {expected}; Ctrl-C keeps what is done, --resume continues",
             study.id
         );
     }
@@ -269,8 +273,9 @@ fn print(done: &Reproduction, out: &mut dyn Write) -> io::Result<()> {
     print_verdicts(&done.verdicts, out)?;
     writeln!(
         out,
-        "{} rows in {:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
+        "{} rows{} in {:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
         done.rows,
+        from_before(done.earlier_rows, done.rows),
         done.seconds,
         done.report.display(),
         done.results.display(),

@@ -89,35 +89,39 @@ pub(super) fn run(
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");
     let (events, mut rows) = (trace.events().len(), Vec::new());
+    let mut interrupted = None;
     for (place, scheme) in schemes.iter().enumerate() {
         let replay = replay(scheme, &settings, &trace, &mut |done| {
             progress.advance(place * events + done, schemes.len() * events);
             !stop.load(Ordering::Relaxed)
         });
-        let replay = replay.map_err(|error| match error {
-            ReplayError::Stopped => Failure::interrupted("nothing was printed"),
-            ReplayError::Run { .. } => Failure::running(format!("{}: {error}", scheme.id)),
-            _ => refused(error),
-        })?;
-        rows.extend(replay.rows(device.as_ref()));
-    }
-    drop(progress);
-    match json {
-        true => rows.iter().try_for_each(|row| {
-            let line = serde_json::to_string(row).expect("a row has text keys only");
-            Ok(writeln!(out, "{line}")?)
-        }),
-        false => {
-            let Settings { profile, protection, .. } = settings;
-            let (profile, protection) = (profile.name(), protection.name());
-            let suite = suite.name();
-            writeln!(
-                out,
-                "{profile} profile, {suite} suite, protection {protection}, seed {seed}.\n"
-            )?;
-            print(&rows, device.as_ref(), out)
+        match replay {
+            Ok(replay) => rows.extend(replay.rows(device.as_ref())),
+            Err(ReplayError::Stopped) => {
+                let done = format!("{place} of {} schemes are done and printed", schemes.len());
+                interrupted = Some(Failure::interrupted(done));
+                break;
+            }
+            Err(error @ ReplayError::Run { .. }) => {
+                return Err(Failure::running(format!("{}: {error}", scheme.id)));
+            }
+            Err(error) => return Err(refused(error)),
         }
     }
+    drop(progress);
+    if *json {
+        for row in &rows {
+            let line = serde_json::to_string(row).expect("a row has text keys only");
+            writeln!(out, "{line}")?;
+        }
+    } else if !rows.is_empty() {
+        let Settings { profile, protection, .. } = settings;
+        let (profile, protection) = (profile.name(), protection.name());
+        let suite = suite.name();
+        writeln!(out, "{profile} profile, {suite} suite, protection {protection}, seed {seed}.\n")?;
+        print(&rows, device.as_ref(), out)?;
+    }
+    interrupted.map_or(Ok(()), Err)
 }
 
 fn refused(error: ReplayError) -> Failure {
@@ -181,7 +185,7 @@ fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Re
     if let Some(row) = rows.first() {
         writeln!(
             out,
-            "\nOne creation, {} joins and {} leaves. Messages are operational ones that the role sent.",
+            "\nOne creation; joins: {}, leaves: {}. Messages are operational ones that the role sent.",
             row.joins, row.leaves
         )?;
     }

@@ -216,7 +216,7 @@ impl fmt::Display for GeneratorError {
         match self {
             Self::Duration => write!(f, "the duration must be above 0 and at most a year"),
             Self::Members => write!(f, "give 2 to {MOST_MEMBERS} members"),
-            Self::Stay => write!(f, "the mean stay must be above 0"),
+            Self::Stay => write!(f, "the mean stay must be above 0, and finite"),
             Self::TooMany { expected } => write!(
                 f,
                 "about {expected:.0} members would join or leave, of {MOST_EVENTS} at most; \
