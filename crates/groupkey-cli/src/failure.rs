@@ -5,6 +5,8 @@ use std::{fmt, io};
 
 use clap::error::ErrorKind;
 
+use crate::output;
+
 /// Why the command stops early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -119,12 +121,12 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Only writing to standard output fails with a bare `io::Error`; files name themselves.
+/// Only writing to standard output fails with an `io::Error` that comes as far as here.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::running(format!("cannot write to standard output: {error}")),
+            _ => Self::running(format!("cannot write to {error}")),
         }
     }
 }
@@ -135,7 +137,7 @@ impl From<clap::Error> for Failure {
             // These belong on standard output, with colours where there is a terminal.
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
                 Ok(()) => Self::OutputClosed,
-                Err(error) => error.into(),
+                Err(error) => output::named(error).into(),
             },
             _ => Self::Usage(error),
         }

@@ -11,6 +11,7 @@ mod failure;
 mod interruption;
 mod lines;
 mod number;
+mod output;
 mod paragraph;
 mod progress;
 mod provenance;
@@ -27,6 +28,7 @@ use groupkey_lab::registry;
 
 use crate::arguments::Cli;
 use crate::failure::Failure;
+use crate::output::StandardOutput;
 
 /// Runs the command on the program's arguments. It knows these schemes beside the catalogue's: how a
 /// third-party program puts a scheme of its own on the same bench as all others.
@@ -34,7 +36,7 @@ pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
     let outcome = registry::register(schemes)
         .map_err(|error| Failure::input(error.to_string()))
         .and_then(|()| Cli::try_parse().map_err(Failure::from))
-        .and_then(|cli| commands::run(&cli, &mut io::stdout().lock()));
+        .and_then(|cli| commands::run(&cli, &mut StandardOutput::lock()));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -30,6 +30,12 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
     condition(text, |ms| Conditions { burst_ms: Some(ms), ..Conditions::default() })
 }
 
+/// MQTT's quality of service.
+pub(crate) fn quality_of_service(text: &str) -> Result<u8, String> {
+    let number = text.trim().parse().ok().filter(|number| *number <= 2);
+    number.ok_or_else(|| "expected 0, 1 or 2".to_owned())
+}
+
 /// A scheme's parameter: `name=value`.
 pub(crate) fn parameter(text: &str) -> Result<(String, u32), String> {
     let (name, value) = text.split_once('=').ok_or("expected name=value, as in degree=2")?;
@@ -82,6 +88,14 @@ mod tests {
         assert!(bandwidth("0").is_err());
         assert!(bandwidth("-inf").is_err());
         assert!(burst("0").is_err());
+    }
+
+    #[test]
+    fn there_are_three_qualities_of_service() {
+        assert_eq!(["0", "1", " 2"].map(quality_of_service), [Ok(0), Ok(1), Ok(2)]);
+        for text in ["3", "-1", "1.0", "x", ""] {
+            assert_eq!(quality_of_service(text), Err("expected 0, 1 or 2".to_owned()), "{text:?}");
+        }
     }
 
     #[test]

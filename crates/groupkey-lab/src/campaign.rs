@@ -55,14 +55,14 @@ pub enum Outcome {
 pub enum CampaignError {
     /// A plan cannot be run; nothing was.
     Plan {
-        /// The plan's [key](Plan::key).
+        /// [What the plan is called](Plan::told).
         plan: String,
         /// Why.
         error: PlanError,
     },
     /// A run failed.
     Run {
-        /// The plan's [key](Plan::key).
+        /// [What the plan is called](Plan::told).
         plan: String,
         /// The run, from 0.
         run: u32,
@@ -94,7 +94,7 @@ pub fn run(
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<Outcome, CampaignError> {
     for plan in plans {
-        plan.validate().map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+        plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
     }
     // Beside the caller's own wish to stop: a run or the sink has failed.
     let failed = AtomicBool::new(false);
@@ -133,7 +133,7 @@ pub fn run_on<C: Carrier>(
     run: u32,
     network: C,
 ) -> Result<Vec<RunSample>, CampaignError> {
-    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.key(), error })?;
+    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
     run_group(plan, run, Group::on(network, settings(plan, run)?))
 }
 
@@ -285,7 +285,7 @@ fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
 }
 
 fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
-    plan.group_settings(run).map_err(|error| CampaignError::Plan { plan: plan.key(), error })
+    plan.group_settings(run).map_err(|error| CampaignError::Plan { plan: plan.told(), error })
 }
 
 fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutcome {
@@ -300,7 +300,7 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutco
         };
         let action = step.action;
         let result =
-            result.map_err(|error| CampaignError::Run { plan: plan.key(), run, action, error })?;
+            result.map_err(|error| CampaignError::Run { plan: plan.told(), run, action, error })?;
         if step.reported {
             samples.push(sample(&result));
         }

@@ -133,6 +133,16 @@ impl Plan {
         self.scheme.has_controller() && self.steps.iter().any(asks)
     }
 
+    /// What a person calls it by: the scheme, how many members, and over which network.
+    pub fn told(&self) -> String {
+        let Self { scheme, members, link, qos, .. } = self;
+        let mut told = format!("{}, {members} members, {link}, QoS {qos}", scheme.id);
+        for (name, value) in &self.parameters {
+            let _ = write!(told, ", {name}={value}");
+        }
+        told
+    }
+
     /// A stable text of everything that the outcome of a run depends on, but the seed and the steps.
     pub fn key(&self) -> String {
         let mut key = format!(

@@ -362,7 +362,7 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
         "with --out what is done is kept for --resume"
     };
     let (sizes, expected) = (units.len(), in_words(expected));
-    remark(&format!("{sizes} sizes to measure, about {expected}; {keeps}"));
+    remark(&format!("sizes to measure: {sizes}, about {expected}; {keeps}"));
 }
 
 /// A duration as people say it.

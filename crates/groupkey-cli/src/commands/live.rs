@@ -92,7 +92,7 @@ impl LiveBroker {
             let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
             let qos = plan
                 .quality_of_service()
-                .map_err(|error| failure(CampaignError::Plan { plan: plan.key(), error }))?;
+                .map_err(|error| failure(CampaignError::Plan { plan: plan.told(), error }))?;
             let mut runs = Vec::new();
             for run in 0..plan.runs {
                 let network = LiveNetwork::new(self.settings(plan, qos))

@@ -111,7 +111,7 @@ pub(crate) struct ValidateArguments {
         value_name = "QOS",
         value_delimiter = ',',
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u8).range(0..=2),
+        value_parser = number::quality_of_service,
     )]
     qos: Vec<u8>,
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::finished::{Finished, Folder, groupkey, groupkey_in};
+use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in};
 
 #[test]
 fn unknown_names_are_answered_with_the_closest_and_with_the_list() {
@@ -36,6 +36,8 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     }
     for (arguments, expected) in [
         ("net --loss 101", "0 to 100"),
+        ("net --qos 3", "expected 0, 1 or 2"),
+        ("demo --qos x", "expected 0, 1 or 2"),
         ("net --until publish --members 3", "--until needs --probe"),
         ("net --members 3 --messages 20", "--messages needs --probe"),
         ("net --probe --qos 0,1 --until publish", "--until is about QoS 2"),
@@ -51,7 +53,6 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         ("net --members 2.5", "--members"),
         ("net --members 99999999999", "--members"),
         ("net --scheme gdh2 --members 1001", "gdh2: a group of 1001 members"),
-        ("net --qos 3", "0..=2"),
         ("net --runs 0", "--runs"),
         ("net --runs -1", "--runs"),
         ("net --seed -1", "--seed"),
@@ -172,6 +173,23 @@ fn a_folder_that_cannot_be_written_is_found_before_the_work_starts() {
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("error: cannot write into taken"), "{}", finished.stderr);
     assert!(finished.stderr.contains("help: choose another folder with --out"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whatever_cannot_be_printed_says_so() {
+    for command in ["schemes", "bench --scheme skdc --members 4 --json", "net --runs 1 --json"] {
+        let full = fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let told = std::process::Command::new(GROUPKEY)
+            .args(command.split_whitespace())
+            .stdout(full)
+            .output()
+            .map(Finished::from)
+            .expect("the command starts");
+        assert_eq!(told.code, 1, "{command}: {}", told.stderr);
+        assert!(told.stderr.starts_with("error: "), "{command}: {}", told.stderr);
+        assert!(told.stderr.contains("standard output: "), "{command}: {}", told.stderr);
+    }
 }
 
 fn refusal(arguments: &str) -> String {

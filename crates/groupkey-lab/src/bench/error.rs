@@ -49,7 +49,7 @@ impl fmt::Display for BenchError {
             Self::Disagreement(party) => write!(f, "{party} holds another key than the rest"),
             Self::Plan { scheme, error } => write!(f, "{scheme}: {error}"),
             Self::Refused(error) => error.fmt(f),
-            Self::Sink(error) => error.fmt(f),
+            Self::Sink(error) => write!(f, "the results cannot be written: {error}"),
             Self::Step { party, error } => write!(f, "{party}: {error}"),
             Self::Unsteady(party) => {
                 write!(f, "{party} did not do the same in every repetition; this is a bug")

@@ -11,7 +11,6 @@ use crate::choice;
 #[cfg(target_os = "linux")]
 use crate::commands::impaired::{ImpairedBroker, link};
 use crate::failure::Failure;
-#[cfg(target_os = "linux")]
 use crate::number;
 
 /// Which broker, and over what network.
@@ -26,8 +25,13 @@ pub(crate) struct NetworkArguments {
     mqtt: Version,
 
     /// MQTT quality of service: 0, 1 or 2.
-    #[arg(long, default_value = "1", value_parser = quality, allow_negative_numbers = true)]
-    qos: Quality,
+    #[arg(
+        long,
+        default_value = "1",
+        value_parser = number::quality_of_service,
+        allow_negative_numbers = true,
+    )]
+    qos: u8,
 
     /// Packets lost on each party's link, each way, in per cent; starts a Mosquitto behind a network
     /// device that drops them, which needs the right to create one.
@@ -59,7 +63,7 @@ pub(super) struct Network {
     host: String,
     port: u16,
     mqtt: Version,
-    qos: Quality,
+    qos: u8,
     #[cfg(target_os = "linux")]
     _impaired: Option<ImpairedBroker>,
 }
@@ -101,7 +105,8 @@ impl Network {
     }
 
     pub(super) fn connection(&self, client: String) -> Connection {
-        let (version, qos) = (self.mqtt, self.qos);
+        let version = self.mqtt;
+        let qos = Quality::from_level(self.qos).expect("--qos takes 0 to 2");
         Connection { version, qos, ..Connection::new(&self.host, self.port, client) }
     }
 
@@ -116,9 +121,4 @@ impl Network {
         let NetworkArguments { mqtt, qos, .. } = *arguments;
         Ok(Self { host, port, mqtt, qos, _impaired: Some(impaired) })
     }
-}
-
-fn quality(text: &str) -> Result<Quality, String> {
-    let quality = text.parse().ok().and_then(Quality::from_level);
-    quality.ok_or_else(|| "expected 0, 1 or 2".to_owned())
 }

@@ -40,7 +40,7 @@ pub(crate) struct NetworkArguments {
         value_delimiter = ',',
         default_value = "2",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u8).range(0..=2),
+        value_parser = number::quality_of_service,
     )]
     qos: Vec<u8>,
 
