@@ -227,7 +227,7 @@ impl Ordered {
                 return Ok(());
             }
             let concerned = [sender, subject].map(|member| self.roster.place(member).is_some());
-            if concerned != [true; 2] || !self.requests.leave(subject, known) {
+            if concerned != [true; 2] || !self.requests.leave(subject, known, self.epoch) {
                 let (got, current) = (known, self.epoch);
                 return Err(Misbehaviour::StaleEpoch { got, current }.into());
             }

@@ -58,8 +58,7 @@ impl Requests {
         present: &Roster,
     ) -> bool {
         let is_repeated = self.is_last(member, ticket);
-        let latest = Epoch(current.0.saturating_add(AHEAD));
-        if !is_repeated && !(self.turn(member)..=latest).contains(&known) {
+        if !is_repeated && !self.meant(member, known, current) {
             return false;
         }
         self.show(member, ticket);
@@ -81,9 +80,10 @@ impl Requests {
         present.iter().find(|&member| member != to && !self.goes(member))
     }
 
-    /// A member is to go. Returns false if the request was made before it came: it meant another life.
-    pub(super) fn leave(&mut self, member: MemberId, known: Epoch) -> bool {
-        let meant = self.turn(member) <= known;
+    /// A member is to go. Returns false if the request was made before it came, or far ahead of the
+    /// `current` epoch: it meant another life.
+    pub(super) fn leave(&mut self, member: MemberId, known: Epoch, current: Epoch) -> bool {
+        let meant = self.meant(member, known, current);
         if meant {
             self.leaving.insert(member);
         }
@@ -202,6 +202,12 @@ impl Requests {
         self.turns.get(&member).copied().unwrap_or(self.since)
     }
 
+    /// Whether a request about a member means its present life, by the last epoch that its sender has `known`.
+    fn meant(&self, member: MemberId, known: Epoch, current: Epoch) -> bool {
+        let latest = Epoch(current.0.saturating_add(AHEAD));
+        (self.turn(member)..=latest).contains(&known)
+    }
+
     /// Whether this is the ticket that the member asked with last.
     fn is_last(&self, member: MemberId, ticket: u64) -> bool {
         self.tickets.get(&member).is_some_and(|last| last.number == ticket)
@@ -277,6 +283,18 @@ mod tests {
         requests.served(&present, &announced, Epoch(2));
         for settled in [false, true] {
             assert!(requests.next(MemberId(2), &announced.roster, settled, scheme).is_none());
+        }
+    }
+
+    #[test]
+    fn a_request_of_another_life_does_nothing() {
+        let (present, now) = (Roster::of(&[1, 2].map(MemberId)), Epoch(5));
+        for (known, is_meant) in [(4, false), (5, true), (5 + AHEAD, true), (6 + AHEAD, false)] {
+            let mut requests = Requests { since: Epoch(5), ..Requests::default() };
+            assert_eq!(requests.leave(MemberId(1), Epoch(known), now), is_meant, "{known}");
+            assert_eq!(requests.leaving.contains(&MemberId(1)), is_meant, "{known}");
+            let joined = requests.join(MemberId(2), 7, Epoch(known), now, &present);
+            assert_eq!(joined, is_meant, "{known}");
         }
     }
 
