@@ -133,6 +133,11 @@ impl Agent {
         self.is_out
     }
 
+    /// Whether group messages of later epochs wait for their key.
+    pub(crate) fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     /// Gives the party a message, and counts what becomes of it.
     pub(crate) fn deliver(
         &mut self,
@@ -201,7 +206,11 @@ impl Agent {
             Err(error) => {
                 let is_early =
                     matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }));
-                if is_early && self.early.len() < EARLY {
+                if is_early {
+                    if self.early.len() == EARLY {
+                        self.early.pop_front();
+                        desk.counters.overflowed += 1;
+                    }
                     self.early.push_back(bytes.to_vec());
                 } else {
                     desk.counters.count(&error);

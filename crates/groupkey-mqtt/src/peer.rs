@@ -18,6 +18,7 @@ use std::fmt;
 use groupkey::catalogue::Class;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages;
+use groupkey::protection::Guard;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
@@ -68,7 +69,7 @@ pub struct Peer {
     nonce: Option<[u8; 16]>,
     /// Not before this time another answer to a peer's hello.
     answers_from: BTreeMap<MemberId, u64>,
-    /// Not before this time another hello because of what a group message says.
+    /// Not before this time another hello because of a doubt.
     doubts_from: u64,
     /// Not before this time another request to get back in.
     asks_from: u64,
@@ -76,7 +77,7 @@ pub struct Peer {
     under_way: Option<Epoch>,
     /// Whether something came from an epoch that nothing led us to.
     is_behind: bool,
-    /// Whether a group message said that it is of a later epoch than ours.
+    /// Whether the others may have a later key: a group message said so, or the connection was gone.
     is_in_doubt: bool,
     /// When a member that lacks a key asks for a new beginning, and how long after that again, ns.
     overdue_at: u64,
@@ -89,8 +90,12 @@ pub struct Peer {
 pub enum SettingsError {
     /// The scheme has a controller: its members join a service.
     HasController,
+    /// The scheme's members need each other's long-term keys, and peers have none.
+    LongTermKeys,
     /// A member whose public key is missing, or none.
     NoKey(MemberId),
+    /// Messages are to have a MAC, and peers have no key in common.
+    NoMacKey,
     /// Topics cannot have this prefix.
     Prefix(BadPrefix),
 }
@@ -119,6 +124,12 @@ impl Peer {
         if form.configuration.scheme().class() != Class::Distributed {
             return Err(SettingsError::HasController);
         }
+        if WITH_LONG_TERM_KEYS.contains(&form.configuration.scheme().id) {
+            return Err(SettingsError::LongTermKeys);
+        }
+        if form.guard == Guard::Mac {
+            return Err(SettingsError::NoMacKey);
+        }
         let mut keyring = Keyring::default();
         for (member, public) in &settings.directory {
             if !keyring.learn((*member).into(), public) {
@@ -140,6 +151,7 @@ impl Peer {
             topics.of(Recipient::Member(*me)),
             topics.talk(),
             topics.join(),
+            topics.welcome(&me.0.to_string()),
         ];
         desk.outputs.extend(listen.map(Output::Subscribe));
         Ok(Self {
@@ -235,7 +247,7 @@ impl Peer {
         }
         if self.lacks_key() && now >= self.overdue_at {
             // It missed how the others came to their key, if they did.
-            self.patience = self.patience.saturating_mul(2);
+            self.lose_patience();
             self.get_back(now, rng);
         }
     }
@@ -247,19 +259,34 @@ impl Peer {
         let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
     }
 
+    fn lose_patience(&mut self) {
+        self.patience = self.patience.saturating_mul(2).min(LAST_PATIENCE);
+    }
+
+    /// Others may have a later key. Only answers to what is asked from now on count.
+    fn doubt(&mut self) {
+        if !self.is_in_doubt {
+            self.is_in_doubt = true;
+            self.nonce = None;
+        }
+    }
+
     /// Notes what has become of the event under way, and of the key that we had.
     fn watch(&mut self, key_before: Epoch, now: u64) {
         if self.agent.epoch() != key_before {
-            self.is_behind = false;
-            self.is_in_doubt = false;
+            (self.is_behind, self.is_in_doubt) = (false, false);
             self.patience = FIRST_PATIENCE;
+            if self.agent.has_early() {
+                // Something is of a later epoch still.
+                self.doubt();
+            }
         }
         let under_way = self.agent.under_way();
         if under_way != self.under_way {
             let is_given_up = self.under_way.is_some() && under_way.is_some();
             if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
                 // Somebody's patience was over, and ours nearly: such an event takes longer here.
-                self.patience = self.patience.saturating_mul(2);
+                self.lose_patience();
             }
             self.under_way = under_way;
             self.overdue_at = now.saturating_add(self.patience);
@@ -276,12 +303,12 @@ impl Peer {
             rng.fill_bytes(&mut nonce);
             nonce
         });
-        self.greet(0, nonce);
+        self.greet(self.topics.join(), 0, nonce);
     }
 
-    fn greet(&mut self, epoch: u64, nonce: [u8; 16]) {
+    fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
         // It is repeated, so that the broker need not keep it for those that are away.
-        self.desk.request(self.topics.join(), Hello::write(&self.settings, epoch, nonce));
+        self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -291,7 +318,7 @@ impl Peer {
         };
         let member = MemberId(hello.member);
         let is_answer = hello.epoch > 0;
-        // The broker sends us what we said, and what others answer each other.
+        // The broker sends us what we said; an answer may be one to somebody's earlier question.
         let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
         if member == self.settings.me || !is_for_us {
             return;
@@ -320,7 +347,7 @@ impl Peer {
         let from = self.answers_from.entry(member).or_default();
         if now >= *from {
             *from = now.saturating_add(INTERVAL);
-            self.greet(epoch, nonce);
+            self.greet(self.topics.welcome(&member.0.to_string()), epoch, nonce);
         }
     }
 
@@ -402,17 +429,24 @@ impl Runtime for Peer {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join) => self.greeted(payload, now, rng),
+                Some(Place::Join | Place::Welcome(_)) => self.greeted(payload, now, rng),
                 Some(Place::Talk) => {
                     let heard = self.agent.hear(&mut self.desk, payload, now, rng);
-                    self.is_in_doubt |= is_skipped(&heard);
+                    if is_skipped(&heard) {
+                        self.doubt();
+                    }
                 }
                 Some(Place::To(_)) => self.receive(payload, now, rng),
-                Some(Place::Epoch | Place::Welcome(_)) | None => {
-                    self.desk.counters.malformed += 1;
-                }
+                Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
             },
-            Input::Connected | Input::Tick => self.insist(now, rng),
+            Input::Connected => {
+                // Whatever happened meanwhile may be gone, and nobody else would speak of it.
+                if self.group_key().is_some() {
+                    self.doubt();
+                }
+                self.insist(now, rng);
+            }
+            Input::Tick => self.insist(now, rng),
         }
         self.watch(key_before, now);
         Ok(())
@@ -433,11 +467,17 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
 
 const HELLO: &str = "groupkey hello 2";
 
+/// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
+const WITH_LONG_TERM_KEYS: [&str; 3] = ["cka", "d-lkh", "d-oft"];
+
 /// How often a peer without a key says that it is there, ns.
 const INTERVAL: u64 = 2 * SECOND;
 
 /// Longer than most creations take, ns.
 const FIRST_PATIENCE: u64 = 30 * SECOND;
+
+/// Longer it does not wait before it asks again, ns.
+const LAST_PATIENCE: u64 = 900 * SECOND;
 
 /// Messages that came before we began and are kept, at most.
 const EARLY: usize = 256;
@@ -457,6 +497,15 @@ impl fmt::Display for SettingsError {
             Self::HasController => write!(
                 f,
                 "the scheme has a controller: its members join a service and are not peers"
+            ),
+            Self::LongTermKeys => write!(
+                f,
+                "the scheme's members need each other's long-term keys, which peers do not have; take \
+                 tgdh, or another one of groupkey schemes --class distributed"
+            ),
+            Self::NoMacKey => write!(
+                f,
+                "peers have no key in common for a MAC: set protection = \"signature\", or leave it out"
             ),
             Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
             Self::Prefix(error) => write!(f, "{error}"),

@@ -8,7 +8,7 @@
 //! | `<prefix>/to/s000003` | a party's message | members | the controller of subgroup 3 |
 //! | `<prefix>/requests` | a party's message | members | the controller |
 //! | `<prefix>/join` | a request to join, or a peer's hello | devices | the service, or all peers |
-//! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
+//! | `<prefix>/welcome/<name>` | the answer, or a farewell; a peer's answer to a hello | the service, or peers | the device |
 //! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |
 //!
@@ -82,7 +82,7 @@ impl Topics {
         format!("{}/talk", self.prefix)
     }
 
-    /// Answers to the device of this name.
+    /// Answers to the device of this name; peers have their member's number.
     pub fn welcome(&self, name: &str) -> String {
         format!("{}/welcome/{name}", self.prefix)
     }

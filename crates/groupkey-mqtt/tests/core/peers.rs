@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use groupkey::catalogue::Class;
 use groupkey::error::Misuse;
+use groupkey::protection::Guard;
 use groupkey::{Epoch, Key, MemberId, catalogue};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::peer::{Peer, Settings};
+use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::{Form, Input, Output, Runtime};
 use rand_chacha::ChaCha20Rng;
@@ -55,17 +57,7 @@ impl Circle {
 
     /// A device is switched on, or on again.
     fn arrive(&mut self, number: u32) {
-        let identity = |number: u32| Secret::from_bytes([number as u8; 32]);
-        let mut peer = Peer::new(Settings {
-            prefix: "circle".to_owned(),
-            me: MemberId(number),
-            identity: identity(number),
-            form: Form::of(catalogue::scheme(self.scheme).unwrap()),
-            directory: (1..=3).map(|id| (MemberId(id), identity(id).public())).collect(),
-            founders: [1, 2, 3].map(MemberId).to_vec(),
-            messages: Default::default(),
-        })
-        .unwrap();
+        let mut peer = Peer::new(settings(self.scheme, number)).unwrap();
         peer.handle(Input::Connected, self.now, &mut self.rng).unwrap();
         self.peers.insert(number, (peer, BTreeSet::new()));
     }
@@ -114,6 +106,11 @@ impl Circle {
         true
     }
 
+    /// Of the keys that there are.
+    fn epochs(&self) -> Vec<u64> {
+        self.keys().iter().flatten().map(|(epoch, _)| epoch.0).collect()
+    }
+
     fn keys(&self) -> Vec<Option<(Epoch, Key)>> {
         let keys = self.peers.values().map(|(peer, _)| peer.group_key());
         keys.map(|key| key.map(|(epoch, key)| (epoch, key.clone()))).collect()
@@ -157,13 +154,52 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
     }
 }
 
+fn settings(scheme: &str, number: u32) -> Settings {
+    let identity = |number: u32| Secret::from_bytes([number as u8; 32]);
+    Settings {
+        prefix: "circle".to_owned(),
+        me: MemberId(number),
+        identity: identity(number),
+        form: Form::of(catalogue::scheme(scheme).unwrap()),
+        directory: (1..=3).map(|id| (MemberId(id), identity(id).public())).collect(),
+        founders: [1, 2, 3].map(MemberId).to_vec(),
+        messages: Default::default(),
+    }
+}
+
 fn is_greeting(publish: &Publish) -> bool {
-    publish.topic.ends_with("/join")
+    publish.topic.ends_with("/join") || publish.topic.contains("/welcome/")
 }
 
 /// A hello's epoch comes after its member's number.
 fn is_question(hello: &Publish) -> bool {
     hello.payload[2] == 0
+}
+
+#[test]
+fn whatever_peers_take_founds_a_group() {
+    let distributed =
+        catalogue::SCHEMES.iter().filter(|scheme| scheme.class() == Class::Distributed);
+    let mut refused = Vec::new();
+    for scheme in distributed {
+        if Peer::new(settings(scheme.id, 1))
+            .is_err_and(|error| error == SettingsError::LongTermKeys)
+        {
+            refused.push(scheme.id);
+            continue;
+        }
+        let mut circle = Circle::new(scheme.id, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+    }
+    assert_eq!(refused, ["cka", "d-lkh", "d-oft"]);
+}
+
+#[test]
+fn peers_with_a_mac_are_refused() {
+    let mut settings = settings("tgdh", 1);
+    settings.form.guard = Guard::Mac;
+    assert_eq!(Peer::new(settings).err(), Some(SettingsError::NoMacKey));
 }
 
 #[test]
@@ -267,6 +303,47 @@ fn a_group_message_of_a_later_epoch_leads_to_the_key() {
     assert_agreed_without_third(&circle, Epoch(3));
 }
 
+/// Nobody speaks, and what the others did is gone for good.
+#[test]
+fn a_peer_that_comes_back_asks_whether_its_key_is_still_the_groups() {
+    let (mut circle, before) = first_missed_removal();
+    circle.run_until(circle.now + 60 * SECOND);
+    assert_eq!(circle.keys(), before, "it cannot know");
+    let (peer, _) = circle.peers.get_mut(&1).unwrap();
+    peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+    circle.run_until(circle.now + 10 * SECOND);
+    assert_agreed_without_third(&circle, Epoch(3));
+}
+
+#[test]
+fn a_recorded_answer_ends_no_doubt() {
+    let mut circle = Circle::new("tgdh", |to, sent| to == 1 && sent.topic.contains("/welcome/"));
+    circle.lossy_until = 0;
+    circle.run_until(8 * SECOND);
+    circle.assert_agreed();
+    // A question is answered, and the answers do not arrive.
+    circle.lossy_until = 20 * SECOND;
+    let (peer, _) = circle.peers.get_mut(&1).unwrap();
+    peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+    circle.run_until(60 * SECOND);
+    let recorded = circle.lost.last().unwrap().clone();
+
+    circle.now = 60 * SECOND;
+    circle.loses = FIRST_MISSES_REMOVAL;
+    circle.lossy_until = 70 * SECOND;
+    let (peer, _) = circle.peers.get_mut(&1).unwrap();
+    peer.remove(MemberId(3), circle.now, &mut circle.rng).unwrap();
+    circle.run_until(100 * SECOND);
+    assert_eq!(circle.epochs(), [1, 2]);
+    circle.now = 100 * SECOND;
+    let (peer, _) = circle.peers.get_mut(&2).unwrap();
+    peer.say(b"clear road", circle.now, &mut circle.rng).unwrap();
+    while circle.carry() {}
+    circle.on_the_way.push_back(recorded);
+    circle.run_until(120 * SECOND);
+    assert_agreed_without_third(&circle, Epoch(3));
+}
+
 #[test]
 fn made_up_group_messages_change_nothing_and_make_nobody_talk_without_limit() {
     let mut circle = Circle::new("tgdh", |_, _| false);
@@ -330,14 +407,15 @@ fn one_removed_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> 
 
 /// The first peer does not hear what it announced itself, and the second one has the key without it.
 fn first_missed_removal() -> (Circle, Vec<Option<(Epoch, Key)>>) {
-    let circle = one_removed_while("tgdh", |to, publish| {
-        to == 1 && (publish.payload[4] != ORDER || publish.payload[5] == 3)
-    });
+    let circle = one_removed_while("tgdh", FIRST_MISSES_REMOVAL);
     let keys = circle.keys();
-    let epochs: Vec<_> = keys.iter().flatten().map(|(epoch, _)| epoch.0).collect();
-    assert_eq!(epochs, [1, 2]);
+    assert_eq!(circle.epochs(), [1, 2]);
     (circle, keys)
 }
+
+/// The first peer hears of what others do no more than that it is to be done.
+const FIRST_MISSES_REMOVAL: fn(u32, &Publish) -> bool =
+    |to, publish| to == 1 && (publish.payload[4] != ORDER || publish.payload[5] == 3);
 
 fn assert_agreed_without_third(circle: &Circle, least: Epoch) {
     let keys = circle.keys();
