@@ -4,13 +4,14 @@
 //! so that nobody's first message is lost, and then found the group; others ask to join it.
 //!
 //! ```text
-//! hello, on the topic for joining:  [member, epoch, nonce, signature]
+//! hello:  [member, epoch, nonce, signature]
 //! ```
 //!
-//! With epoch 0 it asks who is there; the nonce is the sender's, drawn when it started. A peer that has the
-//! group key answers with that key's epoch and the nonce of whom it answers. So nobody can make a founder
-//! believe, by a recording, that the group is there. A peer that hears group messages of an epoch that it
-//! does not know, which anybody can make up, asks so too, and believes the answer.
+//! With epoch 0, on the topic for joining, it asks who is there; the nonce is the sender's, drawn when it
+//! started and at each new doubt. A peer that has the group key answers, on the asker's own topic, with that
+//! key's epoch and the asker's nonce. So nobody can make a founder believe, by a recording, that the group is
+//! there. A peer that is connected again, or hears group messages of an epoch that it does not know, which
+//! anybody can make up, asks so too, and believes the answer.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
