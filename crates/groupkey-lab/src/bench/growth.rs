@@ -172,7 +172,7 @@ impl Fit {
 ///
 /// What else differs (workload, protection, phase, length of messages) is kept apart, and the largest set of sizes is taken.
 pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
-    let mut curves: BTreeMap<_, BTreeMap<_, Vec<(&BenchRow, Point)>>> = BTreeMap::new();
+    let mut curves: BTreeMap<_, BTreeMap<_, Vec<&BenchRow>>> = BTreeMap::new();
     let mut order = Vec::new();
     for row in rows {
         let BenchRow { scheme, profile, parameters, suite, operation, role, .. } = row;
@@ -181,16 +181,16 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
         if !curves.contains_key(&key) {
             order.push(key);
         }
-        let point = Point { members: row.members, cost: row.counted_ns };
-        curves.entry(key).or_default().entry(apart).or_default().push((row, point));
+        curves.entry(key).or_default().entry(apart).or_default().push(row);
     }
     let grown = order.into_iter().filter_map(|key| {
         let rows = curves[&key].values().max_by_key(|rows| rows.len())?;
-        let points: Vec<_> = rows.iter().map(|&(_, point)| point).collect();
+        let point = |row: &&BenchRow| Point { members: row.members, cost: row.counted_ns };
+        let points: Vec<_> = rows.iter().map(point).collect();
         let fit = Fit::of(&points)?;
         let members = points.iter().map(|point| point.members);
         // All of them have this in common.
-        let (BenchRow { class, provenance, protection, seed, .. }, _) = rows.first()?;
+        let BenchRow { class, provenance, protection, seed, .. } = rows.first()?;
         let (scheme, profile, parameters, suite, operation, role) = key;
         let stated = stated(scheme, profile, operation, role);
         Some(Grown {
