@@ -38,12 +38,14 @@ pub mod credentials;
 pub mod crypto;
 pub mod error;
 pub mod identity;
+mod mechanisms;
 pub mod messages;
 pub mod outbox;
 pub mod party;
 pub mod protection;
 #[cfg(feature = "rig")]
 pub mod rig;
+mod scheme;
 pub mod schemes;
 pub mod secret;
 pub mod wire;
@@ -54,8 +56,10 @@ pub use context::{Context, Setting};
 pub use crypto::Suite;
 pub use error::Error;
 pub use identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
+#[cfg(feature = "distributed")]
+pub use mechanisms::event_order::{self, Ordered};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, MessageKey, Operation, Party};
-pub use schemes::distributed::order::Ordered;
-pub use schemes::{catalogue, growth};
+pub use scheme::growth;
+pub use schemes::catalogue;
 pub use secret::Key;

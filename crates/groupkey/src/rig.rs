@@ -38,7 +38,7 @@ use crate::error::Error;
 use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::outbox::Channel;
 use crate::party::Command;
-use crate::schemes::catalogue::{Audience, Configuration, Profile, Scheme};
+use crate::scheme::{Audience, Configuration, Profile, Scheme};
 
 use self::delivery::{Delivery, Given};
 pub use self::history::Move;

@@ -8,7 +8,7 @@ use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Outbox;
 use crate::party::{KeyNode, Party};
 use crate::protection::{Protection, PublicIdentity};
-use crate::schemes::catalogue::{Class, Law, Recovery};
+use crate::scheme::{Class, Law, Recovery};
 use crate::secret::Key;
 
 impl Rig {

@@ -180,7 +180,8 @@ fn cancel(subscribers: &mut BTreeMap<SubsetId, BTreeSet<PartyId>>, subset: Subse
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schemes::catalogue::{Profile, scheme};
+    use crate::scheme::Profile;
+    use crate::schemes::catalogue::scheme;
 
     fn seats(members: u32) -> Seats {
         let skdc = scheme("skdc").expect("in the catalogue").configuration(Profile::Sound);

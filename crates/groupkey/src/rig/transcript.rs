@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Report, Rig, RigError, Settings};
 use crate::party::Operation;
-use crate::schemes::catalogue::Scheme;
+use crate::scheme::Scheme;
 
 /// The hash of all that a small group of this scheme sends, and of its keys: it is created, takes a
 /// member in, evicts one, renews its key and sends, as far as the scheme can.

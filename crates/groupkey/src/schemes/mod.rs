@@ -1,7 +1,9 @@
-//! The schemes, one file each, and the catalogue of them all.
+//! The schemes, one file or folder each, by class; and the catalogue of them all.
 
 pub mod catalogue;
+#[cfg(feature = "centralized")]
 pub mod centralized;
+#[cfg(feature = "distributed")]
 pub mod distributed;
-pub mod growth;
+#[cfg(feature = "hybrid")]
 pub mod hybrid;

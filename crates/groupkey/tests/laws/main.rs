@@ -14,4 +14,5 @@ mod messages;
 mod model;
 mod order;
 mod pace;
+mod recorded_bytes;
 mod resumption;

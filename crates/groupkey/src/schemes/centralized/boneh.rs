@@ -77,10 +77,10 @@ pub use self::controller::Controller;
 pub use self::member::{FatMember, ThinMember};
 use crate::crypto::pairing::G2;
 use crate::party::Operation;
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::growth::{Form, Growth, Role};
 
 /// The fat client in the catalogue.
 pub(crate) const FAT: Scheme = entry(

@@ -46,13 +46,11 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
-};
-use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

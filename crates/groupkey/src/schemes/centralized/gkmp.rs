@@ -33,11 +33,11 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
-use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -77,18 +77,18 @@ use alloc::vec::Vec;
 use key_store::KeyStore;
 
 use crate::context::{Context, Draft};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup};
+use crate::mechanisms::key_tree::path_update::{
+    BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
+};
+use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
-use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
-use crate::schemes::centralized::key_tree::{KeyTree, Node};
-use crate::schemes::centralized::path_update::{
-    BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
-};
-use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The user-oriented strategy in the catalogue.

@@ -1,31 +1,42 @@
-//! Schemes with one controller that hands out keys.
+//! Schemes with one controller that distributes keys.
 
+#[cfg(feature = "pairing")]
 pub mod boneh;
 pub mod cfkm;
-pub(crate) mod enrolment;
 pub mod gkmp;
-pub(crate) mod hash_chains;
-pub(crate) mod individual_keys;
-pub(crate) mod key_server;
-pub(crate) mod key_tree;
 pub mod lkh;
 pub mod lkh_plus;
-pub(crate) mod masking;
+#[cfg(feature = "pairing")]
 pub mod nishat;
 pub mod ofct;
 pub mod oft;
-pub(crate) mod path_update;
 pub mod s2rp;
 pub mod sbsa_r;
 pub mod sgcsh;
 pub mod skdc;
-pub(crate) mod slot_index;
-pub(crate) mod sorted_records;
-pub(crate) mod whole_tree;
 pub mod xfks_r;
 
-/// Room for this many members at once, and for some who come after them one by one: else everything
-/// moves for the first of those. A controller's memory is mostly this, so it is little more.
-const fn room_for(members: usize) -> usize {
-    members + members / 64 + 1
-}
+use crate::scheme::Scheme;
+
+/// The schemes of this class, in the order in which tables show them.
+pub(super) const SCHEMES: &[Scheme] = &[
+    skdc::SCHEME,
+    gkmp::SCHEME,
+    lkh::USER,
+    lkh::KEY,
+    lkh::GROUP,
+    lkh_plus::SCHEME,
+    oft::SCHEME,
+    ofct::SCHEME,
+    cfkm::SCHEME,
+    s2rp::SCHEME,
+    sbsa_r::SCHEME,
+    sgcsh::SCHEME,
+    xfks_r::SCHEME,
+    #[cfg(feature = "pairing")]
+    boneh::FAT,
+    #[cfg(feature = "pairing")]
+    boneh::THIN,
+    #[cfg(feature = "pairing")]
+    nishat::SCHEME,
+];

@@ -77,13 +77,13 @@ use crate::crypto::Suite;
 use crate::crypto::pairing::Gt;
 use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
-use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.

@@ -55,17 +55,15 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{KeyServer, ServedGroup};
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
-};
-use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
-use crate::schemes::centralized::key_tree::Node;
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::centralized::lkh;
 use crate::schemes::centralized::lkh_plus::{self, Creation};
-use crate::schemes::centralized::path_update::{NewKeys, RECORDS, Update, label, record_length};
-use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

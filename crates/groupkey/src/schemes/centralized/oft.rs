@@ -54,16 +54,14 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_tree::path_update::LEVELS;
+use crate::mechanisms::key_tree::{KeyTree, Node};
+use crate::mechanisms::sorted_records::SortedRecords;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
-};
-use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
-use crate::schemes::centralized::key_tree::{KeyTree, Node};
-use crate::schemes::centralized::path_update::LEVELS;
-use crate::schemes::centralized::sorted_records::SortedRecords;
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

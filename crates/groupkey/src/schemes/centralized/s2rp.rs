@@ -67,6 +67,7 @@
 //! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
 //! all suites but `published` have integrity; a member that missed rekeys asks for its path.
 
+mod hash_chains;
 mod member;
 
 pub use member::Member;
@@ -78,17 +79,17 @@ use zeroize::Zeroizing;
 
 use crate::context::Context;
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{KeyServer, ServedGroup};
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::{label, record_length};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::hash_chains::Chains;
-use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
-use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
-use crate::schemes::centralized::path_update::{label, record_length};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::schemes::centralized::s2rp::hash_chains::Chains;
 use crate::secret::Key;
 
 /// The scheme in the catalogue.

@@ -42,13 +42,11 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::masking::{ENTRY, ENTRY_BYTES, Masking};
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme,
-};
-use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
-use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -92,16 +92,16 @@ use crate::context::Context;
 use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::LEVELS;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{Admission, KeyServer, Membership, ServedGroup};
-use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::{self, Strategy};
-use crate::schemes::centralized::path_update::LEVELS;
-use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

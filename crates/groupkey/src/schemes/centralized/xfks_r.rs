@@ -54,14 +54,14 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
-use crate::schemes::centralized::key_server::{KeyServer, Membership, ServedGroup};
-use crate::schemes::centralized::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
-use crate::schemes::growth::{Form, Growth, Role};
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -51,23 +51,22 @@ use crate::context::Context;
 use crate::crypto::group::Check;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::{Change, View};
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh;
-use crate::schemes::distributed::membership::{Change, View};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "bd",
         "BD, Burmester-Desmedt in a circle",
         Provenance::Reconstructed,

@@ -48,11 +48,10 @@ use crate::context::Context;
 use crate::crypto::group::Check;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::View;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh;
-use crate::schemes::distributed::membership::View;
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
@@ -63,7 +62,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
         Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "cka",
         "CKA, Boyd's conference key agreement",
         Provenance::Reconstructed,

@@ -52,23 +52,22 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::{Change, Roster, View};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh;
-use crate::schemes::distributed::membership::{Change, Roster, View};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "ckd",
         "CKD, central distribution by the oldest member",
         Provenance::Reconstructed,

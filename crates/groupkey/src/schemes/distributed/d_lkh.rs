@@ -94,28 +94,27 @@ use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::mechanisms::membership::early::Early;
+use crate::mechanisms::membership::pairs::{self, Pair, Pairs};
+use crate::mechanisms::membership::{Merger, View};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::early::Early;
-use crate::schemes::distributed::gdh;
-use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
-use crate::schemes::distributed::membership::{Merger, View};
-use crate::schemes::distributed::pairs::{self, Pair, Pairs};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     published_claims: Claims { key_independence: false, ..Claims::ALL },
     growth: &[
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "d-lkh",
         "D-LKH, a key tree without a key server",
         Provenance::Reconstructed,

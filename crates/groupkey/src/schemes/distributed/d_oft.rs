@@ -72,14 +72,13 @@ use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::mechanisms::membership::View;
+use crate::mechanisms::membership::pairs::{self, Pairs};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh;
-use crate::schemes::distributed::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
-use crate::schemes::distributed::membership::View;
-use crate::schemes::distributed::pairs::{self, Pairs};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -91,7 +90,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "d-oft",
         "D-OFT, a one-way function tree without a key server",
         Provenance::Reconstructed,

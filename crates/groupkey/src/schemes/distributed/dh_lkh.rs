@@ -42,18 +42,15 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::{Change, KeyTree, MEMBERS, Pace, Peer, Shape};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::dh_tree::{
-    Change, KeyTree, MEMBERS, OPERATIONS, Pace, Peer, Shape,
-};
-use crate::schemes::distributed::gdh;
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: OPERATIONS,
+    operations: CONTRIBUTORY,
     members: MEMBERS,
     // A creation, and a newcomer's first message, take log n exponentiations and n checks of elements,
     // a thirtieth of one each: up to some hundred members that grows as log² n does.
@@ -64,7 +61,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Sponsor, Form::LogarithmSquared, &[Operation::Create]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "dh-lkh",
         "DH-LKH, Diffie-Hellman in a key tree made level by level",
         Provenance::Reconstructed,

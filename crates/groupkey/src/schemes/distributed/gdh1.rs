@@ -35,24 +35,24 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::gdh::group_key;
+use crate::mechanisms::membership::{Change, Roster, View};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, group_key};
-use crate::schemes::distributed::membership::{Change, Roster, View};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "gdh1",
         "GDH.1, group Diffie-Hellman, up and down",
         Provenance::Reconstructed,
@@ -72,7 +72,7 @@ pub struct Member {
     temporary: usize,
 }
 
-pub(super) const UPFLOW: u8 = 0;
+pub(crate) const UPFLOW: u8 = 0;
 const DOWNFLOW: u8 = 1;
 const WELCOME: u8 = 2;
 

@@ -43,24 +43,24 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST};
-use crate::schemes::distributed::membership::{Change, Roster};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The broadcasting form in the catalogue.
 pub(crate) const BROADCAST: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "gdh2",
         "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
         Provenance::Specified,
@@ -72,13 +72,13 @@ pub(crate) const BROADCAST: Scheme = Scheme {
 
 /// The relaying form in the catalogue.
 pub(crate) const RELAY: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "gdh2-relay",
         "GDH.2, group Diffie-Hellman, partial keys handed on",
         Provenance::Reconstructed,

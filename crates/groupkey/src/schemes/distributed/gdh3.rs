@@ -44,24 +44,24 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::gdh::{self, ANSWER, LIST, Peer, REQUEST};
-use crate::schemes::distributed::membership::{Change, Roster};
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: gdh::OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "gdh3",
         "GDH.3, group Diffie-Hellman, factored out",
         Provenance::Reconstructed,
@@ -79,8 +79,8 @@ pub struct Member {
 }
 
 const TOKEN: u8 = 3;
-pub(super) const VALUE: u8 = 4;
-pub(super) const FACTOR: u8 = 5;
+pub(crate) const VALUE: u8 = 4;
+pub(crate) const FACTOR: u8 = 5;
 const WELCOME: u8 = 6;
 
 /// How far a creation or a join has come.

@@ -41,16 +41,15 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::{Change, KeyTree, Peer, Shape};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::dh_tree::{Change, KeyTree, OPERATIONS, Peer, Shape};
-use crate::schemes::distributed::gdh;
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: OPERATIONS,
+    operations: CONTRIBUTORY,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &[Operation::Create, Operation::Remove]),
         Growth::of(Role::Member, Form::Constant, &[Operation::Add]),
@@ -58,7 +57,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create, Operation::Remove]),
         Growth::of(Role::Sponsor, Form::Constant, &[Operation::Add]),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "str",
         "STR, group Diffie-Hellman in a skinny tree",
         Provenance::Reconstructed,

@@ -48,16 +48,15 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::{Chain, JOIN, MEMBERS, Peer, STEP, Shape};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Provenance, Recovery, Scheme};
-use crate::schemes::distributed::dh_tree::{Chain, JOIN, MEMBERS, OPERATIONS, Peer, STEP, Shape};
-use crate::schemes::distributed::gdh;
-use crate::schemes::growth::{Form, Growth, Role};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    operations: OPERATIONS,
+    operations: CONTRIBUTORY,
     members: MEMBERS,
     growth: &[
         Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
@@ -66,7 +65,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
     ],
-    ..gdh::entry(
+    ..Scheme::contributory(
         "tgdh",
         "TGDH, tree-based group Diffie-Hellman",
         Provenance::Specified,

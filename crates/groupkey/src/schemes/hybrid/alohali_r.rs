@@ -35,17 +35,17 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::subgroup::distributor::{self, GROUP_KEY};
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
+};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
-use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::distributor::{self, GROUP_KEY};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};

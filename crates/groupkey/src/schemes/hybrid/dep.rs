@@ -56,17 +56,17 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::mechanisms::key_server::{Admission, Membership};
+use crate::mechanisms::sorted_records::SortedRecords;
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, is_opening, take_enrolment, unwrap_own,
+};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
-use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::centralized::sorted_records::SortedRecords;
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, is_opening, take_enrolment, unwrap_own,
 };
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};

@@ -48,18 +48,16 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme,
-};
-use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::centralized::sorted_records::SortedRecords;
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::subgroup::{
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::sorted_records::SortedRecords;
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 

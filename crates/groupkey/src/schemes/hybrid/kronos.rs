@@ -49,21 +49,21 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, PartyId, SubgroupId};
-use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::area::{Area, REQUEST};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::resumption;
-use crate::schemes::hybrid::subgroup::{
+use crate::mechanisms::subgroup::area::{Area, REQUEST};
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::resumption;
+use crate::mechanisms::subgroup::{
     self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
+};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
+    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub use crate::schemes::hybrid::area::Member;
+pub use crate::mechanisms::subgroup::area::Member;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {

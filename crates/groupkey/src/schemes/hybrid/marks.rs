@@ -50,17 +50,17 @@ use alloc::vec::Vec;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, SubgroupId};
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
+};
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
     Claims, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, SUBGROUPS,
     Scheme,
-};
-use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::domain::{self, Change, Domain, DomainServer, Station};
-use crate::schemes::hybrid::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
 };
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};

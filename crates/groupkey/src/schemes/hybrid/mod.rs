@@ -1,18 +1,28 @@
-//! Schemes with a controller, controllers of subgroups under it, and members below those.
+//! Schemes with a controller, subgroup controllers under it, and members below those.
 
 pub mod alohali_r;
-pub(crate) mod area;
 pub mod dep;
-pub(crate) mod distributor;
-pub(crate) mod domain;
 pub mod igkmp;
 pub mod iolus;
 pub mod kronos;
 pub mod lnt;
 pub mod marks;
-pub(crate) mod relay;
-pub(crate) mod resumption;
 pub mod riseg;
 pub mod segcom;
-pub(crate) mod subgroup;
 pub mod tkh;
+
+use crate::scheme::Scheme;
+
+/// The schemes of this class, in the order in which tables show them.
+pub(super) const SCHEMES: &[Scheme] = &[
+    alohali_r::SCHEME,
+    dep::SCHEME,
+    igkmp::SCHEME,
+    kronos::SCHEME,
+    lnt::SCHEME,
+    marks::SCHEME,
+    riseg::SCHEME,
+    segcom::SCHEME,
+    tkh::SCHEME,
+    iolus::SCHEME,
+];

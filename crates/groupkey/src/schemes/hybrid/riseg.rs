@@ -60,20 +60,20 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, SubgroupId};
-use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::distributor::GROUP_KEY;
-use crate::schemes::hybrid::relay::{Letter, Line, Link, REQUEST};
-use crate::schemes::hybrid::subgroup::{
+use crate::mechanisms::subgroup::distributor::GROUP_KEY;
+use crate::mechanisms::subgroup::relay::{Letter, Line, Link, REQUEST};
+use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
+};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{
+    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub use crate::schemes::hybrid::distributor::Controller;
+pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {

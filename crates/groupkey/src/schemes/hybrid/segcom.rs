@@ -34,11 +34,12 @@ use crate::catching_up::Nonce;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::mechanisms::subgroup::resumption;
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Parties, Profile, SUBGROUPS, Scheme};
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::{igkmp, resumption};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Parties, Profile, SUBGROUPS, Scheme};
+use crate::schemes::hybrid::igkmp;
 use crate::secret::Key;
 use crate::wire::Message;
 

@@ -39,20 +39,20 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, PartyId, SubgroupId};
-use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Parameter, Parties, SUBGROUPS, Scheme};
-use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::growth::{Form, Growth, Role};
-use crate::schemes::hybrid::distributor::GROUP_KEY;
-use crate::schemes::hybrid::igkmp;
-use crate::schemes::hybrid::subgroup::{
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::subgroup::distributor::GROUP_KEY;
+use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::scheme::growth::{Form, Growth, Role};
+use crate::scheme::{Parameter, Parties, SUBGROUPS, Scheme};
+use crate::schemes::hybrid::igkmp;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-pub use crate::schemes::hybrid::distributor::Controller;
+pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {

@@ -10,11 +10,11 @@ use crate::context::{Context, Draft};
 use crate::crypto::pairing::{G1, G2, Gt, Scalar};
 use crate::error::{Error, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::key_server::enrolment::ENROLMENT;
+use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
-use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::enrolment::ENROLMENT;
-use crate::schemes::centralized::key_server::{KeyServer, ServedGroup};
+use crate::scheme::Profile;
 use crate::secret::Key;
 
 /// The controller.

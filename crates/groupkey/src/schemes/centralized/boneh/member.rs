@@ -13,9 +13,9 @@ use crate::context::Context;
 use crate::crypto::pairing::{Check, G1};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::Membership;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::key_server::Membership;
+use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 

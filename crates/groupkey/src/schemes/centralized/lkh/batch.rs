@@ -11,11 +11,11 @@
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::{RECORDS, record_length};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::centralized::key_tree::Node;
 use crate::schemes::centralized::lkh::Controller;
-use crate::schemes::centralized::path_update::{RECORDS, record_length};
 
 impl Controller {
     /// Changes the keys above those who joined and those who left, and sends them.

@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::mechanisms::key_tree::path_update::{RECORDS, TREE, record_length};
+use crate::mechanisms::key_tree::whole_tree::write_taken;
+use crate::mechanisms::key_tree::{Node, NodeIndex};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::key_tree::{Node, NodeIndex};
+use crate::scheme::Profile;
 use crate::schemes::centralized::lkh::{Controller, Strategy};
-use crate::schemes::centralized::path_update::{RECORDS, TREE, record_length};
-use crate::schemes::centralized::whole_tree::write_taken;
 
 impl Controller {
     /// Sends a new group its keys.

@@ -14,9 +14,9 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::schemes::centralized::enrolment::Roster;
-use crate::schemes::centralized::key_server::ServedGroup;
-use crate::schemes::centralized::key_tree::{KeyTree, Node};
+use crate::mechanisms::key_server::ServedGroup;
+use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::secret::Key;
 
 /// Where the keys of the tree come from.

@@ -3,13 +3,13 @@
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::{Admission, Membership};
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::{NewKeys, Update, group_key};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, DEGREE, Profile};
-use crate::schemes::centralized::key_server::{Admission, Membership};
-use crate::schemes::centralized::key_tree::Node;
+use crate::scheme::{Configuration, DEGREE, Profile};
 use crate::schemes::centralized::lkh::{REQUEST, Strategy};
-use crate::schemes::centralized::path_update::{NewKeys, Update, group_key};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

@@ -14,7 +14,7 @@ use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::pairing::Scalar;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::schemes::centralized::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::Roster;
 use crate::secret::Key;
 
 /// The published lock, at the controller.

@@ -12,9 +12,9 @@ use crate::crypto::integer::Prime;
 use crate::crypto::pairing::{Gt, Scalar};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::Membership;
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::{Configuration, Profile};
-use crate::schemes::centralized::key_server::Membership;
+use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 

@@ -6,12 +6,12 @@ use super::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key}
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_tree::Node;
+use crate::mechanisms::key_tree::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::schemes::catalogue::Profile;
-use crate::schemes::centralized::hash_chains::{leads_to, step};
-use crate::schemes::centralized::key_server::Membership;
-use crate::schemes::centralized::key_tree::Node;
-use crate::schemes::centralized::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
+use crate::scheme::Profile;
+use crate::schemes::centralized::s2rp::hash_chains::{leads_to, step};
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 

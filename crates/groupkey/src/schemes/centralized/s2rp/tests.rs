@@ -14,7 +14,7 @@ use crate::identity::{MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
 use crate::protection::Protection;
-use crate::schemes::centralized::hash_chains::step;
+use crate::schemes::centralized::s2rp::hash_chains::step;
 use crate::wire::Reader;
 
 /// A group, all that was sent, and all that members ever held.

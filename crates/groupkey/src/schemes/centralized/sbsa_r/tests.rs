@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::identity::MemberId;
+use crate::mechanisms::masking::stage::{Stage, alter, authenticated, message_to};
 use crate::party::Command;
-use crate::schemes::centralized::masking::stage::{Stage, alter, authenticated, message_to};
 
 fn stage(profile: Profile) -> Stage<Controller, Member> {
     let members = (0..5).map(|_| Member::new(profile)).collect();

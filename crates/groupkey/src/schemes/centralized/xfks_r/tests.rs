@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::*;
 use crate::context::Context;
 use crate::identity::MemberId;
+use crate::mechanisms::masking::stage::{Stage, alter, authenticated, message_to};
 use crate::party::Command;
-use crate::schemes::centralized::masking::stage::{Stage, alter, authenticated, message_to};
 
 const STEPS: u32 = 3;
 

@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::round::Round;
+use crate::mechanisms::membership::{Roster, circumstances};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::membership::{Roster, circumstances};
-use crate::schemes::distributed::round::Round;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 

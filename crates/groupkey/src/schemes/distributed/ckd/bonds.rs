@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use crate::context::Context;
 use crate::crypto::group::{Element, Exponent};
 use crate::identity::{Epoch, MemberId};
-use crate::schemes::distributed::membership::{Roster, circumstances};
+use crate::mechanisms::membership::{Roster, circumstances};
 use crate::secret::{Key, List};
 
 /// What lasts between operations beside the group key.

@@ -4,9 +4,9 @@ use super::bonds::{Bonds, Other, Own, Session, label, pair_key};
 use super::{ANSWER, KEYS, Member, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
+use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::membership::{Change, Roster};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

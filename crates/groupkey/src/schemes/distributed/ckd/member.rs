@@ -6,9 +6,9 @@ use crate::context::Context;
 use crate::crypto::group::{Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
+use crate::mechanisms::membership::Roster;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::membership::Roster;
 use crate::secret::Key;
 use crate::wire::Message;
 

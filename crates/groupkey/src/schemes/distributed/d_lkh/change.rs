@@ -7,11 +7,11 @@ use super::{KEYS, Member, NONCE, Outcome, Run, Share, WELCOME, read_nonce, sprea
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::{Altered, Confirming, Level, MemberTree, Session};
+use crate::mechanisms::membership;
+use crate::mechanisms::membership::pairs::{self, open};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::{Altered, Confirming, Level, MemberTree, Session};
-use crate::schemes::distributed::membership;
-use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

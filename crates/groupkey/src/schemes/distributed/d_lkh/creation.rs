@@ -5,10 +5,10 @@ use super::{Member, NONCE, Run, read_nonce};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
+use crate::mechanisms::member_tree::{Altered, MemberTree};
+use crate::mechanisms::membership::round::Round;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::{Altered, MemberTree};
-use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 
 impl Member {

@@ -13,12 +13,12 @@ use super::{KEYS, Member, Outcome, Run, spread};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::member_tree::{Altered, MemberTree, Session};
+use crate::mechanisms::membership;
+use crate::mechanisms::membership::pairs::{self, open};
+use crate::mechanisms::membership::round::Round;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::{Altered, MemberTree, Session};
-use crate::schemes::distributed::membership;
-use crate::schemes::distributed::pairs::{self, open};
-use crate::schemes::distributed::round::Round;
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

@@ -5,11 +5,11 @@ use super::{BRANCH, Member, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::MemberTree;
+use crate::mechanisms::membership::Roster;
+use crate::mechanisms::membership::round::Round;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::MemberTree;
-use crate::schemes::distributed::membership::Roster;
-use crate::schemes::distributed::round::Round;
 use crate::wire::Message;
 
 impl Member {

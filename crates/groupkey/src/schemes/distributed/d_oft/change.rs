@@ -10,10 +10,10 @@ use super::{BLIND, KEYS, Member, Outcome, Run, SPREAD, Share, WELCOME};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::{Level, MemberTree};
+use crate::mechanisms::membership::pairs::{self, open};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::{Level, MemberTree};
-use crate::schemes::distributed::pairs::{self, open};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

@@ -6,10 +6,10 @@ use super::{BLIND, Member, Outcome, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::member_tree::{Level, MemberTree};
+use crate::mechanisms::membership::pairs::{self, Pairs};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::schemes::distributed::member_tree::{Level, MemberTree};
-use crate::schemes::distributed::pairs::{self, Pairs};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::identity::{MemberId, PartyId};
+use crate::mechanisms::subgroup::relay::TOKEN;
+use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
 use crate::party::Command;
-use crate::schemes::hybrid::relay::TOKEN;
-use crate::schemes::hybrid::relay::stage::{Posted, Stage};
 
 type Group = Stage<SubgroupController, Member>;
 

@@ -11,7 +11,7 @@ use crate::context::Setting;
 use crate::identity::PartyId;
 use crate::outbox::{Channel, Outbox};
 use crate::protection::Protection;
-use crate::schemes::catalogue::Profile;
+use crate::scheme::Profile;
 
 const DEPTH: u32 = 4;
 const PERIODS: u32 = 1 << DEPTH;

@@ -5,7 +5,7 @@
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
-use crate::schemes::catalogue::Profile;
+use crate::scheme::Profile;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::identity::{MemberId, PartyId};
+use crate::mechanisms::subgroup::relay::TOKEN;
+use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
 use crate::outbox::Recipient;
 use crate::party::Command;
-use crate::schemes::hybrid::relay::TOKEN;
-use crate::schemes::hybrid::relay::stage::{Posted, Stage};
 
 type Group = Stage<SubgroupController, Member>;
 

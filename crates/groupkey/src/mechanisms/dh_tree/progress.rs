@@ -1,0 +1,280 @@
+//! How a change comes about: everybody waits for what sponsors make, and makes its own when it is time.
+//!
+//! A step works on tree and change, and takes back what it did if it fails.
+
+use alloc::vec::Vec;
+
+use super::change::{Change, Segment, Stage};
+use super::climb::{self, Ladder};
+use super::{KeyTree, PATH, Peer, STEP};
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Recipient;
+use crate::scheme::Profile;
+use crate::secret::Key;
+use crate::wire::Message;
+
+impl Peer {
+    /// Everybody hears who joins; the sponsor takes it in.
+    pub(super) fn receive_join(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let member = message.from_member()?;
+        let awaited = self.tree.as_ref().zip(self.change.as_ref()).is_some_and(|(tree, change)| {
+            let leaf = tree.leaf(member).filter(|&leaf| !tree.is_known(leaf) && member != self.me);
+            let own = change.segment_of(self.me).map(Segment::left);
+            let of_ours = leaf.zip(own).is_some_and(|(leaf, own)| own.contains(&leaf));
+            of_ours && message.header().operation == change.operation
+        });
+        if awaited {
+            let blinded = self.read_blinded(cx, message)?;
+            return self.take_leaf(cx, member, blinded);
+        }
+        // It is for the sponsor.
+        let known = match &self.tree {
+            Some(tree) => tree.has(member),
+            None => self.joining.is_some(),
+        };
+        if known { Ok(()) } else { Err(Misbehaviour::UnexpectedSender.into()) }
+    }
+
+    /// As the sponsor, takes a member's blinded key, and does what is possible then.
+    pub(super) fn take_leaf(
+        &mut self,
+        cx: &mut Context<'_>,
+        member: MemberId,
+        blinded: &[u8],
+    ) -> Result<(), Error> {
+        let (mut tree, mut change) = self.take_change().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let leaf: Vec<_> = tree.leaf(member).into_iter().collect();
+        tree.fill(&leaf, blinded);
+        let mark = change.mark([self.me; 2]);
+        let taken = self.advance(cx, &mut tree, &mut change);
+        if taken.is_err() {
+            change.roll_back(mark, &mut tree);
+            tree.empty(&leaf);
+        }
+        self.settle(cx, tree, change, taken)
+    }
+
+    /// Takes what a sponsor has made.
+    pub(super) fn receive_path(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        if self.is_late(message, sender) {
+            return Ok(());
+        }
+        self.require_under_way(message)?;
+        let mut body = message.body();
+        let made = body.bytes()?;
+        let confirmation = self.read_confirmation(body.bytes()?)?;
+        body.finish()?;
+        if self.merger.is_some() {
+            return self.keep_early(sender, made, confirmation);
+        }
+        self.take_path(cx, sender, made, confirmation)
+    }
+
+    /// Takes a part of what a sponsor has to make in a creation.
+    pub(super) fn receive_step(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        self.require_under_way(message)?;
+        let mut body = message.body();
+        let told = body.number()?;
+        let made = body.bytes()?;
+        let confirmation = self.read_confirmation(body.bytes()?)?;
+        body.finish()?;
+        let eager = self.change.as_ref().filter(|change| change.is_eager());
+        let eager = eager.ok_or(Misbehaviour::UnexpectedMessage)?;
+        let told_before = eager.told_by(sender).ok_or(Misbehaviour::UnexpectedSender)?;
+        if told_before as u64 != told {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.take_path(cx, sender, made, confirmation)
+    }
+
+    /// Takes the blinded keys that a sponsor has made, and does what is possible then.
+    pub(super) fn take_path(
+        &mut self,
+        cx: &mut Context<'_>,
+        sender: MemberId,
+        made: &[u8],
+        confirmation: Option<Key>,
+    ) -> Result<(), Error> {
+        let (mut tree, mut change) = self.take_change().ok_or(Misbehaviour::UnexpectedMessage)?;
+        let mark = change.mark([sender, self.me]);
+        let taken = self
+            .enter(&mut tree, &mut change, sender, made, confirmation)
+            .and_then(|()| self.advance(cx, &mut tree, &mut change));
+        if taken.is_err() {
+            change.roll_back(mark, &mut tree);
+        }
+        self.settle(cx, tree, change, taken)
+    }
+
+    /// Enters into the tree what a sponsor has made.
+    fn enter(
+        &self,
+        tree: &mut KeyTree,
+        change: &mut Change,
+        sender: MemberId,
+        made: &[u8],
+        confirmation: Option<Key>,
+    ) -> Result<(), Error> {
+        let nodes = change.expect(sender, made.len(), tree.width())?;
+        let closes = sender == change.closer && !matches!(change.stage, Stage::Inner(_));
+        let must_confirm = closes && !change.is_eager() && self.profile == Profile::Sound;
+        let is_last = change.segment_of(sender).map_or(0, |own| own.left().len()) == nodes.len();
+        if confirmation.is_some() && (!closes || !is_last || change.confirmation.is_some())
+            || confirmation.is_none() && (must_confirm || made.is_empty())
+        {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        // Who told its blinded key will not let others tell another one.
+        let own = tree.leaf(self.me).and_then(|leaf| nodes.iter().position(|&node| node == leaf));
+        if let Some(place) = own
+            && change.ladder.leaf != made[place * tree.width()..][..tree.width()]
+        {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        tree.fill(&nodes, made);
+        change.proceed(sender, nodes.len());
+        change.confirmation = change.confirmation.take().or(confirmation);
+        Ok(())
+    }
+
+    /// Makes and sends this member's part of a change, if it is time, and returns the key, if all
+    /// is there and the key was confirmed. What it did to tree and change on an error, its caller
+    /// takes back.
+    pub(super) fn advance(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        change: &mut Change,
+    ) -> Result<Option<Key>, Error> {
+        let told = change.told_by(self.me);
+        let made = self.make_own(cx, tree, change)?;
+        let sound = self.profile == Profile::Sound;
+        let closes = change.closer == self.me;
+        let confirmed = closes || !sound || change.confirmation.is_some();
+        let inner = matches!(change.stage, Stage::Inner(_));
+        let key = if change.has_all() && confirmed && !inner {
+            Some(self.complete(cx, tree, &mut change.ladder, change.epoch)?)
+        } else {
+            None
+        };
+        let proof = key.as_ref().and_then(|key| self.confirmation(cx, key));
+        if !closes && proof != change.confirmation && key.is_some() {
+            return Err(Misbehaviour::Forged.into());
+        }
+        let proof = proof.filter(|_| closes);
+        if !made.is_empty() || proof.is_some() {
+            let step = match change.stage {
+                Stage::Inner(leaves) | Stage::Last(leaves) => Some(leaves),
+                Stage::Only => told.filter(|_| change.is_eager()),
+            };
+            let kind = if step.is_some() { STEP } else { PATH };
+            let mut draft = cx.draft(Recipient::Group, change.epoch, change.operation, kind);
+            if let Some(step) = step {
+                draft.number(step as u64);
+            }
+            draft.bytes(&made).bytes(proof.as_ref().map_or(&[], |key| key.as_bytes())).send();
+        }
+        Ok(key)
+    }
+
+    /// Makes the blinded keys that are this member's part of a change, as far as can be and should
+    /// be.
+    fn make_own(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        change: &mut Change,
+    ) -> Result<Vec<u8>, Error> {
+        let Some(segment) = change.segment_of(self.me) else { return Ok(Vec::new()) };
+        // Before its path is looked at: a creation brings a message from everybody.
+        if self.acts_last(change) && !change.waits_only_for(self.me) {
+            return Ok(Vec::new());
+        }
+        let left = segment.left().to_vec();
+        let path = change.lend_path(tree, self.me);
+        let made = self.make_along(cx, tree, change, &left, &path);
+        change.keep_path(path);
+        made
+    }
+
+    fn make_along(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        change: &mut Change,
+        left: &[usize],
+        path: &[usize],
+    ) -> Result<Vec<u8>, Error> {
+        let mut made = Vec::new();
+        let from = change.ladder.height().max(1);
+        let beside_is_known =
+            |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
+        // How many secrets can be there, the root's included, and how many are needed.
+        let possible = from + path.iter().skip(from - 1).take_while(beside_is_known).count();
+        let needed =
+            path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
+        let height = possible.min(needed);
+        let is_ready =
+            if self.acts_last(change) { possible == path.len() } else { height == needed };
+        if !is_ready && !change.is_eager() {
+            return Ok(made);
+        }
+        let beside = path.get(from - 1..height - 1).unwrap_or(&[]);
+        let beside = climb::beside(cx, tree, beside, self.check)?;
+        change.ladder.draw(cx);
+        change.ladder.climb(cx, &beside);
+        // What others sent comes first, then this member's nodes from the lowest one up.
+        let told = left.iter().take_while(|&node| !path.contains(node)).count();
+        for &node in &left[..told] {
+            made.extend_from_slice(tree.blinded(node).unwrap_or(&[]));
+        }
+        let lowest = path.iter().position(|node| left.get(told) == Some(node)).unwrap_or(height);
+        if lowest < height {
+            change.ladder.blind(cx, lowest..height, &mut made);
+        }
+        let count = told + height.saturating_sub(lowest);
+        tree.fill(&left[..count], &made);
+        change.proceed(self.me, count);
+        Ok(made)
+    }
+
+    /// Whether this member makes its part last, and all at once.
+    fn acts_last(&self, change: &Change) -> bool {
+        change.closer == self.me && !change.is_eager()
+    }
+
+    /// Goes up to the root of a tree in which nothing is missing, and derives the group key.
+    pub(super) fn complete(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut KeyTree,
+        ladder: &mut Ladder,
+        epoch: Epoch,
+    ) -> Result<Key, Error> {
+        let path = tree.path(self.me);
+        let from = ladder.height().checked_sub(1).ok_or(Misbehaviour::NothingForUs)?;
+        let way = path.get(from..path.len() - 1).ok_or(Misbehaviour::NothingForUs)?;
+        let beside = climb::beside(cx, tree, way, self.check)?;
+        let (last, beside) = beside.split_last().ok_or(Misbehaviour::NothingForUs)?;
+        ladder.climb(cx, beside);
+        let shared = ladder.reach(cx, last);
+        let digest = tree.digest(cx);
+        Ok(climb::group_key(cx, shared, epoch, &digest))
+    }
+}

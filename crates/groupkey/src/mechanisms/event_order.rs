@@ -1,0 +1,524 @@
+//! One order of membership events for all members of a distributed group, whatever its scheme: view
+//! synchrony over one topic of a broker.
+//!
+//! A scheme's party takes commands that all members get in the same order, one at a time. [`Ordered`]
+//! wraps such a party and makes that order. It takes requests instead, from any member at any time,
+//! and goes on when members die in the middle of an operation. ADR 7 says why it is made this way,
+//! `docs/order.md` how to use it.
+//!
+//! What it rests on: every member gets what is sent to the group in one order, its own messages
+//! included (a topic of an MQTT broker gives that, at QoS 1 or 2); messages to one member may
+//! overtake it. Somebody outside says who is dead, rightly or not, and need not say so to all at once.
+//!
+//! 1. *Requests* go to the group: join, leave, evict. Everybody keeps them until they are served.
+//! 2. The *chair* is the first member of the roster that is neither dead nor asked to go. When the
+//!    event under way is settled, it chooses the next one and *announces* it: a new epoch, the
+//!    operation, the members that it leads to. Those who go come first, then those who come, the
+//!    smaller id first.
+//! 3. Of several announcements for one epoch the first in the group's order counts; the others are
+//!    stale. Nobody acts on an announcement, not even its sender, before it comes from the group. One
+//!    who waits cannot tell whether an announcement without its ticket is true, so it remembers that
+//!    its epoch is taken, and nothing else.
+//! 4. Then all give their party the command, and the scheme does what it does.
+//! 5. If somebody dies while an event is under way, the chair, be it the next in line, announces that
+//!    those that are left begin *again*, in the next epoch: nobody can know how far the others
+//!    came. Membership is what was announced last, so nobody who was evicted comes back. Likewise
+//!    if a member says that it cannot follow.
+//!
+//! ```text
+//! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
+//! LEAVE,    member to all
+//! EVICT,    member to all:                   id
+//! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..]
+//! HERE,     chair to newcomer:               ticket
+//! ```
+//!
+//! A request says in which epoch its sender knows the group to be. One from before the sender's last
+//! coming or going meant an earlier life, and may be a recording: it changes nothing. A newcomer that
+//! cannot know the epoch is told it (HERE), and asks again.
+//!
+//! Cost of an event: one announcement, and one request, or two and HERE if the newcomer has been there
+//! before or the chair came later than the group; a death during an operation, in addition, a
+//! creation. Commands: `Create` begins a group, given to all founders; `Add` and `Remove` of oneself
+//! ask to come and go, `Remove` of another one for its eviction; `Partition` reports members dead;
+//! `Rekey` goes to every member, as clocks do; `CatchUp` is for a member that missed a part of the
+//! order.
+
+mod announcement;
+mod requests;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE};
+use self::requests::Requests;
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::early::Early;
+use crate::mechanisms::membership::{MEMBERS, Roster};
+use crate::outbox::{Event, Recipient};
+use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::scheme::{Class, Configuration};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// A member of a group with a distributed scheme that brings membership events into one order.
+pub struct Ordered {
+    configuration: Configuration,
+    me: MemberId,
+    /// Of the last event that was announced.
+    epoch: Epoch,
+    /// The members that it leads to; none if this member is not among them.
+    roster: Roster,
+    /// The epochs of the announcements heard last, whomever they concerned.
+    passed: VecDeque<Epoch>,
+    /// The scheme's party; none for one that cannot follow.
+    party: Option<Box<dyn Party>>,
+    /// The last key that the party had.
+    held: Option<(Epoch, Key)>,
+    requests: Requests,
+    /// Of this member's request to join, until it is served.
+    ticket: Option<u64>,
+    /// The epoch in which the group said it is, when it did not take that request.
+    told: Option<Epoch>,
+    /// Whether the group may have served that request while we followed somebody else.
+    spent: bool,
+    /// Whether an own announcement is on its way.
+    announced: bool,
+    early: Early,
+}
+
+/// Epochs that are remembered: whoever hears the topic so late that it announces an older one is
+/// held for dead long before.
+const PASSED: usize = 16;
+
+impl Ordered {
+    /// A member that is in no group yet. The scheme must be a distributed one.
+    pub fn new(configuration: Configuration, me: MemberId) -> Result<Self, Error> {
+        if configuration.scheme().class() != Class::Distributed {
+            return Err(Unsupported::Operation.into());
+        }
+        Ok(Self {
+            configuration,
+            me,
+            epoch: Epoch::default(),
+            roster: Roster::default(),
+            passed: VecDeque::new(),
+            party: None,
+            held: None,
+            requests: Requests::default(),
+            ticket: None,
+            told: None,
+            spent: false,
+            announced: false,
+            early: Early::default(),
+        })
+    }
+
+    /// The members, as they were announced last, in their order; none for one that is not among them.
+    pub fn members(&self) -> impl Iterator<Item = MemberId> {
+        self.roster.iter()
+    }
+
+    /// Whether the last event that was announced is complete here.
+    pub fn is_settled(&self) -> bool {
+        self.party.is_some() && self.held.as_ref().is_some_and(|&(epoch, _)| epoch == self.epoch)
+    }
+
+    fn is_member(&self) -> bool {
+        !self.roster.is_empty()
+    }
+
+    fn found(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        if self.epoch != Epoch::default() {
+            return Err(Misuse::AlreadyCreated.into());
+        }
+        if self.ticket.is_some() {
+            return Err(Misuse::OperationUnderWay.into());
+        }
+        if members.len() > MEMBERS.1 as usize {
+            return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
+        }
+        let mut party = self.configuration.member(self.me);
+        cx.command(&mut *party, Command::Create(members))?;
+        self.epoch = self.epoch.next();
+        self.roster = Roster::of(members);
+        self.party = Some(party);
+        self.go_on(cx);
+        Ok(())
+    }
+
+    fn join(&mut self, cx: &mut Context<'_>) {
+        self.ticket.take_if(|_| core::mem::take(&mut self.spent));
+        let ticket = *self.ticket.get_or_insert_with(|| draw_ticket(cx));
+        // What it was told is right, even if its own epoch is later: that was of an earlier group.
+        let known = self.told.unwrap_or(self.epoch);
+        cx.draft(Recipient::Group, known, Operation::Order, JOIN).number(ticket).send();
+    }
+
+    fn evict(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+        if !self.is_member() {
+            return Err(Misuse::NotCreated.into());
+        }
+        self.roster.place(member).ok_or(Misuse::NotMember(member))?;
+        let kind = if member == self.me { LEAVE } else { EVICT };
+        let mut draft = cx.draft(Recipient::Group, self.epoch, Operation::Order, kind);
+        if kind == EVICT {
+            draft.number(u64::from(member.0));
+        }
+        draft.send();
+        Ok(())
+    }
+
+    fn report_dead(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        if members.contains(&self.me) {
+            return Err(Misuse::WrongRole.into());
+        }
+        members.iter().for_each(|&member| self.requests.report_dead(member));
+        self.announce(cx);
+        Ok(())
+    }
+
+    /// Asks for a new beginning.
+    fn get_back(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if !self.is_member() && self.ticket.is_none() {
+            return Err(Misuse::NotCreated.into());
+        }
+        self.ticket = None;
+        self.join(cx);
+        Ok(())
+    }
+
+    fn receive_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        let (known, mut body) = (message.header().epoch, message.body());
+        if message.header().kind == JOIN {
+            let ticket = body.number()?;
+            body.finish()?;
+            if !self.is_member() {
+                return Ok(());
+            }
+            if self.requests.waits(sender, ticket) {
+                // The announcement may have been lost. Of two the first counts.
+                self.announced = false;
+            }
+            if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
+                // It may be a recording. One that asks now learns the epoch to ask in.
+                if self.requests.chair(&self.roster, sender) == Some(self.me) {
+                    let to = Recipient::Member(sender);
+                    cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
+                }
+                return Ok(());
+            }
+        } else {
+            let subject = match message.header().kind {
+                EVICT => MemberId(body.number32()?),
+                _ => sender,
+            };
+            body.finish()?;
+            if !self.is_member() {
+                return Ok(());
+            }
+            let concerned = [sender, subject].map(|member| self.roster.place(member).is_some());
+            if concerned != [true; 2] || !self.requests.leave(subject, known, self.epoch) {
+                let (got, current) = (known, self.epoch);
+                return Err(Misbehaviour::StaleEpoch { got, current }.into());
+            }
+        }
+        self.announce(cx);
+        Ok(())
+    }
+
+    /// HERE: asks again, in the epoch that the group is in.
+    fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        message.from_member()?;
+        let mut body = message.body();
+        let ticket = body.number()?;
+        body.finish()?;
+        // Perhaps it answers a recording of an earlier request.
+        if self.ticket != Some(ticket) {
+            return Ok(());
+        }
+        let known = message.header().epoch;
+        if self.told != Some(known) {
+            self.told = Some(known);
+            if !self.is_member() && known < self.epoch {
+                // What it knew was of an earlier group.
+                self.epoch = known;
+                self.passed.clear();
+            }
+            self.join(cx);
+        }
+        Ok(())
+    }
+
+    /// Follows an announcement that counts, or goes, or passes it over.
+    fn receive_announcement(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let (got, current) = (message.header().epoch, self.epoch);
+        let announcement = Announcement::read(message)?;
+        let admitted = self.admits_me(&announcement);
+        // Of several for one epoch the first counts.
+        let is_over = got == Epoch::default() || self.passed.contains(&got);
+        if is_over && admitted && !self.is_member() {
+            // We heard another one first, and the others may count on us: this ticket may be spent.
+            self.spent = true;
+            return Ok(());
+        }
+        if is_over || (!admitted && self.is_member() && got <= current) {
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        match (admitted, self.is_member()) {
+            // One who comes knows nothing that this must follow, not even an epoch: the ticket is
+            // younger than anything old.
+            (true, _) => {}
+            (false, true) if got == current.next() => {
+                announcement.require_successor_of(&self.roster)?
+            }
+            (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
+            (false, false) => {
+                // Other people's business, or a lie: whoever waits cannot tell.
+                self.pass(got);
+                return Ok(());
+            }
+        }
+        if announcement.roster.place(self.me).is_none() {
+            self.leave(got);
+            cx.event(Event::Removed);
+            return Ok(());
+        }
+        self.follow(cx, got, announcement)
+    }
+
+    /// Whether it serves this member's request to join.
+    fn admits_me(&self, announcement: &Announcement) -> bool {
+        self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket))
+    }
+
+    /// Gives the party the command that was announced.
+    fn follow(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        announcement: Announcement,
+    ) -> Result<(), Error> {
+        let Announcement { operation, roster, .. } = &announcement;
+        // One that asked is taken for a newcomer, even if it counts itself among the members: it missed
+        // its eviction.
+        let newcomer = !self.is_member() || self.admits_me(&announcement);
+        let settled = self.is_settled();
+        let members: Vec<_> = roster.iter().collect();
+        if newcomer || *operation == Operation::Create {
+            let before = Epoch(epoch.0 - 1);
+            let mut party = self.configuration.after(before).member(self.me);
+            let command = match operation {
+                Operation::Add => Command::Add(self.me),
+                _ => Command::Create(&members),
+            };
+            cx.command(&mut *party, command)?;
+            self.party = Some(party);
+            self.ticket = None;
+            self.spent = false;
+        } else if let Some(party) = self.party.as_mut().filter(|_| settled) {
+            let left = self.roster.without(|member| roster.place(member).is_some());
+            let left: Vec<_> = left.iter().collect();
+            let command = match (operation, &members[..], &left[..]) {
+                (Operation::Add, [.., newcomer], _) => Command::Add(*newcomer),
+                (Operation::Remove, _, [leaver]) => Command::Remove(*leaver),
+                (Operation::Partition, ..) => Command::Partition(&left),
+                _ => Command::Rekey,
+            };
+            if cx.command(&mut **party, command).is_err() {
+                // It cannot follow, for something that others sent it: the group has to begin again.
+                self.party = None;
+            }
+        } else {
+            self.party = None;
+        }
+        if epoch != self.epoch.next() {
+            // One that missed announcements does not know whom they served.
+            self.roster = Roster::default();
+            self.requests = Requests::default();
+        }
+        self.requests.served(&self.roster, &announcement, epoch);
+        self.epoch = epoch;
+        self.told = None;
+        // While it waits, a member believes announcements of any epoch.
+        self.passed.retain(|&passed| passed < epoch);
+        self.pass(epoch);
+        self.announced = false;
+        if self.party.is_none() {
+            self.join(cx);
+        }
+        self.roster = announcement.roster;
+        for (header, content) in self.early.take(epoch) {
+            if let Some(party) = &mut self.party {
+                // One that the party refuses is its sender's fault, and not that of who announced.
+                let _ = cx.message(&mut **party, Message::new(header, &content));
+            }
+        }
+        self.go_on(cx);
+        Ok(())
+    }
+
+    /// Somebody announced that the group goes on without us.
+    fn leave(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+        self.told = None;
+        self.pass(epoch);
+        self.roster = Roster::default();
+        self.party = None;
+        self.held = None;
+        self.requests = Requests::default();
+        self.ticket = None;
+        self.spent = false;
+        self.announced = false;
+        self.early.clear();
+    }
+
+    /// Another announcement for this epoch comes too late.
+    fn pass(&mut self, epoch: Epoch) {
+        if self.passed.len() == PASSED {
+            self.passed.pop_front();
+        }
+        self.passed.push_back(epoch);
+    }
+
+    /// Takes a message of the scheme.
+    fn receive(&mut self, cx: &mut Context<'_>, message: Message<'_>) -> Result<(), Error> {
+        let header = *message.header();
+        let (got, current) = (header.epoch, self.epoch);
+        if message.from_member()? == self.me {
+            // The group's order includes what we sent ourselves.
+            return Ok(());
+        }
+        if matches!(header.operation, Operation::CatchUp | Operation::Enroll) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        if got < current {
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        let for_me_alone = header.to == Recipient::Member(self.me);
+        if got > current && for_me_alone && (self.is_member() || self.ticket.is_some()) {
+            self.early.keep(&message);
+            return Ok(());
+        }
+        if got > current && self.is_member() {
+            return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+        }
+        let is_member = self.is_member();
+        match &mut self.party {
+            Some(party) if got == current => cx.message(&mut **party, message)?,
+            // Who has said that it cannot follow lets pass what the others do meanwhile.
+            None if got == current && is_member => return Ok(()),
+            _ => return Err(Misbehaviour::UnexpectedMessage.into()),
+        }
+        self.go_on(cx);
+        Ok(())
+    }
+
+    /// After the party's step: it may have a new key, and then something else may be due.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        let key = self.party.as_ref().and_then(|party| party.group_key());
+        if let Some((epoch, key)) = key.filter(|&(epoch, _)| epoch == self.epoch) {
+            self.held = Some((epoch, key.clone()));
+        }
+        self.announce(cx);
+    }
+
+    /// Announces the next event, if that is ours to do.
+    fn announce(&mut self, cx: &mut Context<'_>) {
+        if self.announced || !self.is_member() {
+            return;
+        }
+        let scheme = self.configuration.scheme();
+        let next = self.requests.next(self.me, &self.roster, self.is_settled(), scheme);
+        if let Some(next) = next {
+            next.send(cx, self.epoch.next());
+            self.announced = true;
+        }
+    }
+}
+
+impl Party for Ordered {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) if member != self.me => {
+                Err(Misuse::WrongRole.into())
+            }
+            Input::Command(Command::Add(member)) if self.is_member() => {
+                Err(Misuse::AlreadyMember(member).into())
+            }
+            Input::Command(Command::Add(_)) => {
+                self.join(cx);
+                Ok(())
+            }
+            Input::Command(Command::CatchUp) => self.get_back(cx),
+            Input::Command(Command::Create(members)) => self.found(cx, members),
+            Input::Command(Command::Partition(members)) => self.report_dead(cx, members),
+            Input::Command(Command::Rekey) => {
+                self.requests.refresh();
+                self.announce(cx);
+                Ok(())
+            }
+            Input::Command(Command::Remove(member)) => self.evict(cx, member),
+            Input::Command(
+                Command::Batch { .. }
+                | Command::Enroll(_)
+                | Command::Grant { .. }
+                | Command::Merge { .. }
+                | Command::Send,
+            ) => Err(Unsupported::Operation.into()),
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Order, ANNOUNCE) => self.receive_announcement(cx, &message),
+                (Operation::Order, JOIN | LEAVE | EVICT) => self.receive_request(cx, &message),
+                (Operation::Order, HERE) => self.receive_epoch(cx, &message),
+                (Operation::Order, _) => Err(Misbehaviour::UnexpectedMessage.into()),
+                _ => self.receive(cx, message),
+            },
+        }
+    }
+
+    /// The key of the last event that is complete here.
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.held.as_ref().map(|(epoch, key)| (*epoch, key))
+    }
+
+    fn under_way(&self) -> Option<Epoch> {
+        (self.is_member() && !self.is_settled()).then_some(self.epoch)
+    }
+
+    /// What the scheme's party holds; while it begins again, the key from before.
+    fn footprint(&self) -> Footprint {
+        self.party.as_ref().map(|party| party.footprint()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Ordered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ordered")
+            .field("scheme", &self.configuration.scheme().id)
+            .field("me", &self.me)
+            .field("epoch", &self.epoch)
+            .field("roster", &self.roster)
+            .field("settled", &self.is_settled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Not a secret; two of one member differ.
+fn draw_ticket(cx: &mut Context<'_>) -> u64 {
+    let key = cx.random_key();
+    let (first, _) = key.as_bytes().split_at(8);
+    first.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}

@@ -1,0 +1,316 @@
+//! What was asked for and not served yet, and the rule by which the next event is chosen of it.
+//!
+//! The rule does not ask when something was heard: members that heard the same requests in different
+//! orders choose the same. Leaving members come before joining ones, and the smaller id before the
+//! larger.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::announcement::Announcement;
+use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::{MEMBERS, Roster};
+use crate::party::Operation;
+use crate::scheme::Scheme;
+
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Who wants to be added, or, being a member, to begin again.
+    joins: BTreeSet<MemberId>,
+    /// The last tickets of those who asked. They tell a request from its repetition.
+    tickets: BTreeMap<MemberId, Ticket>,
+    /// How many tickets came so far.
+    shown: u64,
+    /// Members that asked to leave, or that others want to be evicted.
+    leaving: BTreeSet<MemberId>,
+    /// Those that this member's application thinks dead.
+    dead: BTreeSet<MemberId>,
+    refresh: bool,
+    /// The last epoch in which each came or went: what it asked for before meant an earlier life.
+    turns: BTreeMap<MemberId, Epoch>,
+    /// The same for all others: this member's arrival, or a later turn that was forgotten.
+    since: Epoch,
+}
+
+/// What somebody asked with.
+#[derive(Debug)]
+struct Ticket {
+    number: u64,
+    /// When it was shown last, in the order of all.
+    shown: u64,
+}
+
+/// Tickets that are remembered: those of the largest group, and of as many as it could be replaced
+/// by. Without signatures anybody can ask under any number of names.
+const TICKETS: usize = 2 * MEMBERS.1 as usize;
+
+/// Epochs by which a request may overtake the announcements that its sender has heard.
+const AHEAD: u64 = 16;
+
+impl Requests {
+    /// A member that asks with a new ticket is alive, and the same ticket again is a repetition. Returns
+    /// false if the request may be of an earlier life: its sender `known` an epoch before its last turn.
+    pub(crate) fn join(
+        &mut self,
+        member: MemberId,
+        ticket: u64,
+        known: Epoch,
+        current: Epoch,
+        present: &Roster,
+    ) -> bool {
+        let is_repeated = self.is_last(member, ticket);
+        if !is_repeated && !self.meant(member, known, current) {
+            return false;
+        }
+        self.show(member, ticket);
+        if !is_repeated {
+            self.joins.insert(member);
+            self.dead.remove(&member);
+            self.make_room(present);
+        }
+        true
+    }
+
+    /// Whether a member asked with this ticket and has not been served.
+    pub(crate) fn waits(&self, member: MemberId, ticket: u64) -> bool {
+        self.joins.contains(&member) && self.is_last(member, ticket)
+    }
+
+    /// The member that speaks for the group to somebody.
+    pub(crate) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
+        present.iter().find(|&member| member != to && !self.goes(member))
+    }
+
+    /// A member is to go. Returns false if the request was made before it came, or far ahead of the
+    /// `current` epoch: it meant another life.
+    pub(crate) fn leave(&mut self, member: MemberId, known: Epoch, current: Epoch) -> bool {
+        let meant = self.meant(member, known, current);
+        if meant {
+            self.leaving.insert(member);
+        }
+        meant
+    }
+
+    pub(crate) fn report_dead(&mut self, member: MemberId) {
+        self.dead.insert(member);
+    }
+
+    pub(crate) const fn refresh(&mut self) {
+        self.refresh = true;
+    }
+
+    /// Strikes out what an announcement serves that leads on from these members.
+    pub(crate) fn served(&mut self, before: &Roster, announcement: &Announcement, epoch: Epoch) {
+        if before.is_empty() {
+            self.since = epoch;
+        }
+        let gone = before.without(|member| announcement.roster.place(member).is_some());
+        for member in gone.iter() {
+            self.joins.remove(&member);
+            self.leaving.remove(&member);
+            self.dead.remove(&member);
+            self.turns.insert(member, epoch);
+        }
+        // The announcer follows, even if it had asked to begin again.
+        if let Some(announcer) = announcement.roster.first() {
+            self.joins.remove(&announcer);
+        }
+        for (member, ticket) in announcement.admitted() {
+            // One that has asked again since, with another ticket, has not heard of this.
+            if self.tickets.get(&member).is_none_or(|last| last.number == ticket) {
+                self.joins.remove(&member);
+            }
+            if !self.joins.contains(&member) {
+                self.show(member, ticket);
+            }
+            self.turns.insert(member, epoch);
+        }
+        self.make_room(&announcement.roster);
+        self.refresh = false;
+    }
+
+    /// The event that `me` has to announce, if it is the one to announce and there is something to do.
+    /// Before the event under way is `settled`, only a death or a member that cannot follow is a
+    /// reason: then everybody begins again, because nobody knows how far the others have come.
+    pub(crate) fn next(
+        &self,
+        me: MemberId,
+        present: &Roster,
+        settled: bool,
+        scheme: &Scheme,
+    ) -> Option<Announcement> {
+        let lost = |member| self.joins.contains(&member) && !self.goes(member);
+        let mut rest = present.without(|member| self.goes(member) || lost(member));
+        if rest.is_empty() {
+            // All are lost: somebody has to, and the others rejoin.
+            let first = present.without(|member| self.goes(member)).first();
+            rest = first.map_or_else(Roster::default, |first| Roster::of(&[first]));
+        }
+        if rest.first() != Some(me) {
+            return None;
+        }
+        let can = |operation| scheme.operations.contains(&operation);
+        // No announcement has more members, whatever the scheme could do.
+        let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
+        let newcomers = self.newcomers(&rest, most.saturating_sub(rest.len()));
+        let announce = |operation, rest: &Roster, newcomers: &Roster| {
+            let roster = rest.followed_by(newcomers);
+            let tickets = newcomers.iter().map(|member| self.tickets[&member].number).collect();
+            (roster.len() >= least).then_some(Announcement { operation, roster, tickets })
+        };
+        let nobody = Roster::default();
+
+        // Who cannot follow and is to go has no part in what comes, but holds up what is under way.
+        let absent = |member| self.dead.contains(&member) || self.joins.contains(&member);
+        let stuck = !settled && present.iter().any(absent);
+        let needs_company = rest.len() < least && (stuck || settled);
+        if present.iter().any(lost) || needs_company {
+            return announce(Operation::Create, &rest, &newcomers);
+        }
+        if stuck {
+            return announce(Operation::Create, &rest, &nobody);
+        }
+        if !settled {
+            return None;
+        }
+        match present.len() - rest.len() {
+            0 => {}
+            1 if can(Operation::Remove) => return announce(Operation::Remove, &rest, &nobody),
+            _ if can(Operation::Partition) => {
+                return announce(Operation::Partition, &rest, &nobody);
+            }
+            _ if can(Operation::Remove) && present.first() == Some(me) => {
+                let leaver = present.iter().filter(|&member| self.goes(member)).min();
+                let rest = present.without(|member| Some(member) == leaver);
+                return announce(Operation::Remove, &rest, &nobody);
+            }
+            _ => return announce(Operation::Create, &rest, &nobody),
+        }
+        match newcomers.first() {
+            Some(first) if can(Operation::Add) => {
+                return announce(Operation::Add, &rest, &Roster::of(&[first]));
+            }
+            Some(_) => return announce(Operation::Create, &rest, &newcomers),
+            None if !self.refresh => return None,
+            None => {}
+        }
+        let operation = if can(Operation::Rekey) { Operation::Rekey } else { Operation::Create };
+        announce(operation, &rest, &nobody)
+    }
+
+    /// Since when what a member asks for means its present life, or the next.
+    fn turn(&self, member: MemberId) -> Epoch {
+        self.turns.get(&member).copied().unwrap_or(self.since)
+    }
+
+    /// Whether a request about a member means its present life, by the last epoch that its sender has `known`.
+    fn meant(&self, member: MemberId, known: Epoch, current: Epoch) -> bool {
+        let latest = Epoch(current.0.saturating_add(AHEAD));
+        (self.turn(member)..=latest).contains(&known)
+    }
+
+    /// Whether this is the ticket that the member asked with last.
+    fn is_last(&self, member: MemberId, ticket: u64) -> bool {
+        self.tickets.get(&member).is_some_and(|last| last.number == ticket)
+    }
+
+    /// Remembers a ticket; returns the member's last one.
+    fn show(&mut self, member: MemberId, number: u64) -> Option<u64> {
+        self.shown += 1;
+        let ticket = Ticket { number, shown: self.shown };
+        self.tickets.insert(member, ticket).map(|last| last.number)
+    }
+
+    /// Forgets those that are not members and have not asked for the longest time. One that still
+    /// waits asks again.
+    fn make_room(&mut self, present: &Roster) {
+        while self.turns.len() > TICKETS {
+            let gone = self.turns.iter().filter(|&(&member, _)| present.place(member).is_none());
+            let Some((&member, &turn)) = gone.min_by_key(|&(_, &turn)| turn) else { break };
+            self.turns.remove(&member);
+            self.since = self.since.max(turn);
+        }
+        while self.tickets.len() > TICKETS {
+            let strangers =
+                self.tickets.iter().filter(|&(&member, _)| present.place(member).is_none());
+            let oldest =
+                strangers.min_by_key(|(_, ticket)| ticket.shown).map(|(&member, _)| member);
+            let Some(oldest) = oldest else { return };
+            self.tickets.remove(&oldest);
+            self.joins.remove(&oldest);
+        }
+    }
+
+    fn goes(&self, member: MemberId) -> bool {
+        self.leaving.contains(&member) || self.dead.contains(&member)
+    }
+
+    fn newcomers(&self, rest: &Roster, room: usize) -> Roster {
+        let waiting =
+            self.joins.iter().filter(|&&member| rest.place(member).is_none() && !self.goes(member));
+        Roster::of(&waiting.take(room).copied().collect::<alloc::vec::Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_group_takes_nobody_in() {
+        let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
+        let ids: alloc::vec::Vec<_> = (0..MEMBERS.1).map(MemberId).collect();
+        for (count, taken) in [(MEMBERS.1 - 1, true), (MEMBERS.1, false)] {
+            let present = Roster::of(&ids[..count as usize]);
+            let mut requests = Requests::default();
+            requests.join(MemberId(5_000), 1, Epoch(0), Epoch(0), &present);
+            assert_eq!(requests.next(MemberId(0), &present, true, scheme).is_some(), taken);
+        }
+    }
+
+    /// One died in mid-operation, the others asked to begin again before that was known.
+    #[test]
+    fn if_all_are_lost_one_leads_the_others_in_once() {
+        let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
+        let present = Roster::of(&[1, 2, 3].map(MemberId));
+        let mut requests = Requests::default();
+        requests.join(MemberId(2), 7, Epoch(0), Epoch(0), &present);
+        requests.join(MemberId(3), 8, Epoch(0), Epoch(0), &present);
+        requests.report_dead(MemberId(1));
+        let announced = requests.next(MemberId(2), &present, false, scheme).unwrap();
+        assert_eq!(announced.operation, Operation::Create);
+        assert!(announced.roster.iter().eq([2, 3].map(MemberId)));
+        assert_eq!(announced.tickets, [8]);
+        requests.served(&present, &announced, Epoch(2));
+        for settled in [false, true] {
+            assert!(requests.next(MemberId(2), &announced.roster, settled, scheme).is_none());
+        }
+    }
+
+    #[test]
+    fn a_request_of_another_life_does_nothing() {
+        let (present, now) = (Roster::of(&[1, 2].map(MemberId)), Epoch(5));
+        for (known, is_meant) in [(4, false), (5, true), (5 + AHEAD, true), (6 + AHEAD, false)] {
+            let mut requests = Requests { since: Epoch(5), ..Requests::default() };
+            assert_eq!(requests.leave(MemberId(1), Epoch(known), now), is_meant, "{known}");
+            assert_eq!(requests.leaving.contains(&MemberId(1)), is_meant, "{known}");
+            let joined = requests.join(MemberId(2), 7, Epoch(known), now, &present);
+            assert_eq!(joined, is_meant, "{known}");
+        }
+    }
+
+    #[test]
+    fn however_many_ask_members_and_the_last_ones_are_remembered() {
+        let (present, mut requests) = (Roster::of(&[1, 2].map(MemberId)), Requests::default());
+        requests.join(MemberId(1), 5, Epoch(0), Epoch(0), &present);
+        for id in 10..10 + 2 * TICKETS as u32 {
+            requests.join(MemberId(id), 5, Epoch(0), Epoch(0), &present);
+            // One who waits repeats it.
+            requests.join(MemberId(10), 5, Epoch(0), Epoch(0), &present);
+        }
+        assert_eq!((requests.tickets.len(), requests.joins.len()), (TICKETS, TICKETS));
+        for (id, known) in [(1, true), (10, true), (11, false), (9 + 2 * TICKETS as u32, true)] {
+            assert_eq!(requests.joins.contains(&MemberId(id)), known, "{id}");
+            assert_eq!(requests.tickets.contains_key(&MemberId(id)), known, "{id}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What the schemes of the G-DH family share: an entry in the catalogue and, for GDH.2 and GDH.3, the
+//! partial keys.
+//!
+//! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group
+//! key is derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its
+//! exponent. It is public: only `M_i` gets from it to `K`. The last member is the controller; every
+//! member keeps the partial keys of all, so that whoever becomes the last one can act:
+//!
+//! - it multiplies its own secret by a fresh factor `f`, which makes the key `K' = K^f`;
+//! - the partial keys of all others become `P_i^f`, its own stays as it is.
+//!
+//! The one or the several that leave lose their partial keys; with nobody leaving, this refreshes the
+//! key. So removal, partition and rekey cost the same, with n members left:
+//!
+//! | messages | elements sent | exponentiations |
+//! |---|---|---|
+//! | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
+//!
+//! ```text
+//! Remove .. Rekey, from the controller to all: LIST     P'_1 .. P'_n            (one byte string)
+//! CatchUp, from a member to all:               REQUEST
+//! CatchUp, from the controller to the member:  ANSWER   [id, ..], P_1 .. P_n    (one byte string)
+//! ```
+//!
+//! A member that was asleep asks all, and the present controller answers with what is public. That
+//! is enough, because a member's own secret changes only when it acts itself. Two must rejoin
+//! instead: a member that was asleep when it was its turn to act (the operation cannot complete
+//! without it), and the controller that was evicted in its sleep (nobody answers it).
+
+use alloc::vec::Vec;
+
+use zeroize::Zeroize;
+
+use crate::catching_up::Asked;
+use crate::context::Context;
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::{Change, Merger, Roster, View, circumstances};
+use crate::outbox::Recipient;
+use crate::party::{Footprint, Operation};
+use crate::scheme::Configuration;
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The partial keys of all, to all.
+pub(crate) const LIST: u8 = 0;
+/// Asks for the present roster and partial keys.
+pub(crate) const REQUEST: u8 = 1;
+/// The present roster and partial keys.
+pub(crate) const ANSWER: u8 = 2;
+
+/// What a member of GDH.2 or GDH.3 holds.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    view: View,
+    check: Check,
+    share: Option<Share>,
+    /// This member's secret once the operation under way is complete, where it differs from now.
+    fresh: Option<Exponent>,
+    asked: Asked,
+    temporary: usize,
+}
+
+/// The change of this member's secret with which a controller changes the key.
+pub(crate) struct Refreshment {
+    factor: Exponent,
+    /// This member's secret from then on.
+    pub(crate) secret: Exponent,
+    /// `K'`: the present shared element raised to the factor.
+    pub(crate) shared: Element,
+}
+
+#[derive(Debug)]
+struct Share {
+    /// Of every member in the order of the roster, this member's included.
+    partial_keys: Vec<Element>,
+    secret: Exponent,
+    group_key: Key,
+}
+
+impl Peer {
+    /// A member that is in no group yet.
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            view: View::new(configuration, me),
+            check: configuration.check(),
+            share: None,
+            fresh: None,
+            asked: Asked::default(),
+            temporary: 0,
+        }
+    }
+
+    pub(crate) const fn view(&self) -> &View {
+        &self.view
+    }
+
+    pub(crate) const fn check(&self) -> Check {
+        self.check
+    }
+
+    /// This member's secret that the operation under way builds on.
+    pub(crate) fn secret(&self) -> Result<&Exponent, Error> {
+        let current = self.share.as_ref().map(|share| &share.secret);
+        self.fresh.as_ref().or(current).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// This member's partial key, which a change of this member's secret leaves as it is.
+    pub(crate) fn own_partial_key(&self) -> Result<&Element, Error> {
+        let place = self.view.roster().place(self.view.me());
+        let share = self.share.as_ref();
+        place.zip(share).map(|(place, share)| &share.partial_keys[place]).ok_or_else(not_created)
+    }
+
+    /// The event's messages are expected from now on; `fresh` is this member's secret that they
+    /// lead to, if it differs from the present one.
+    pub(crate) fn begin(&mut self, change: Change, fresh: Option<Exponent>) {
+        self.view.begin(change);
+        self.fresh = fresh;
+    }
+
+    /// A guest waits to be told who is there.
+    pub(crate) fn await_welcome(&mut self, merger: Merger) {
+        self.view.await_welcome(merger);
+    }
+
+    /// A newcomer knows the roster from now on.
+    pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster, secret: Exponent) {
+        self.view.welcome(epoch, roster);
+        self.fresh = Some(secret);
+    }
+
+    /// Makes the controller's new secret and shared element; nothing changes yet.
+    pub(crate) fn refreshment(&self, cx: &mut Context<'_>) -> Result<Refreshment, Error> {
+        let factor = cx.random_exponent();
+        let secret = cx.exponent_product(self.secret()?, &factor);
+        let shared = cx.power(self.own_partial_key()?, &secret);
+        Ok(Refreshment { factor, secret, shared })
+    }
+
+    /// The partial keys that go with a refreshment, of those who are still in `roster`.
+    pub(crate) fn refreshed_partial_keys(
+        &self,
+        cx: &mut Context<'_>,
+        refreshment: &Refreshment,
+        roster: &Roster,
+    ) -> Result<Vec<Element>, Error> {
+        let share = self.share.as_ref().ok_or_else(not_created)?;
+        let members = self.view.roster().iter().zip(&share.partial_keys);
+        Ok(members
+            .filter(|&(member, _)| roster.place(member).is_some())
+            .map(|(member, partial_key)| {
+                if member == self.view.me() {
+                    partial_key.clone()
+                } else {
+                    cx.power(partial_key, &refreshment.factor)
+                }
+            })
+            .collect())
+    }
+
+    /// Begins an event that leaves no other members than there are: the last of them changes the key.
+    pub(crate) fn exclude(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+        if change.roster().last() != Some(self.view.me()) {
+            self.begin(change, None);
+            return Ok(());
+        }
+        let refreshment = self.refreshment(cx)?;
+        let partial_keys = self.refreshed_partial_keys(cx, &refreshment, change.roster())?;
+        let epoch = change.epoch();
+        cx.draft(Recipient::Group, epoch, change.operation(), LIST).elements(&partial_keys).send();
+        let Refreshment { secret, shared, .. } = refreshment;
+        self.install(cx, epoch, change.roster().clone(), partial_keys, secret, shared);
+        Ok(())
+    }
+
+    /// Takes the list of all partial keys that `sender` sends to complete the operation under way.
+    pub(crate) fn receive_list(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        sender: MemberId,
+    ) -> Result<(), Error> {
+        let roster = self.view.require_under_way(message)?.clone();
+        message.require_sender(sender.into())?;
+        let mut body = message.body();
+        let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
+        body.finish()?;
+        self.adopt(cx, message.header().epoch, roster, partial_keys)
+    }
+
+    /// Computes the key from the partial keys and completes the operation.
+    pub(crate) fn adopt(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: Roster,
+        partial_keys: Vec<Element>,
+    ) -> Result<(), Error> {
+        let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
+        let secret = self.secret()?.clone();
+        let shared = cx.power(&partial_keys[place], &secret);
+        self.install(cx, epoch, roster, partial_keys, secret, shared);
+        Ok(())
+    }
+
+    /// Completes the operation at a member that has computed the shared element.
+    pub(crate) fn install(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        roster: Roster,
+        partial_keys: Vec<Element>,
+        secret: Exponent,
+        shared: Element,
+    ) {
+        let list = partial_keys.len() * shared.stored_bytes();
+        self.note_temporary(secret.stored_bytes() + shared.stored_bytes() + list);
+        let group_key = group_key(cx, shared, epoch, &roster);
+        self.share = Some(Share { partial_keys, secret, group_key });
+        self.fresh = None;
+        self.asked.forget();
+        self.view.settle(cx, epoch, roster);
+    }
+
+    /// Asks for what was missed.
+    pub(crate) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        if self.share.is_none() && !self.view.is_creating() {
+            return Err(not_created());
+        }
+        self.asked.request(cx, Recipient::Group, self.view.epoch(), REQUEST).send();
+        Ok(())
+    }
+
+    /// Everybody hears a request; the controller answers it.
+    pub(crate) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let member = message.from_member()?;
+        message.body().finish()?;
+        let Some(share) = self.share.as_ref().filter(|_| self.view.is_controller()) else {
+            return Ok(());
+        };
+        if self.view.roster().place(member).is_none() || member == self.view.me() {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let to = Recipient::Member(member);
+        let mut draft = cx.draft(to, self.view.epoch(), Operation::CatchUp, ANSWER);
+        self.view.roster().write(&mut draft);
+        draft.elements(&share.partial_keys).send();
+        Ok(())
+    }
+
+    /// Takes the answer to an own request.
+    pub(crate) fn catch_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        self.asked.require_fresh(message)?;
+        message.require_later_epoch(self.view.epoch())?;
+        let mut body = message.body();
+        let roster = Roster::read(&mut body)?;
+        message.require_sender(roster.at(roster.len() - 1).into())?;
+        let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
+        body.finish()?;
+        self.adopt(cx, message.header().epoch, roster, partial_keys)
+    }
+
+    /// Remembers how much was held in addition while an operation was under way.
+    pub(crate) fn note_temporary(&mut self, bytes: usize) {
+        self.temporary = self.temporary.max(bytes);
+    }
+
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
+    }
+
+    /// Permanent: this member's secret, the group key, and the partial keys, which are public but
+    /// must be kept (S002 counts them). Temporary: this member's new secret, the shared element and
+    /// the list that replaces the old one.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let permanent = self.share.as_ref().map_or(0, |share| {
+            let list: usize = share.partial_keys.iter().map(Element::stored_bytes).sum();
+            share.secret.stored_bytes() + Key::BYTES + list
+        });
+        Footprint { permanent, temporary: self.temporary }
+    }
+}
+
+/// The group key: never the shared element itself, but derived from it for this group, this epoch
+/// and these members. The element is wiped.
+pub(crate) fn group_key(
+    cx: &mut Context<'_>,
+    mut shared: Element,
+    epoch: Epoch,
+    roster: &Roster,
+) -> Key {
+    let context = circumstances(cx, epoch, roster);
+    let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
+    shared.zeroize();
+    key
+}
+
+fn not_created() -> Error {
+    Misuse::NotCreated.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Where a controller has its members' individual keys from: drawn and kept, one for each slot, or
+//! derived from one master key whenever one is needed. The second needs the same key material for
+//! ten members and for ten thousand. A slot that is used again gets a new key either way.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::secret::{Key, List};
+
+/// The individual keys by slot.
+#[derive(Debug)]
+pub(crate) enum IndividualKeys {
+    /// Derived from the master key.
+    Derived {
+        /// Drawn with the first individual key that is issued.
+        master: Option<Key>,
+        /// How many members had the slot and are gone. It goes into the key, and nothing else
+        /// tells the keys of those who sit in the same slot one after the other apart. It would
+        /// take 136 years of a change every second to come around.
+        predecessors: Vec<u32>,
+    },
+    /// Each drawn at random and kept.
+    Stored(List<Key>),
+}
+
+impl IndividualKeys {
+    /// Keys that will be derived; there is no master key yet.
+    pub(crate) const fn derived() -> Self {
+        Self::Derived { master: None, predecessors: Vec::new() }
+    }
+
+    /// Makes room for exactly this many more slots.
+    pub(crate) fn reserve_exact(&mut self, slots: usize) {
+        match self {
+            Self::Derived { predecessors, .. } => predecessors.reserve_exact(slots),
+            Self::Stored(keys) => keys.reserve_exact(slots),
+        }
+    }
+
+    /// There is one more slot.
+    pub(crate) fn add_slot(&mut self) {
+        match self {
+            Self::Derived { predecessors, .. } => predecessors.push(0),
+            Self::Stored(keys) => keys.push(Key::default()),
+        }
+    }
+
+    /// The key of a slot that was just occupied.
+    pub(crate) fn issue(&mut self, cx: &mut Context<'_>, slot: u32) -> Key {
+        match self {
+            Self::Derived { master, .. } => drop(master.get_or_insert_with(|| cx.random_key())),
+            Self::Stored(keys) => keys[slot as usize] = cx.random_key(),
+        }
+        self.key(cx, slot)
+    }
+
+    /// The key of an occupied slot.
+    pub(crate) fn key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
+        self.key_by(slot, |master, label, context| cx.derive(master, label, context)).into_owned()
+    }
+
+    /// The same; `derive` as in [`Context::derive`].
+    pub(crate) fn key_by(
+        &self,
+        slot: u32,
+        derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
+    ) -> Cow<'_, Key> {
+        match self {
+            Self::Derived { master, predecessors } => {
+                let master = master.as_ref().expect("no slot is occupied before the first issue");
+                let mut context = [0; 8];
+                context[..4].copy_from_slice(&slot.to_be_bytes());
+                context[4..].copy_from_slice(&predecessors[slot as usize].to_be_bytes());
+                Cow::Owned(derive(master, "groupkey individual key", &context))
+            }
+            Self::Stored(keys) => Cow::Borrowed(&keys[slot as usize]),
+        }
+    }
+
+    /// The keys by slot, where they are stored.
+    pub(crate) fn stored(&self) -> &[Key] {
+        match self {
+            Self::Derived { .. } => &[],
+            Self::Stored(keys) => keys,
+        }
+    }
+
+    /// The member in the slot is gone: its key is never used again.
+    pub(crate) fn retire(&mut self, slot: u32) {
+        match self {
+            Self::Derived { predecessors, .. } => {
+                let predecessors = &mut predecessors[slot as usize];
+                *predecessors = predecessors.wrapping_add(1);
+            }
+            Self::Stored(keys) => keys[slot as usize] = Key::default(),
+        }
+    }
+
+    /// Bytes of key material, with this many slots occupied.
+    pub(crate) fn key_bytes(&self, occupied: usize) -> usize {
+        match self {
+            Self::Derived { master, .. } => usize::from(master.is_some()) * Key::BYTES,
+            Self::Stored(_) => occupied * Key::BYTES,
+        }
+    }
+}
+
+impl Default for IndividualKeys {
+    fn default() -> Self {
+        Self::Stored(List::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Setting;
+    use crate::error::{Error, Misuse};
+    use crate::identity::{Epoch, MemberId, PartyId};
+    use crate::mechanisms::key_server::enrolment::Roster;
+    use crate::outbox::Outbox;
+    use crate::protection::Protection;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    fn rosters() -> [Roster; 2] {
+        [Roster::with_derived_keys(), Roster::default()]
+    }
+
+    fn with_context<T>(seed: u64, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(seed), Outbox::new());
+        let (setting, me, mut probe) = (Setting::default(), PartyId::Controller, ());
+        act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut probe))
+    }
+
+    fn enroll(roster: &mut Roster, seed: u64, members: &[u32]) -> Result<(), Error> {
+        let members: Vec<_> = members.iter().copied().map(MemberId).collect();
+        with_context(seed, |cx| roster.enroll(cx, Epoch(1), &members))
+    }
+
+    fn keys(roster: &Roster, slots: u32) -> List<Key> {
+        with_context(0, |cx| (0..slots).map(|slot| roster.individual_key(cx, slot)).collect())
+    }
+
+    #[test]
+    fn no_two_members_ever_have_the_same_key() {
+        for mut roster in rosters() {
+            enroll(&mut roster, 1, &[10, 11, 12]).unwrap();
+            let mut seen = keys(&roster, 3);
+            for round in 0..20 {
+                // The same member comes back, or another one takes the slot.
+                let leaver = if round < 10 { 11 } else { 90 + round };
+                roster.join(MemberId(leaver)).unwrap();
+                roster.evict(MemberId(leaver));
+                let newcomer = if round < 9 { 11 } else { 91 + round };
+                enroll(&mut roster, u64::from(round) + 2, &[newcomer]).unwrap();
+                let now = keys(&roster, 3);
+                let fresh: Vec<_> = now.iter().filter(|key| !seen.contains(key)).collect();
+                assert_eq!(fresh.len(), 1, "the others keep theirs");
+                seen.push(fresh[0].clone());
+            }
+            assert!((1..seen.len()).all(|at| !seen[..at].contains(&seen[at])));
+        }
+    }
+
+    #[test]
+    fn a_refused_enrolment_changes_no_key() {
+        for (mut roster, mut other) in rosters().into_iter().zip(rosters()) {
+            let twice = Err(Misuse::AlreadyEnrolled(MemberId(5)).into());
+            assert_eq!(enroll(&mut roster, 1, &[5, 6, 5]), twice);
+            assert_eq!(roster.key_bytes(), 0);
+            enroll(&mut roster, 2, &[5, 6]).unwrap();
+            assert_eq!(enroll(&mut roster, 3, &[7, 5]), twice);
+            enroll(&mut other, 2, &[5, 6]).unwrap();
+            for roster in [&mut roster, &mut other] {
+                roster.join(MemberId(6)).unwrap();
+                roster.evict(MemberId(6));
+                enroll(roster, 4, &[7, 8]).unwrap();
+            }
+            assert_eq!(keys(&roster, 3), keys(&other, 3));
+        }
+    }
+
+    #[test]
+    fn derived_keys_take_no_key_material() {
+        let [mut derived, mut stored] = rosters();
+        for count in [1, 10, 100] {
+            let members: Vec<_> = (count..2 * count).collect();
+            enroll(&mut derived, 1, &members).unwrap();
+            enroll(&mut stored, 1, &members).unwrap();
+            assert_eq!(derived.key_bytes(), Key::BYTES);
+            assert_eq!(stored.key_bytes(), stored.enrolled() * Key::BYTES);
+        }
+    }
+}

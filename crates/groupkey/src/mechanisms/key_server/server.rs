@@ -1,0 +1,260 @@
+//! The controller's side of a key server: it knows who is enrolled and who is a member, refuses commands
+//! that make no sense, counts epochs, and answers members that missed a rekey. A scheme adds how its
+//! keys are made and sent.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::key_server::enrolment::Roster;
+use crate::outbox::Event;
+use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// The controller's side: what differs between schemes.
+pub(crate) trait KeyServer: Send {
+    /// The kind of the message with which a member asks for what it missed.
+    const REQUEST: u8;
+
+    /// Whether several members can come and go in one change.
+    const BATCHES: bool = false;
+
+    /// Whether the key can be changed though nobody comes or goes.
+    const REKEYS: bool = false;
+
+    /// How many members can be enrolled at most, if the scheme has a limit.
+    fn limit(&self) -> Option<u32> {
+        None
+    }
+
+    /// The members and the group key.
+    fn group(&self) -> &ServedGroup;
+
+    /// The members and the group key.
+    fn group_mut(&mut self) -> &mut ServedGroup;
+
+    /// Makes what these members get in the deployment phase, and sends it over the confidential
+    /// channel: an individual key, but for schemes that do not work with such keys.
+    fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
+        let limit = self.limit();
+        let group = self.group_mut();
+        match limit {
+            Some(limit) if group.roster.enrolled() + members.len() > limit as usize => {
+                Err(Unsupported::TooManyMembers { limit }.into())
+            }
+            _ => group.roster.enroll(cx, group.epoch, members),
+        }
+    }
+
+    /// All members of a new group have joined the roster: makes and sends their keys.
+    fn create(&mut self, cx: &mut Context<'_>);
+
+    /// The member in this slot has joined the roster: makes and sends what that changes.
+    fn add(&mut self, cx: &mut Context<'_>, slot: u32);
+
+    /// The member that was in this slot has left the roster: makes and sends what that changes.
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32);
+
+    /// Members have left the roster and others have joined it: makes and sends what that changes.
+    fn batch(&mut self, _: &mut Context<'_>, _joined: &[u32], _left: &[u32]) {}
+
+    /// A new period begins: makes and sends its key.
+    fn rekey(&mut self, _: &mut Context<'_>) {}
+
+    /// Sends the member in this slot all that it needs to be in the present epoch.
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
+
+    /// As [`Self::bring_up_to_date`], for a member that says that it is in epoch `from`: a scheme that
+    /// heals gives it the keys that it missed, too.
+    fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, _from: Epoch) {
+        self.bring_up_to_date(cx, slot);
+    }
+
+    /// A message's key and what carries it, where the scheme has encryption of its own.
+    fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        Err(Unsupported::Operation.into())
+    }
+
+    /// The group key of an epoch up to the current one, where the scheme heals.
+    fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
+        None
+    }
+
+    /// The tree of the keys, where the scheme has one.
+    fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
+        Vec::new()
+    }
+
+    /// How much key material the controller holds.
+    fn held(&self) -> Footprint;
+}
+
+/// Every key server is a party.
+impl<S: KeyServer> Party for S {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group().group_key()
+    }
+
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        KeyServer::past_key(self, cx, epoch)
+    }
+
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        KeyServer::encapsulate(self, cx)
+    }
+
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        KeyServer::key_tree(self, cx)
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.held()
+    }
+}
+
+/// The members, the epoch and the group key of a controller.
+#[derive(Debug, Default)]
+pub(crate) struct ServedGroup {
+    pub(crate) roster: Roster,
+    pub(crate) epoch: Epoch,
+    group_key: Option<Key>,
+}
+
+/// A controller's step.
+fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+    match input {
+        Input::Command(Command::Add(member)) => add(server, cx, member),
+        Input::Command(Command::Batch { joining, leaving }) => batch(server, cx, joining, leaving),
+        Input::Command(Command::CatchUp) => Err(Misuse::WrongRole.into()),
+        Input::Command(Command::Create(members)) => create(server, cx, members),
+        Input::Command(Command::Enroll(members)) => server.enroll(cx, members),
+        Input::Command(
+            Command::Grant { .. } | Command::Merge { .. } | Command::Partition(_) | Command::Send,
+        ) => Err(Unsupported::Operation.into()),
+        Input::Command(Command::Rekey) => rekey(server, cx),
+        Input::Command(Command::Remove(member)) => remove(server, cx, member),
+        Input::Message(message) => answer(server, cx, &message),
+    }
+}
+
+fn create<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    members: &[MemberId],
+) -> Result<(), Error> {
+    let group = server.group_mut();
+    if group.group_key.is_some() {
+        return Err(Misuse::AlreadyCreated.into());
+    }
+    if members.len() < 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    group.roster.join_all(members)?;
+    server.create(cx);
+    Ok(())
+}
+
+fn add<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
+    let group = server.group_mut();
+    group.require_created()?;
+    let slot = group.roster.join(member)?;
+    server.add(cx, slot);
+    Ok(())
+}
+
+fn remove<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    let group = server.group_mut();
+    group.require_created()?;
+    let slot = group.roster.current(member)?;
+    if group.roster.len() == 2 {
+        return Err(Misuse::TooFewMembers.into());
+    }
+    group.roster.evict(member);
+    server.remove(cx, slot);
+    Ok(())
+}
+
+fn batch<S: KeyServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    joining: &[MemberId],
+    leaving: &[MemberId],
+) -> Result<(), Error> {
+    if !S::BATCHES {
+        return Err(Unsupported::Operation.into());
+    }
+    let group = server.group_mut();
+    group.require_created()?;
+    let (joined, left) = group.roster.exchange(joining, leaving)?;
+    server.batch(cx, &joined, &left);
+    Ok(())
+}
+
+fn rekey<S: KeyServer>(server: &mut S, cx: &mut Context<'_>) -> Result<(), Error> {
+    if !S::REKEYS {
+        return Err(Unsupported::Operation.into());
+    }
+    server.group().require_created()?;
+    server.rekey(cx);
+    Ok(())
+}
+
+/// Answers a member that asks for what it missed.
+fn answer<S: KeyServer>(
+    server: &S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let member = message.from_member()?;
+    if (message.header().operation, message.header().kind) != (Operation::CatchUp, S::REQUEST) {
+        return Err(Misbehaviour::UnexpectedMessage.into());
+    }
+    message.body().finish()?;
+    let group = server.group();
+    let slot = group.roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
+    group.require_created()?;
+    server.bring_up_to_date_from(cx, slot, message.header().epoch);
+    Ok(())
+}
+
+impl ServedGroup {
+    /// A group whose members' individual keys are derived, so that none is stored.
+    pub(crate) fn with_derived_keys() -> Self {
+        Self { roster: Roster::with_derived_keys(), ..Self::default() }
+    }
+
+    /// The group key and its epoch.
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.group_key.as_ref().map(|key| (self.epoch, key))
+    }
+
+    /// Enters the next epoch.
+    pub(crate) fn enter_next(&mut self, cx: &mut Context<'_>, group_key: Key) {
+        self.epoch = self.epoch.next();
+        self.group_key = Some(group_key);
+        cx.event(Event::Rekeyed(self.epoch));
+    }
+
+    /// Bytes of individual keys and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        let group_key = if self.group_key.is_some() { Key::BYTES } else { 0 };
+        self.roster.key_bytes() + group_key
+    }
+
+    fn require_created(&self) -> Result<(), Error> {
+        if self.group_key.is_none() {
+            return Err(Misuse::NotCreated.into());
+        }
+        Ok(())
+    }
+}

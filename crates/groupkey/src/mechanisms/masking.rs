@@ -1,0 +1,131 @@
+//! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
+//! member and the controller can derive, once for each epoch. A mask protects nothing from being
+//! altered: whoever flips a bit of the masked key flips it in the key. So a second value goes
+//! along, and a key that does not fit it is refused.
+//!
+//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a chain of hashes, as
+//! many steps as the scheme wants it to cost; the first takes in the epoch. Individual keys are
+//! uniform, so that one hash of a single block does what a derivation would do in eight.
+//!
+//! In the `published` form the confirmation follows from the key and is the same for everybody.
+//! But whoever was sent the key knows from it the mask of every entry that it hears, and can
+//! confirm any other key to the entry's receiver. In the `sound` form it follows from the
+//! receiver's individual key and the masked key, and is checked before the mask is made.
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::Epoch;
+use crate::mechanisms::key_server::ServedGroup;
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::scheme::Profile;
+use crate::secret::Key;
+use crate::wire::Reader;
+
+/// How a scheme masks and confirms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Masking {
+    iterations: u32,
+    profile: Profile,
+}
+
+/// Carries a masked key.
+pub(crate) const ENTRY: u8 = 0;
+
+/// Length of an entry's body: two byte strings with their heads.
+pub(crate) const ENTRY_BYTES: usize = 2 * (Key::BYTES + 1);
+
+impl Masking {
+    /// Masks that cost this many steps, at least one.
+    pub(crate) const fn new(profile: Profile, iterations: u32) -> Self {
+        Self { iterations, profile }
+    }
+
+    /// Sends the key of the present epoch to each of the members in these slots.
+    pub(crate) fn send(
+        self,
+        cx: &mut Context<'_>,
+        group: &ServedGroup,
+        operation: Operation,
+        slots: impl IntoIterator<Item = u32>,
+        key: &Key,
+    ) {
+        let epoch = group.epoch;
+        let shared = match self.profile {
+            Profile::Published => Some(commitment(cx, epoch, key)),
+            Profile::Sound => None,
+        };
+        for slot in slots {
+            let individual = group.roster.individual_key(cx, slot);
+            let mask = self.mask(cx, &individual, epoch);
+            let masked = cx.xor(key, &mask);
+            let own = match &shared {
+                Some(shared) => shared.clone(),
+                None => authenticator(cx, &individual, epoch, &masked),
+            };
+            let to = Recipient::Member(group.roster.member(slot));
+            cx.draft(to, epoch, operation, ENTRY)
+                .bytes(masked.as_bytes())
+                .bytes(own.as_bytes())
+                .send();
+        }
+    }
+
+    /// Reads an entry for the member with this individual key; refuses an altered one.
+    pub(crate) fn receive(
+        self,
+        cx: &mut Context<'_>,
+        individual: &Key,
+        epoch: Epoch,
+        mut body: Reader<'_>,
+    ) -> Result<Key, Error> {
+        let masked = body.key()?;
+        let confirmation = body.key()?;
+        body.finish()?;
+        if self.profile == Profile::Sound
+            && authenticator(cx, individual, epoch, &masked) != confirmation
+        {
+            return Err(Misbehaviour::WrongKey.into());
+        }
+        let mask = self.mask(cx, individual, epoch);
+        let key = cx.xor(&masked, &mask);
+        if self.profile == Profile::Published && commitment(cx, epoch, &key) != confirmation {
+            return Err(Misbehaviour::WrongKey.into());
+        }
+        Ok(key)
+    }
+
+    /// The function F: what a key becomes for an epoch, at this scheme's price.
+    pub(crate) fn stretch(
+        self,
+        cx: &mut Context<'_>,
+        key: &Key,
+        label: &'static str,
+        epoch: Epoch,
+    ) -> Key {
+        let first = cx.hash_for(epoch, key, label);
+        (1..self.iterations).fold(first, |key, _| cx.hash(&key, label))
+    }
+
+    fn mask(self, cx: &mut Context<'_>, individual: &Key, epoch: Epoch) -> Key {
+        self.stretch(cx, individual, "masking mask", epoch)
+    }
+}
+
+/// Shows to whoever has the key, and only to them, that it is the one that was meant.
+pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
+    cx.hash_for(epoch, key, "masking commitment")
+}
+
+/// Shows to the one member with this individual key that the masked key is the controller's.
+fn authenticator(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, masked: &Key) -> Key {
+    let mut context = [0; 16 + Key::BYTES];
+    context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
+    context[8..16].copy_from_slice(&epoch.0.to_be_bytes());
+    context[16..].copy_from_slice(masked.as_bytes());
+    // All of it fits into one block.
+    cx.hash_with(individual, "entry", &context)
+}
+
+#[cfg(test)]
+pub(crate) mod stage;

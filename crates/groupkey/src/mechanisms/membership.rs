@@ -1,0 +1,526 @@
+//! Who takes part, in which order, and which membership event is under way: what commands and
+//! messages of distributed schemes are checked against.
+
+pub(crate) mod early;
+pub(crate) mod pairs;
+pub(crate) mod round;
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::context::{Context, Draft};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::outbox::Event;
+use crate::party::Operation;
+use crate::scheme::Configuration;
+use crate::wire::{Message, Reader};
+
+/// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
+pub(crate) const MEMBERS: (u32, u32) = (2, 1000);
+
+/// Members in their order, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Roster(Vec<MemberId>);
+
+/// A membership event under way, the epoch and the members that it leads to. A new member does not
+/// know these two before it was told: until then the members are none.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    operation: Operation,
+    epoch: Epoch,
+    roster: Roster,
+}
+
+/// Two parts of a group that come together. The larger one is the host; of two that are as large, the
+/// one with the smallest id. Its members keep their order, the guests follow it by ascending id. Who
+/// is a guest is in the place of a newcomer: it knows who will be there, but not in which order.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    epoch: Epoch,
+    is_host: bool,
+    hosts: Roster,
+    guests: Roster,
+}
+
+/// What a member knows of its group: who is in it, in which epoch, and what is under way.
+#[derive(Debug)]
+pub(crate) struct View {
+    me: MemberId,
+    epoch: Epoch,
+    roster: Roster,
+    change: Option<Change>,
+    /// At a guest that was not told the roster yet.
+    merger: Option<Merger>,
+}
+
+impl Roster {
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<MemberId> {
+        self.0.first().copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<MemberId> {
+        self.0.last().copied()
+    }
+
+    /// The member at a place, counted from 0.
+    pub(crate) fn at(&self, place: usize) -> MemberId {
+        self.0[place]
+    }
+
+    /// The place of a member. Who joins and leaves among many is asked for at every message, so
+    /// whole blocks are compared at once.
+    pub(crate) fn place(&self, member: MemberId) -> Option<usize> {
+        const BLOCK: usize = 64;
+        let is_in =
+            |block: &[MemberId]| block.iter().fold(false, |is, &other| is | (other == member));
+        let start = self.0.chunks(BLOCK).position(is_in)? * BLOCK;
+        let within = self.0[start..].iter().position(|&other| other == member)?;
+        Some(start + within)
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = MemberId> {
+        self.0.iter().copied()
+    }
+
+    /// The members in these places.
+    pub(crate) fn between(&self, places: Range<usize>) -> &[MemberId] {
+        &self.0[places]
+    }
+
+    /// Adds members that are not there yet, before the one at a place.
+    pub(crate) fn insert(&mut self, place: usize, members: &[MemberId]) {
+        self.0.splice(place..place, members.iter().copied());
+    }
+
+    /// Takes out the member at a place.
+    pub(crate) fn remove(&mut self, place: usize) {
+        self.0.remove(place);
+    }
+
+    /// Appends the members to a message.
+    pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
+        draft.array(self.len());
+        for member in &self.0 {
+            draft.number(u64::from(member.0));
+        }
+    }
+
+    /// Reads what [`Self::write`] appends.
+    pub(crate) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let length = body.array()?;
+        if !(u64::from(MEMBERS.0)..=u64::from(MEMBERS.1)).contains(&length) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        let members = (0..length).map(|_| body.number32().map(MemberId));
+        let roster = Self(members.collect::<Result<_, _>>()?);
+        match roster.repetition() {
+            Some(_) => Err(Misbehaviour::InvalidRoster.into()),
+            None => Ok(roster),
+        }
+    }
+
+    /// These members, each of whom is there once.
+    pub(crate) fn of(members: &[MemberId]) -> Self {
+        Self(members.to_vec())
+    }
+
+    /// The others, in their order, when those are taken out of whom `leaves` says so.
+    pub(crate) fn without(&self, leaves: impl Fn(MemberId) -> bool) -> Self {
+        Self(self.iter().filter(|&member| !leaves(member)).collect())
+    }
+
+    /// These members followed by others.
+    pub(crate) fn followed_by(&self, others: &Self) -> Self {
+        Self([&self.0[..], &others.0].concat())
+    }
+
+    /// The same members by ascending id.
+    pub(crate) fn sorted(&self) -> Self {
+        let mut sorted = self.clone();
+        sorted.0.sort_unstable();
+        sorted
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn repetition(&self) -> Option<MemberId> {
+        self.sorted().0.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    }
+}
+
+impl Change {
+    /// This member's join, once it is known where to.
+    pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
+        Self { operation: Operation::Add, epoch, roster }
+    }
+
+    /// The members that the event leads to.
+    pub(crate) const fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    pub(crate) fn into_roster(self) -> Roster {
+        self.roster
+    }
+
+    pub(crate) const fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// The epoch that the event leads to.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl Merger {
+    /// Whether this member's part is the one that the other comes to.
+    pub(crate) const fn is_host(&self) -> bool {
+        self.is_host
+    }
+
+    /// The members of the part that the other comes to.
+    pub(crate) const fn hosts(&self) -> &Roster {
+        &self.hosts
+    }
+
+    /// The members of the part that comes to the other.
+    pub(crate) const fn guests(&self) -> &Roster {
+        &self.guests
+    }
+
+    /// The event, for one that knows its members in their order: a host, or a guest that was told. A
+    /// guest that was not gives no roster.
+    pub(crate) fn change(&self, roster: Roster) -> Change {
+        Change { operation: Operation::Merge, epoch: self.epoch, roster }
+    }
+
+    /// The members after the merger, at a host.
+    pub(crate) fn roster(&self) -> Roster {
+        self.hosts.followed_by(&self.guests)
+    }
+
+    /// Refuses a roster that a host sent, unless it is these hosts in some order and then the
+    /// guests.
+    pub(crate) fn require_told(&self, roster: &Roster) -> Result<(), Error> {
+        let hosts = self.hosts.len();
+        let fits = roster.len() == hosts + self.guests.len()
+            && roster.0[hosts..] == self.guests.0
+            && Roster::of(&roster.0[..hosts]).sorted() == self.hosts;
+        if fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
+    }
+}
+
+impl View {
+    /// The view of one that is in no group yet.
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
+        Self {
+            me,
+            epoch: configuration.epoch_before(),
+            roster: Roster::default(),
+            change: None,
+            merger: None,
+        }
+    }
+
+    pub(crate) const fn me(&self) -> MemberId {
+        self.me
+    }
+
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(crate) const fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Whether the group is being made.
+    pub(crate) fn is_creating(&self) -> bool {
+        self.change.as_ref().is_some_and(|change| change.operation == Operation::Create)
+    }
+
+    /// Whether this member's join is under way, of which the members are not known yet.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.change.as_ref().is_some_and(|change| change.roster.is_empty())
+    }
+
+    pub(crate) fn is_controller(&self) -> bool {
+        self.roster.last() == Some(self.me)
+    }
+
+    /// The event that makes a group of these members.
+    pub(crate) fn creation(&self, members: &[MemberId]) -> Result<Change, Error> {
+        if !self.roster.is_empty() {
+            return Err(Misuse::AlreadyCreated.into());
+        }
+        self.require_idle()?;
+        if members.len() < MEMBERS.0 as usize {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        require_room(members.len())?;
+        let roster = Roster(members.to_vec());
+        if let Some(member) = roster.repetition() {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if roster.place(self.me).is_none() {
+            return Err(Misuse::NotMember(self.me).into());
+        }
+        Ok(Change { operation: Operation::Create, epoch: self.epoch.next(), roster })
+    }
+
+    /// The event that takes a member in. It comes last.
+    pub(crate) fn addition(&self, member: MemberId) -> Result<Change, Error> {
+        let mut roster = self.roster.clone();
+        if roster.is_empty() {
+            self.require_idle()?;
+            if member != self.me {
+                return Err(Misuse::NotCreated.into());
+            }
+        } else {
+            if roster.place(member).is_some() {
+                return Err(Misuse::AlreadyMember(member).into());
+            }
+            self.require_idle()?;
+            require_room(roster.len() + 1)?;
+            roster.0.push(member);
+        }
+        Ok(Change { operation: Operation::Add, epoch: self.epoch.next(), roster })
+    }
+
+    /// The event that evicts a member.
+    pub(crate) fn removal(&self, member: MemberId) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        let place = self.roster.place(member).ok_or(Misuse::NotMember(member))?;
+        if self.roster.len() == MEMBERS.0 as usize {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        if member == self.me {
+            return Err(Misuse::WrongRole.into());
+        }
+        self.require_idle()?;
+        let mut roster = self.roster.clone();
+        roster.0.remove(place);
+        Ok(Change { operation: Operation::Remove, epoch: self.epoch.next(), roster })
+    }
+
+    /// The event that goes on without these members.
+    pub(crate) fn partition(&self, apart: &[MemberId]) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        if apart.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        let apart = Roster::of(apart);
+        if let Some(member) = apart.repetition() {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(member) = apart.iter().find(|&member| self.roster.place(member).is_none()) {
+            return Err(Misuse::NotMember(member).into());
+        }
+        if apart.place(self.me).is_some() {
+            return Err(Misuse::WrongRole.into());
+        }
+        if self.roster.len() - apart.len() < MEMBERS.0 as usize {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        self.require_idle()?;
+        let rest = self.roster.iter().filter(|&member| apart.place(member).is_none());
+        let (operation, epoch) = (Operation::Partition, self.epoch.next());
+        Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
+    }
+
+    /// The event in which this member's part of the group and the one of these others come
+    /// together, for `epoch`, which must be later than this part's.
+    pub(crate) fn merger(&self, others: &[MemberId], epoch: Epoch) -> Result<Merger, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        let others = Roster::of(others).sorted();
+        if others.is_empty() {
+            return Err(Misuse::EmptyBatch.into());
+        }
+        if let Some(member) = others.repetition() {
+            return Err(Misuse::NamedTwice(member).into());
+        }
+        if let Some(member) = others.iter().find(|&member| self.roster.place(member).is_some()) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if epoch <= self.epoch {
+            return Err(Misuse::EpochOver(epoch).into());
+        }
+        self.require_idle()?;
+        require_room(self.roster.len() + others.len())?;
+        let ours = self.roster.sorted();
+        // The smaller the number of this pair, the more it is the host.
+        let rank = |part: &Roster| (core::cmp::Reverse(part.len()), part.first());
+        let is_host = rank(&ours) < rank(&others);
+        let (hosts, guests) = if is_host { (self.roster.clone(), others) } else { (others, ours) };
+        Ok(Merger { epoch, is_host, hosts, guests })
+    }
+
+    /// The event that changes the key of the same members.
+    pub(crate) fn refreshment(&self) -> Result<Change, Error> {
+        if self.roster.is_empty() {
+            return Err(Misuse::NotCreated.into());
+        }
+        self.require_idle()?;
+        let (operation, epoch) = (Operation::Rekey, self.epoch.next());
+        Ok(Change { operation, epoch, roster: self.roster.clone() })
+    }
+
+    /// The event's messages are expected from now on.
+    pub(crate) fn begin(&mut self, change: Change) {
+        self.change = Some(change);
+    }
+
+    /// A guest waits to be told who is there.
+    pub(crate) fn await_welcome(&mut self, merger: Merger) {
+        self.change = Some(merger.change(Roster::default()));
+        self.merger = Some(merger);
+    }
+
+    /// The event under way, if one is.
+    pub(crate) const fn change(&self) -> Option<&Change> {
+        self.change.as_ref()
+    }
+
+    /// The members that the event under way leads to, if one is.
+    pub(crate) fn under_way(&self) -> Option<&Roster> {
+        self.change.as_ref().map(Change::roster)
+    }
+
+    /// The members that the event under way leads to. Refuses a message that is not part of it.
+    pub(crate) fn require_under_way(&self, message: &Message<'_>) -> Result<&Roster, Error> {
+        match &self.change {
+            Some(change) if !change.roster.is_empty() => {
+                self.require_epoch(message, change.epoch)?;
+                if change.operation != message.header().operation {
+                    return Err(Misbehaviour::UnexpectedMessage.into());
+                }
+                Ok(&change.roster)
+            }
+            change => {
+                // Whoever is in the group must learn that it has missed something.
+                if change.is_none() && !self.roster.is_empty() {
+                    message.require_next_epoch(self.epoch)?;
+                }
+                Err(Misbehaviour::UnexpectedMessage.into())
+            }
+        }
+    }
+
+    /// Reads the roster with which a message to a newcomer begins. It must come from the member before
+    /// it.
+    pub(crate) fn read_welcome(
+        &self,
+        message: &Message<'_>,
+        body: &mut Reader<'_>,
+    ) -> Result<Roster, Error> {
+        let roster = self.read_first_roster(message, body)?;
+        let before = roster.place(self.me).and_then(|place| place.checked_sub(1));
+        message.require_sender(roster.at(before.ok_or(Misbehaviour::InvalidRoster)?).into())?;
+        Ok(roster)
+    }
+
+    /// Reads the roster with which a message to a newcomer begins, whoever sent it: one who joins comes
+    /// last, the guests of a merger follow their hosts.
+    pub(crate) fn read_first_roster(
+        &self,
+        message: &Message<'_>,
+        body: &mut Reader<'_>,
+    ) -> Result<Roster, Error> {
+        match &self.change {
+            Some(change) if change.roster.is_empty() => {}
+            _ => {
+                self.require_under_way(message)?;
+                return Err(Misbehaviour::UnexpectedMessage.into());
+            }
+        }
+        let operation = message.header().operation;
+        let Some(merger) = &self.merger else {
+            message.require_later_epoch(self.epoch)?;
+            let roster = Roster::read(body)?;
+            return match (operation, roster.last() == Some(self.me)) {
+                (Operation::Add, true) => Ok(roster),
+                (Operation::Add, false) => Err(Misbehaviour::InvalidRoster.into()),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            };
+        };
+        self.require_epoch(message, merger.epoch)?;
+        if operation != Operation::Merge {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        let roster = Roster::read(body)?;
+        merger.require_told(&roster)?;
+        Ok(roster)
+    }
+
+    /// A newcomer knows the roster from now on, and expects the messages that lead to `epoch`.
+    pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
+        self.change = Some(if let Some(merger) = self.merger.take() {
+            merger.change(roster)
+        } else {
+            self.epoch = Epoch(epoch.0.saturating_sub(1));
+            Change::addition_to(epoch, roster)
+        });
+    }
+
+    /// The group is now these members, in this epoch; nothing is under way.
+    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster) {
+        self.epoch = epoch;
+        self.roster = roster;
+        self.change = None;
+        self.merger = None;
+        cx.event(Event::Rekeyed(epoch));
+    }
+
+    /// Refuses a message that does not lead to `awaited`.
+    fn require_epoch(&self, message: &Message<'_>, awaited: Epoch) -> Result<(), Error> {
+        let (got, current) = (message.header().epoch, self.epoch);
+        if got < awaited {
+            Err(Misbehaviour::StaleEpoch { got, current }.into())
+        } else if got > awaited {
+            Err(Misbehaviour::SkippedEpoch { got, current }.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn require_idle(&self) -> Result<(), Error> {
+        if self.change.is_some() {
+            return Err(Misuse::OperationUnderWay.into());
+        }
+        Ok(())
+    }
+}
+
+/// What a key of distributed schemes is derived for: this group, this epoch, these members in this
+/// order.
+pub(crate) fn circumstances(cx: &Context<'_>, epoch: Epoch, roster: &Roster) -> Vec<u8> {
+    let mut context = Vec::with_capacity(20 + 4 * roster.len());
+    context.extend_from_slice(&cx.group().0.to_be_bytes());
+    context.extend_from_slice(&epoch.0.to_be_bytes());
+    context.extend_from_slice(&(roster.len() as u32).to_be_bytes());
+    for member in roster.iter() {
+        context.extend_from_slice(&member.0.to_be_bytes());
+    }
+    context
+}
+
+fn require_room(members: usize) -> Result<(), Error> {
+    if members > MEMBERS.1 as usize {
+        return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
+    }
+    Ok(())
+}

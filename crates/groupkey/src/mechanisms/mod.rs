@@ -1,0 +1,35 @@
+//! What several schemes are built of: one mechanism a module, named as the field names it.
+//!
+//! | module | what it is | used by |
+//! |---|---|---|
+//! | `key_server` | enrolment, individual keys, epochs and catching up under a controller | centralized, hybrid |
+//! | `key_tree` | a tree of key-encryption keys in flat arrays, and the update of a path | LKH and its kin |
+//! | `masking` | a key masked by hashes instead of wrapped | SBSA-R, XFKS-R |
+//! | `sorted_records` | records of a message, found by binary search | key trees, DEP, Iolus |
+//! | `subgroup` | domains, subgroups and their controllers | hybrid |
+//! | `membership` | the ordered roster, its changes, rounds of messages | distributed |
+//! | `gdh` | partial keys of group Diffie-Hellman | GDH.2, GDH.3 |
+//! | `dh_tree` | a tree of Diffie-Hellman keys | TGDH, STR, DH-LKH |
+//! | `member_tree` | a tree whose inner nodes members manage | D-LKH, D-OFT |
+//! | [`event_order`] | one order of joins and leaves without a controller | distributed |
+
+#[cfg(feature = "distributed")]
+pub(crate) mod dh_tree;
+#[cfg(feature = "distributed")]
+pub mod event_order;
+#[cfg(feature = "distributed")]
+pub(crate) mod gdh;
+#[cfg(any(feature = "centralized", feature = "hybrid"))]
+pub(crate) mod key_server;
+#[cfg(feature = "centralized")]
+pub(crate) mod key_tree;
+#[cfg(feature = "centralized")]
+pub(crate) mod masking;
+#[cfg(feature = "distributed")]
+pub(crate) mod member_tree;
+#[cfg(feature = "distributed")]
+pub(crate) mod membership;
+#[cfg(any(feature = "centralized", feature = "hybrid"))]
+pub(crate) mod sorted_records;
+#[cfg(feature = "hybrid")]
+pub(crate) mod subgroup;

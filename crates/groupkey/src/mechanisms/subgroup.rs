@@ -1,0 +1,10 @@
+//! Controllers of subgroups: their domain, their members, and how news travels between them.
+
+pub(crate) mod area;
+mod controller;
+pub(crate) mod distributor;
+pub(crate) mod domain;
+pub(crate) mod relay;
+pub(crate) mod resumption;
+
+pub(crate) use self::controller::*;

@@ -1,0 +1,384 @@
+//! What the controllers of subgroups do alike in all hybrid schemes, and their members.
+//!
+//! A subgroup controller is a key server to its members, to whom it gives individual keys, and to the
+//! controller it is a member, with a key that the two share. It learns from the controller who comes
+//! and goes, and answers members that missed something. If it missed something itself, it asks the
+//! controller (`resumption.rs`). A scheme adds what it makes of the controller's news.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{MemberId, PartyId, SubgroupId};
+use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::subgroup::resumption::{self, Enrolled};
+use crate::outbox::{Event, Recipient, SubsetId};
+use crate::party::{Command, Input, Operation};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// The side of a subgroup controller: what differs between schemes.
+pub(crate) trait SubgroupServer {
+    /// What the controller tells, opened.
+    type News;
+
+    /// The kind of the message with which a member asks for what it missed.
+    const REQUEST: u8;
+
+    /// The members, and the subgroup's state.
+    fn subgroup(&self) -> &Subgroup;
+
+    /// The members, and the subgroup's state.
+    fn subgroup_mut(&mut self) -> &mut Subgroup;
+
+    /// Opens what follows the list of members in a message of the controller.
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        body: Reader<'_>,
+    ) -> Result<Self::News, Error>;
+
+    /// The roster is what it is to be: enters the epoch of the message, and sends the members theirs.
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        news: Self::News,
+    );
+
+    /// These members were enrolled just now: a scheme with more than individual keys hands it over.
+    fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
+
+    /// A member is promised the keys of some periods.
+    fn grant(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// A new period begins.
+    fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Takes what a member tells, other than a request.
+    fn hear(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &Message<'_>,
+        _member: MemberId,
+    ) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// Sends the member in this slot all that it needs to be in the present epoch.
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
+}
+
+/// The members of a subgroup, and what ties it to the controller.
+#[derive(Debug)]
+pub(crate) struct Subgroup {
+    pub(crate) id: SubgroupId,
+    /// Its own standing with the controller: their common key, the epoch, the group key.
+    pub(crate) membership: Membership,
+    pub(crate) roster: Roster,
+    /// The number of the next enrolment.
+    enrolments: u32,
+}
+
+/// What a change means to one subgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalChange {
+    /// The group was created.
+    Created,
+    /// The member in this slot joined.
+    Joined(u32),
+    /// The member that was in this slot left.
+    Left(u32),
+    /// Nobody here came or went.
+    Nobody,
+    /// The subgroup's controller missed changes, and its members with it: all are sent everything.
+    Resumed,
+}
+
+impl LocalChange {
+    /// What this is to the members, given what it is to the group. A controller that was away makes
+    /// its subgroup again: none of its members has asked for that.
+    pub(crate) fn operation(self, message: &Message<'_>) -> Operation {
+        match self {
+            Self::Resumed => Operation::Create,
+            _ => message.header().operation,
+        }
+    }
+}
+
+/// Names members to enrol; the controller's message over the confidential channel.
+pub(crate) const MEMBERS: u8 = 1;
+/// Instead of the scheme's own kind where somebody joins: the subgroup gets its first member in a group
+/// that goes on already. No scheme has this kind for another message of a controller of the group.
+pub(crate) const OPENING: u8 = 2;
+
+/// Whether this is the first that the subgroup's controller hears of a group that goes on already.
+pub(crate) fn is_opening(message: &Message<'_>) -> bool {
+    (message.header().operation, message.header().kind) == (Operation::Add, OPENING)
+}
+
+/// The step of a subgroup controller.
+pub(crate) fn step<S: SubgroupServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    input: Input<'_>,
+) -> Result<(), Error> {
+    match input {
+        Input::Command(Command::CatchUp) => {
+            resumption::ask(cx, server.subgroup_mut());
+            Ok(())
+        }
+        Input::Command(Command::Rekey) => server.period(cx),
+        Input::Command(_) => Err(Misuse::WrongRole.into()),
+        Input::Message(message) => match message.header().sender {
+            PartyId::Controller => follow(server, cx, &message),
+            PartyId::Member(member) => answer(server, cx, &message, member),
+            PartyId::SubgroupController(_) => Err(Misbehaviour::UnexpectedSender.into()),
+        },
+    }
+}
+
+fn follow<S: SubgroupServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let subgroup = server.subgroup_mut();
+    if (message.header().operation, message.header().kind) == (Operation::Enroll, MEMBERS) {
+        let members = subgroup.enroll(cx, message)?;
+        server.enrolled(cx, &members);
+        return Ok(());
+    }
+    if subgroup.membership.take_enrolment(message)? {
+        return Ok(());
+    }
+    if subgroup.membership.enrolment().is_err() {
+        return Err(subgroup.skipped(message));
+    }
+    if message.header().operation == Operation::Grant {
+        return server.grant(cx, message);
+    }
+    subgroup.require_admissible(message)?;
+    let mut body = message.body();
+    if message.header().operation == Operation::Create {
+        subgroup.require_enrolled(message, body.number32()?)?;
+    }
+    let named = member_list(&mut body)?;
+    let change = subgroup.local_change(message, &named)?;
+    let news = server.open(cx, message, body)?;
+    let subgroup = server.subgroup_mut();
+    match change {
+        LocalChange::Created => subgroup.roster.join_all_but(&named),
+        LocalChange::Joined(_) => drop(subgroup.roster.join_all(&named)),
+        LocalChange::Left(_) => named.iter().for_each(|&member| subgroup.roster.evict(member)),
+        LocalChange::Nobody => {}
+        LocalChange::Resumed => subgroup.roster.become_members(&named),
+    }
+    server.distribute(cx, message, change, news);
+    Ok(())
+}
+
+/// Answers a member that asks for what it missed.
+fn answer<S: SubgroupServer>(
+    server: &mut S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    member: MemberId,
+) -> Result<(), Error> {
+    if (message.header().operation, message.header().kind) != (Operation::CatchUp, S::REQUEST) {
+        return server.hear(cx, message, member);
+    }
+    message.body().finish()?;
+    let roster = &server.subgroup().roster;
+    let slot = roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
+    server.bring_up_to_date(cx, slot);
+    Ok(())
+}
+
+/// A member's part of [`Membership::take_enrolment`]: it also begins to listen to its subgroup.
+pub(crate) fn take_enrolment(
+    membership: &mut Membership,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<bool, Error> {
+    let taken = membership.take_enrolment(message)?;
+    if let (true, PartyId::SubgroupController(subgroup)) = (taken, membership.server()) {
+        cx.event(Event::Subscribed(SubsetId(subgroup.0)));
+    }
+    Ok(taken)
+}
+
+impl Subgroup {
+    /// A subgroup without members.
+    pub(crate) fn new(id: SubgroupId) -> Self {
+        let (membership, roster) = (Membership::default(), Roster::default());
+        Self { id, membership, roster, enrolments: 0 }
+    }
+
+    /// The same, with individual keys that are derived and not stored.
+    pub(crate) fn with_derived_keys(id: SubgroupId) -> Self {
+        Self { roster: Roster::with_derived_keys(), ..Self::new(id) }
+    }
+
+    /// All members of the subgroup.
+    pub(crate) const fn everybody(&self) -> Recipient {
+        Recipient::Subset(SubsetId(self.id.0))
+    }
+
+    /// Bytes of individual keys, of the key shared with the controller and of the group key.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.membership.key_bytes() + self.roster.key_bytes()
+    }
+
+    /// The number of the next enrolment.
+    pub(crate) const fn enrolments(&self) -> u32 {
+        self.enrolments
+    }
+
+    /// The slots of current members.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
+        (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
+    }
+
+    fn enroll(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+    ) -> Result<Vec<MemberId>, Error> {
+        let Enrolled { first, next, members } = Enrolled::read(message)?;
+        if self.membership.enrolment().is_err() || first > self.enrolments {
+            return Err(self.skipped(message));
+        }
+        if first < self.enrolments {
+            let (got, current) = (message.header().epoch, self.membership.epoch());
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
+        // Who had the id of one who is enrolled now is gone, and this was missed.
+        members.iter().for_each(|&member| self.roster.evict(member));
+        let enrolled = self.roster.enroll(cx, self.membership.epoch(), &members);
+        enrolled.map_err(|_| Misbehaviour::InvalidRoster)?;
+        self.enrolments = next;
+        Ok(members)
+    }
+
+    /// Refuses a message of a change that does not follow on what was heard here. Whoever is not in
+    /// the group yet has no keys that go on: it takes a creation, an opening, and the answer to its
+    /// request.
+    fn require_admissible(&self, message: &Message<'_>) -> Result<(), Error> {
+        let is_later = message.header().epoch > self.membership.epoch();
+        let is_of_the_middle = !is_opening(message)
+            && matches!(
+                message.header().operation,
+                Operation::Add | Operation::Remove | Operation::Rekey
+            );
+        if is_of_the_middle && !self.membership.has_joined() && is_later {
+            return Err(self.skipped(message));
+        }
+        self.membership.admit(message)?;
+        if is_opening(message) && self.membership.has_joined() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        Ok(())
+    }
+
+    /// Refuses a creation unless just those are enrolled here who were when it was sent, for all of them
+    /// join who are not named. Enrolments go another way, and may come before it or after it.
+    fn require_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
+        if enrolments == self.enrolments {
+            return Ok(());
+        }
+        Err(self.skipped(message))
+    }
+
+    /// The message speaks of what was told before, and did not come.
+    pub(crate) fn skipped(&self, message: &Message<'_>) -> Error {
+        let (got, current) = (message.header().epoch, self.membership.epoch());
+        Misbehaviour::SkippedEpoch { got, current }.into()
+    }
+
+    /// What a change means here, if it is one that can be.
+    fn local_change(
+        &self,
+        message: &Message<'_>,
+        named: &[MemberId],
+    ) -> Result<LocalChange, Error> {
+        let invalid = || Error::from(Misbehaviour::InvalidRoster);
+        let enrolled = |member| self.roster.enrolled_slot(member);
+        let slot = |member| enrolled(member).ok_or_else(|| self.skipped(message));
+        match (message.header().operation, named) {
+            (Operation::Create, _) if self.membership.has_joined() => Err(invalid()),
+            (Operation::Create, absent) => {
+                // As many are enrolled as there must be.
+                let known = absent.iter().all(|&member| enrolled(member).is_some());
+                if known { Ok(LocalChange::Created) } else { Err(invalid()) }
+            }
+            (Operation::CatchUp, members) => {
+                members.iter().try_for_each(|&member| slot(member).map(drop))?;
+                Ok(LocalChange::Resumed)
+            }
+            // Without keys of the subgroup's own there is nothing to go on with.
+            (_, []) if !self.membership.has_joined() => Err(invalid()),
+            (_, []) => Ok(LocalChange::Nobody),
+            (Operation::Add, &[member]) if self.roster.current(member).is_err() => {
+                Ok(LocalChange::Joined(slot(member)?))
+            }
+            (Operation::Remove, &[member]) => {
+                slot(member)?;
+                self.roster.current(member).map(LocalChange::Left).map_err(|_| invalid())
+            }
+            _ => Err(invalid()),
+        }
+    }
+}
+
+/// The list of member ids that a message of the controller begins with.
+pub(crate) fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
+    let length = body.array()?;
+    // Not reserved by `length`: it is not known to be true.
+    let mut members = Vec::new();
+    for _ in 0..length {
+        members.push(MemberId(body.number32()?));
+    }
+    Ok(members)
+}
+
+/// Opens news that is one key and nothing else.
+pub(crate) fn open_key(
+    subgroup: &Subgroup,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    mut body: Reader<'_>,
+    kind: u8,
+) -> Result<Key, Error> {
+    let wrapped = body.bytes()?;
+    body.finish()?;
+    if message.header().kind != kind && !is_opening(message) {
+        return Err(Misbehaviour::UnexpectedMessage.into());
+    }
+    let [key] = unwrap_own(&subgroup.membership, cx, message, 0, wrapped)?;
+    Ok(key)
+}
+
+/// The keys that go to one member in one call.
+pub(crate) fn unwrap_own<const KEYS: usize>(
+    membership: &Membership,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    label: u64,
+    wrapped: &[u8],
+) -> Result<[Key; KEYS], Error> {
+    let mut keys = core::array::from_fn(|_| Key::default());
+    let individual = &membership.enrolment()?.key;
+    cx.unwrap_keys(individual, message.header().epoch, label, wrapped, &mut keys)?;
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The controller of most hybrid schemes: at every change it draws the group key and hands it to each
+//! subgroup's controller under the key that the two share. What becomes of it below differs.
+//!
+//! Body, after the list of members that `domain` describes: `{GK'}shared`.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::identity::Epoch;
+use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::party::{Footprint, Input, Party};
+use crate::secret::Key;
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    pub(crate) domain: Domain,
+}
+
+/// Carries the group key to a subgroup's controller.
+pub(crate) const GROUP_KEY: u8 = 0;
+
+impl Controller {
+    /// A controller without members, for this many subgroups.
+    pub fn new(subgroups: u32) -> Self {
+        Self { domain: Domain::new(subgroups) }
+    }
+}
+
+impl DomainServer for Controller {
+    fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    fn domain_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+
+    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+        let group_key = cx.random_key();
+        self.domain.enter_next(cx, group_key);
+        self.domain.stations().for_each(|station| self.tell(cx, station, change));
+    }
+
+    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+        let Some((epoch, group_key)) = self.domain.group_key() else { return };
+        self.domain
+            .draft(cx, station, change, GROUP_KEY)
+            .wrapped(&station.key, epoch, 0, [group_key])
+            .send();
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        self.change(cx, &Change::period());
+        Ok(())
+    }
+}
+
+impl Party for Controller {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        domain::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.domain.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint { permanent: self.domain.key_bytes(), temporary: Key::BYTES }
+    }
+}

@@ -1,0 +1,143 @@
+//! One subgroup whose messages a test can hold back, record and change, without protection.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::context::{Context, Setting};
+use crate::error::Error;
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::mechanisms::subgroup::relay::TOKEN;
+use crate::outbox::{Channel, Outbox, Recipient};
+use crate::party::{Command, Operation, Party};
+use crate::protection::Protection;
+
+/// A controller, a subgroup's controller and members, of which number i is at position i.
+pub(crate) struct Stage<S, M> {
+    controller: Box<dyn Party>,
+    pub(crate) subgroup: S,
+    pub(crate) members: Vec<M>,
+    /// Those who are here get nothing.
+    pub(crate) asleep: BTreeSet<u32>,
+    /// All that went over open channels.
+    pub(crate) recorded: Vec<Posted>,
+    queue: VecDeque<Posted>,
+    rng: ChaCha20Rng,
+}
+
+/// A message.
+#[derive(Clone, Debug)]
+pub(crate) struct Posted {
+    pub(crate) to: Recipient,
+    channel: Channel,
+    pub(crate) bytes: Vec<u8>,
+    /// Where its body begins.
+    pub(crate) body: usize,
+}
+
+impl<S: Party, M: Party> Stage<S, M> {
+    /// A group of all these members.
+    pub(crate) fn new(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
+        let everybody: Vec<_> = (0..members.len() as u32).map(MemberId).collect();
+        let mut stage = Self::of_strangers(controller, subgroup, members);
+        stage.command(Command::Enroll(&everybody));
+        stage.command(Command::Create(&everybody));
+        stage
+    }
+
+    /// The same before anybody is enrolled.
+    pub(crate) fn of_strangers(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
+        Self {
+            controller,
+            subgroup,
+            members,
+            asleep: BTreeSet::new(),
+            recorded: Vec::new(),
+            queue: VecDeque::new(),
+            rng: ChaCha20Rng::seed_from_u64(1),
+        }
+    }
+
+    /// Gives the controller a command, and delivers everything.
+    pub(crate) fn command(&mut self, command: Command<'_>) {
+        self.begin(command);
+        self.settle();
+    }
+
+    /// Delivers everything that is on its way.
+    pub(crate) fn settle(&mut self) {
+        while let Some(message) = self.next() {
+            // Who was evicted, or missed too much, may refuse.
+            let _ = self.deliver(&message);
+        }
+    }
+
+    /// Gives the controller a command, and delivers nothing.
+    pub(crate) fn begin(&mut self, command: Command<'_>) {
+        self.step(PartyId::Controller, |cx, party| cx.command(party, command)).unwrap();
+    }
+
+    /// The next message that is on its way.
+    pub(crate) fn next(&mut self) -> Option<Posted> {
+        self.queue.pop_front()
+    }
+
+    /// Delivers a message; what is sent in return is on its way.
+    pub(crate) fn deliver(&mut self, message: &Posted) -> Result<(), Error> {
+        let to = match message.to {
+            Recipient::Member(member) if self.asleep.contains(&member.0) => return Ok(()),
+            Recipient::Member(member) => member.into(),
+            Recipient::SubgroupController(subgroup) => subgroup.into(),
+            _ => PartyId::Controller,
+        };
+        self.step(to, |cx, party| cx.deliver(party, message.channel, &message.bytes))
+    }
+
+    /// Who kept a member's letter hands it on, in its own name, as a token of another epoch: with a
+    /// key that opens nothing, and `rest`, what else the scheme's tokens have.
+    pub(crate) fn hand_on_again(
+        &mut self,
+        from: u32,
+        kept: &Posted,
+        epoch: Epoch,
+        rest: &[u8],
+    ) -> Result<(), Error> {
+        let (to, body) = (kept.to, &kept.bytes[kept.body..]);
+        self.step(MemberId(from).into(), |cx, _| {
+            let mut draft = cx.draft(to, epoch, Operation::Rekey, TOKEN);
+            draft.packed_bytes(body).bytes(&[7; 24]).packed_bytes(rest).send();
+            Ok(())
+        })?;
+        let token = self.queue.pop_back().expect("it was sent just now");
+        self.deliver(&token)
+    }
+
+    /// Does something as a party; what it sends is on its way.
+    pub(crate) fn step(
+        &mut self,
+        me: PartyId,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let party: &mut dyn Party = match me {
+            PartyId::Controller => &mut *self.controller,
+            PartyId::SubgroupController(SubgroupId(_)) => &mut self.subgroup,
+            PartyId::Member(member) => &mut self.members[member.0 as usize],
+        };
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        let (setting, rng) = (Setting::default(), &mut self.rng);
+        let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
+        act(&mut cx, party)?;
+        for message in outbox.messages() {
+            let (to, channel, bytes) = (message.to, message.channel, message.bytes.to_vec());
+            let posted = Posted { to, channel, body: bytes.len() - message.body_bytes, bytes };
+            if channel == Channel::Open {
+                self.recorded.push(posted.clone());
+            }
+            self.queue.push_back(posted);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! How the controller of a subgroup comes back that missed something: members who were enrolled, who
+//! came and went, keys. It asks the controller, once, and is told the state of its subgroup.
+//!
+//! ```text
+//! subgroup controller -- request: how many it enrolled ------> controller
+//!                     <- shared key -------------------------- confidential, if it has none
+//!                     <- members that it has not enrolled ---- confidential, if there are any
+//!                     <- members of the group, keys ---------- if its subgroup has part in the group
+//! ```
+//!
+//! The last message is that of a change, operation `CatchUp`, and names all present members. Nobody
+//! but their subgroup's controller serves them, so that they missed what it missed. What it then
+//! sends them is what a creation of the subgroup takes, and is one, whatever the epoch: a subgroup's
+//! own keys are redrawn, because some that had the old ones may be gone. Members whom it has not
+//! enrolled it enrols first. They have not asked, so nothing but the next message tells them how old it is.
+//!
+//! Enrolments of a subgroup are numbered, so that it shows which were missed, and so that a member
+//! that left and came back meanwhile is not taken for the one that left.
+//!
+//! Body of the request: 0 without a shared key, else 1 + the number of the next enrolment.
+
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{MemberId, PartyId};
+use crate::mechanisms::subgroup::Subgroup;
+use crate::mechanisms::subgroup::domain::DomainServer;
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::wire::Message;
+
+/// Asks the controller for what a subgroup's controller missed. No scheme has this kind for another
+/// message.
+const REQUEST: u8 = 6;
+
+/// A subgroup's controller asks.
+pub(crate) fn ask(cx: &mut Context<'_>, subgroup: &mut Subgroup) {
+    let known = match subgroup.membership.enrolment() {
+        Ok(_) => 1 + u64::from(subgroup.enrolments()),
+        Err(_) => 0,
+    };
+    subgroup.membership.ask(cx, Recipient::Controller, REQUEST).number(known).send();
+}
+
+/// Whether this is such a request.
+pub(crate) fn is_request(message: &Message<'_>) -> bool {
+    let header = message.header();
+    (header.operation, header.kind) == (Operation::CatchUp, REQUEST)
+}
+
+/// The controller answers.
+pub(crate) fn answer<S: DomainServer>(
+    server: &S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let PartyId::SubgroupController(subgroup) = message.header().sender else {
+        return Err(Misbehaviour::UnexpectedSender.into());
+    };
+    let mut body = message.body();
+    let known = body.number32()?;
+    body.finish()?;
+    let domain = server.domain();
+    let station = domain.find_station(subgroup).ok_or(Misbehaviour::UnexpectedSender)?;
+    let first = known.saturating_sub(1);
+    if first > station.enrolments() {
+        return Err(Misbehaviour::InvalidRoster.into());
+    }
+    if known == 0 {
+        domain.send_shared_key(cx, station);
+    }
+    if first < station.enrolments() {
+        let missed = domain.enrolled_since(subgroup, first);
+        domain.send_enrolled(cx, station, first, &missed);
+    }
+    if station.is_active() {
+        server.tell(cx, station, &domain.standing(subgroup));
+    }
+    Ok(())
+}
+
+/// What a subgroup's controller was told of who is enrolled.
+pub(crate) struct Enrolled {
+    /// The number of the first of these enrolments, and of the one after the last. Members who are
+    /// gone since are not told.
+    pub(crate) first: u32,
+    pub(crate) next: u32,
+    pub(crate) members: Vec<MemberId>,
+}
+
+impl Enrolled {
+    /// Reads the message with which the controller tells.
+    pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
+        let mut body = message.body();
+        let (first, next) = (body.number32()?, body.number32()?);
+        let members = crate::mechanisms::subgroup::member_list(&mut body)?;
+        body.finish()?;
+        let numbers = next.checked_sub(first).ok_or(Misbehaviour::InvalidRoster)?;
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        if twice || members.len() > numbers as usize {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        Ok(Self { first, next, members })
+    }
+}

@@ -1,0 +1,363 @@
+//! A scheme as drivers see it: its entry in the catalogue, its parameters, and how its parties are made.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::crypto::group::Check;
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::party::{Command, Operation, Party};
+use crate::protection::Guard;
+use crate::scheme::growth::{Form, Growth, Role};
+
+pub mod growth;
+mod properties;
+
+pub use self::properties::{Audience, Claims, Class, Law, Profile, Provenance, Recovery};
+
+/// What the catalogue knows of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheme {
+    /// The id used on the command line and in results.
+    pub id: &'static str,
+    /// The name in the literature.
+    pub name: &'static str,
+    /// How sure we are that this is the published protocol.
+    pub provenance: Provenance,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The operations that it has.
+    pub operations: &'static [Operation],
+    /// What must hold when an operation has settled.
+    pub law: Law,
+    /// How a member that missed changes gets back.
+    pub recovery: Recovery,
+    /// What it claims, in the `sound` profile.
+    pub claims: Claims,
+    /// What is left of that in the `published` profile.
+    pub published_claims: Claims,
+    /// What can be set, besides the profile.
+    pub parameters: &'static [Parameter],
+    /// The smallest and the largest number of members.
+    pub members: (u32, u32),
+    /// How its costs grow with the group: its file's table of costs, where a test can read it.
+    pub growth: &'static [Growth],
+    /// Who takes part, and how these parties are made.
+    pub parties: Parties,
+}
+
+/// A number that can be chosen for a scheme.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Its value in the `sound` profile.
+    pub sound: u32,
+    /// Its value in the `published` profile.
+    pub published: u32,
+    /// The smallest and the largest value.
+    pub range: (u32, u32),
+}
+
+/// How a scheme's parties are made.
+#[derive(Clone, Copy, Debug)]
+pub enum Parties {
+    /// A controller and members.
+    Centralized {
+        /// Makes the controller.
+        controller: fn(&Configuration) -> Box<dyn Party>,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+    /// Members only.
+    Distributed {
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+    /// A controller, controllers of subgroups, and members.
+    Hybrid {
+        /// Makes the controller.
+        controller: fn(&Configuration) -> Box<dyn Party>,
+        /// Makes the controller of a subgroup.
+        subgroup_controller: fn(&Configuration, SubgroupId) -> Box<dyn Party>,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
+}
+
+/// A scheme with its profile and parameters chosen.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    scheme: &'static Scheme,
+    profile: Profile,
+    values: [u32; Self::PARAMETERS],
+    /// What a new party takes part in leads to the epoch after this one.
+    before: Epoch,
+}
+
+/// A parameter that cannot be set like that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParameterError {
+    /// The value is out of the parameter's range.
+    OutOfRange {
+        /// The smallest and the largest value.
+        range: (u32, u32),
+    },
+    /// The scheme has no parameter of this name.
+    Unknown,
+}
+
+impl Scheme {
+    /// Fills a table that the catalogue's schemes then overwrite.
+    pub(crate) const UNNAMED: Self = Self {
+        id: "",
+        name: "",
+        provenance: Provenance::StandIn,
+        source: "",
+        operations: &[],
+        law: Law::OneKey,
+        recovery: Recovery::Rejoin,
+        claims: Claims::ALL,
+        published_claims: Claims::ALL,
+        parameters: &[],
+        members: (0, 0),
+        growth: &[],
+        parties: Parties::Distributed { member: |_, _| unreachable!("it is in no catalogue") },
+    };
+
+    /// The entry of a scheme whose members agree on the key. Nobody's word is needed but a signature.
+    #[cfg(feature = "distributed")]
+    pub(crate) const fn contributory(
+        id: &'static str,
+        name: &'static str,
+        provenance: Provenance,
+        source: &'static str,
+        recovery: Recovery,
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            provenance,
+            source,
+            operations: &Operation::MEASURED,
+            law: Law::OneKey,
+            recovery,
+            claims: Claims::ALL,
+            published_claims: Claims::ALL,
+            parameters: &[],
+            members: (2, 1000),
+            growth: &[],
+            parties: Parties::Distributed { member },
+        }
+    }
+
+    /// The scheme in a profile, with that profile's parameters.
+    pub fn configuration(&'static self, profile: Profile) -> Configuration {
+        assert!(self.parameters.len() <= Configuration::PARAMETERS, "{} has too many", self.id);
+        let mut values = [0; Configuration::PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(self.parameters) {
+            *value = match profile {
+                Profile::Published => parameter.published,
+                Profile::Sound => parameter.sound,
+            };
+        }
+        Configuration { scheme: self, profile, values, before: Epoch::default() }
+    }
+
+    /// Who makes the group key.
+    pub const fn class(&self) -> Class {
+        match self.parties {
+            Parties::Centralized { .. } => Class::Centralized,
+            Parties::Distributed { .. } => Class::Distributed,
+            Parties::Hybrid { .. } => Class::Hybrid,
+        }
+    }
+
+    /// To whom a driver gives a command. [`Command::CatchUp`] and [`Command::Send`] are not for all
+    /// of these but for the one party that wants it.
+    pub const fn audience(&self, command: &Command<'_>) -> Audience {
+        match (self.class(), command) {
+            (Class::Distributed, _) => Audience::Members,
+            (Class::Hybrid, Command::Rekey) => Audience::Everybody,
+            (Class::Centralized | Class::Hybrid, _) => Audience::Controller,
+        }
+    }
+
+    /// How its messages are protected in a profile, unless somebody chooses otherwise. Where the
+    /// members make the key, the schemes' proofs ask for signatures; everywhere else, and in the
+    /// published profile, it is the MAC of the papers.
+    pub const fn default_protection(&self, profile: Profile) -> Guard {
+        match (self.class(), profile) {
+            (Class::Distributed, Profile::Sound) => Guard::Signature,
+            _ => Guard::Mac,
+        }
+    }
+
+    /// How the cost of a role in an operation grows, if the role has any part in it.
+    pub fn growth_of(&self, profile: Profile, operation: Operation, role: Role) -> Option<Form> {
+        let stated = self.growth.iter().find(|growth| growth.concerns(profile, operation, role));
+        stated.map(|growth| growth.by)
+    }
+
+    /// Whether the scheme has a controller.
+    pub const fn has_controller(&self) -> bool {
+        matches!(self.class(), Class::Centralized | Class::Hybrid)
+    }
+}
+
+impl Configuration {
+    const PARAMETERS: usize = 4;
+
+    /// The scheme.
+    pub const fn scheme(&self) -> &'static Scheme {
+        self.scheme
+    }
+
+    /// The profile.
+    pub const fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// How much of received group elements is checked: the papers' programs did not look whether
+    /// they are in the subgroup.
+    pub const fn check(&self) -> Check {
+        match self.profile {
+            Profile::Published => Check::Range,
+            Profile::Sound => Check::Subgroup,
+        }
+    }
+
+    /// The same for members of a distributed scheme that begin when the group has been in this epoch:
+    /// what they take part in first leads to the one after it.
+    pub(crate) fn after(&self, epoch: Epoch) -> Self {
+        Self { before: epoch, ..self.clone() }
+    }
+
+    /// The epoch in which the group has been, if there was one.
+    pub(crate) const fn epoch_before(&self) -> Epoch {
+        self.before
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme has no such parameter.
+    pub fn value(&self, parameter: &Parameter) -> u32 {
+        let index = self.index(parameter.name);
+        self.values[index.expect("a scheme asks for its own parameters only")]
+    }
+
+    /// Sets a parameter.
+    pub fn set(&mut self, name: &str, value: u32) -> Result<(), ParameterError> {
+        let index = self.index(name).ok_or(ParameterError::Unknown)?;
+        let range = self.scheme.parameters[index].range;
+        if !(range.0..=range.1).contains(&value) {
+            return Err(ParameterError::OutOfRange { range });
+        }
+        self.values[index] = value;
+        Ok(())
+    }
+
+    /// How many subgroups there are: none, unless the scheme is a hybrid one.
+    pub fn subgroups(&self) -> u32 {
+        match self.scheme.class() {
+            Class::Centralized | Class::Distributed => 0,
+            Class::Hybrid => self.value(&SUBGROUPS),
+        }
+    }
+
+    /// Makes the controller, if the scheme has one.
+    pub fn controller(&self) -> Option<Box<dyn Party>> {
+        match self.scheme.parties {
+            Parties::Hybrid { controller, .. } | Parties::Centralized { controller, .. } => {
+                Some(controller(self))
+            }
+            Parties::Distributed { .. } => None,
+        }
+    }
+
+    /// Makes a member.
+    pub fn member(&self, id: MemberId) -> Box<dyn Party> {
+        match self.scheme.parties {
+            Parties::Hybrid { member, .. }
+            | Parties::Centralized { member, .. }
+            | Parties::Distributed { member } => member(self, id),
+        }
+    }
+
+    /// Makes the controllers of the subgroups, if the scheme has subgroups.
+    pub fn subgroup_controllers(&self) -> Vec<(SubgroupId, Box<dyn Party>)> {
+        let subgroups = (0..self.subgroups()).map(SubgroupId);
+        subgroups.map(|id| (id, self.party(id.into()))).collect()
+    }
+
+    /// Makes a party.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme has no such party.
+    pub fn party(&self, id: PartyId) -> Box<dyn Party> {
+        match (id, self.scheme.parties) {
+            (PartyId::Controller, _) => self.controller().expect("the scheme has a controller"),
+            (PartyId::Member(member), _) => self.member(member),
+            (
+                PartyId::SubgroupController(subgroup),
+                Parties::Hybrid { subgroup_controller, .. },
+            ) => subgroup_controller(self, subgroup),
+            _ => panic!("the scheme has no subgroups"),
+        }
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.scheme.parameters.iter().position(|parameter| parameter.name == name)
+    }
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { range: (low, high) } => {
+                write!(f, "the value must be from {low} to {high}")
+            }
+            Self::Unknown => write!(f, "the scheme has no such parameter"),
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}
+
+/// How many subgroups a hybrid scheme has; S002 measures 55.
+pub(crate) const SUBGROUPS: Parameter = Parameter {
+    name: "subgroups",
+    meaning: "subgroups, each with a controller of its own",
+    sound: 55,
+    published: 55,
+    range: (1, 1000),
+};
+
+/// The degree of a key tree.
+pub(crate) const DEGREE: Parameter = Parameter {
+    name: "degree",
+    meaning: "children of a node of the key tree, at most",
+    sound: 4,
+    published: 2,
+    range: (2, 16),
+};
+
+/// From the smallest group to more than a key server's memory holds.
+pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 24);
+
+/// What contributory schemes can do, if they have more than a creation.
+#[cfg(feature = "distributed")]
+pub(crate) const CONTRIBUTORY: &[Operation] = &[
+    Operation::Create,
+    Operation::Add,
+    Operation::Remove,
+    Operation::Rekey,
+    Operation::Merge,
+    Operation::Partition,
+];

@@ -1,0 +1,197 @@
+//! What the catalogue says of a scheme in a word: class, law, recovery, provenance, claims, profile.
+
+use crate::crypto::Suite;
+#[cfg(doc)]
+use crate::party::{Command, Party};
+
+/// Who makes the group key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// One controller.
+    Centralized,
+    /// The members among themselves.
+    Distributed,
+    /// A controller, and under it controllers of subgroups.
+    Hybrid,
+}
+
+/// What must hold whenever an operation has settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// All current members hold the same group key of the same epoch, it is new, and nobody else can
+    /// derive it.
+    OneKey,
+    /// There is no group key: each subgroup has its own. The key of a message reaches all current
+    /// members and nobody else; it is new for every message.
+    OneMessage,
+    /// Keys change with time. All members that were promised a period hold the same key in it, it is
+    /// new, and nobody else can derive it.
+    PlannedPeriods,
+}
+
+/// How a member that missed changes of the key gets back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// It must leave and join again.
+    Rejoin,
+    /// As with [`Self::Request`]. But members hand keys on: a sleeping one holds up those behind
+    /// it, until it catches up and hands on what they missed.
+    Relay,
+    /// One request ([`Command::CatchUp`]) brings it up to date.
+    Request,
+    /// The next message brings it up to date, and gives it the keys that it missed
+    /// ([`Party::past_key`]). Where that cannot be, one request does both.
+    SelfHealing,
+}
+
+/// How sure we are that this is the published protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provenance {
+    /// Some details are ours; the scheme's file lists them.
+    Reconstructed,
+    /// Built from the published protocol.
+    Specified,
+    /// The published protocol could not be identified; this one has the same profile of costs.
+    StandIn,
+}
+
+/// What a scheme claims about itself. The audit shows whether it is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// A removed member cannot get later keys.
+    pub forward_secrecy: bool,
+    /// A new member cannot get earlier keys.
+    pub backward_secrecy: bool,
+    /// Removed and new members together get nothing that none of them should have.
+    pub collusion_resistance: bool,
+    /// Knowing some group keys does not give others.
+    pub key_independence: bool,
+}
+
+/// Which form of a scheme: as the papers did it, or as a user should run it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// As the papers did.
+    Published,
+    /// What a user should run.
+    #[default]
+    Sound,
+}
+
+/// To whom a driver gives an application's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// The controller alone.
+    Controller,
+    /// All parties.
+    Everybody,
+    /// All current members.
+    Members,
+}
+
+impl Claims {
+    /// Everything.
+    pub const ALL: Self = Self {
+        forward_secrecy: true,
+        backward_secrecy: true,
+        collusion_resistance: true,
+        key_independence: true,
+    };
+}
+
+impl Class {
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Centralized => "centralized",
+            Self::Distributed => "distributed",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+impl Law {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OneKey => "one-key",
+            Self::OneMessage => "one-message",
+            Self::PlannedPeriods => "planned-periods",
+        }
+    }
+
+    /// What it says.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::OneKey => {
+                "one key: all members hold the same, new at every change, nobody else has it"
+            }
+            Self::OneMessage => {
+                "one message: its key reaches all members and nobody else; there is no group key"
+            }
+            Self::PlannedPeriods => {
+                "planned periods: members promised a period hold its key, and nobody else"
+            }
+        }
+    }
+}
+
+impl Recovery {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejoin => "rejoin",
+            Self::Relay => "relay",
+            Self::Request => "request",
+            Self::SelfHealing => "self-healing",
+        }
+    }
+
+    /// What it means.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Rejoin => "a member that missed a change must leave and rejoin",
+            Self::Relay => {
+                "a member that missed changes catches up with one request; until then it holds up \
+                 those behind it"
+            }
+            Self::Request => "a member that missed changes catches up with one request",
+            Self::SelfHealing => {
+                "a member that missed changes gets the missed keys, too, with the next message or \
+                 one request"
+            }
+        }
+    }
+}
+
+impl Provenance {
+    /// The name used in every table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reconstructed => "reconstructed",
+            Self::Specified => "specified",
+            Self::StandIn => "stand-in",
+        }
+    }
+}
+
+impl Profile {
+    /// Both profiles.
+    pub const ALL: [Self; 2] = [Self::Sound, Self::Published];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Sound => "sound",
+        }
+    }
+
+    /// Its suite, unless somebody chooses otherwise.
+    pub const fn default_suite(self) -> Suite {
+        match self {
+            Self::Published => Suite::Published,
+            Self::Sound => Suite::Standard,
+        }
+    }
+}
