@@ -15,25 +15,15 @@
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::operation::Operation;
 use crate::outbox::Recipient;
-use crate::party::Operation;
 use crate::wire::Message;
 
-/// Tells one request from all others. It is not secret, but drawn at random: whoever could guess it
-/// could have a member's request answered ahead of time, if there is a MAC key that all share.
-/// Eight bytes, because each guess takes an answer of an honest party, and 2^64 of them are out of
-/// reach.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Nonce(pub [u8; Self::BYTES]);
+pub use crate::nonce::Nonce;
 
 /// The request of a party that missed something, until it is answered.
 #[derive(Debug, Default)]
 pub struct Asked(Option<Nonce>);
-
-impl Nonce {
-    /// The length of every nonce.
-    pub const BYTES: usize = 8;
-}
 
 impl Asked {
     /// Begins a request, a message of a kind of the scheme's own: what this step sends of the operation

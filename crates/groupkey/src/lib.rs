@@ -40,6 +40,8 @@ pub mod error;
 pub mod identity;
 mod mechanisms;
 pub mod messages;
+mod nonce;
+mod operation;
 pub mod outbox;
 pub mod party;
 pub mod protection;

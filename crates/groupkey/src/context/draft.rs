@@ -2,26 +2,86 @@
 
 use alloc::vec::Vec;
 
-use super::{Context, Rule};
+use crate::context::state::Context;
+use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::group::Element;
 use crate::crypto::meter::Primitive;
 use crate::crypto::wrap::{Binding, wrap};
 use crate::identity::Epoch;
+use crate::operation::Operation;
 use crate::outbox::{Channel, Recipient};
 use crate::protection::Protection;
 use crate::secret::Key;
-use crate::wire::Writer;
+use crate::wire::{Header, Writer};
 
 /// A message that is being written, straight into the outbox.
 #[derive(Debug)]
 #[must_use = "a draft that is not sent leaves half a message behind"]
 pub struct Draft<'d, 'a> {
     pub(super) cx: &'d mut Context<'a>,
-    pub(super) to: Recipient,
-    pub(super) channel: Channel,
-    pub(super) start: usize,
-    pub(super) body_start: usize,
+    to: Recipient,
+    channel: Channel,
+    start: usize,
+    body_start: usize,
+}
+
+impl<'a> Context<'a> {
+    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. One of
+    /// [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it makes
+    /// ([`Asked::request`](crate::catching_up::Asked::request)); one that answers nothing has none.
+    pub fn draft(
+        &mut self,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        self.draft_on(Channel::Open, to, epoch, operation, kind)
+    }
+
+    /// Begins a message for the confidential channel of the deployment phase.
+    pub fn confidential_draft(
+        &mut self,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        self.draft_on(Channel::Confidential, to, epoch, operation, kind)
+    }
+
+    fn draft_on(
+        &mut self,
+        channel: Channel,
+        to: Recipient,
+        epoch: Epoch,
+        operation: Operation,
+        kind: u8,
+    ) -> Draft<'_, 'a> {
+        let (group, sender) = (self.setting.group, self.me);
+        let nonce = (operation == Operation::CatchUp).then(|| self.nonce.unwrap_or_default());
+        let header = Header { group, epoch, operation, kind, sender, to, nonce };
+        if channel == Channel::Confidential {
+            self.outbox.set_confidential();
+        }
+        let start = self.outbox.buffer().len();
+        Writer::new(self.outbox.buffer()).header(&header);
+        let body_start = self.outbox.buffer().len();
+        Draft { cx: self, to, channel, start, body_start }
+    }
+
+    /// Sends the body of the last message once more, to somebody else.
+    ///
+    /// # Panics
+    ///
+    /// If there is no message in the outbox.
+    pub fn send_again(&mut self, to: Recipient, epoch: Epoch, operation: Operation, kind: u8) {
+        let body = self.outbox.last_body().expect("a message was sent");
+        let mut draft = self.draft(to, epoch, operation, kind);
+        draft.cx.outbox.buffer_for(body.len()).extend_from_within(body);
+        draft.send();
+    }
 }
 
 impl Draft<'_, '_> {

@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::{Context, Rule, Verbatim};
+use crate::context::state::Context;
+use crate::context::trace::Verbatim;
+use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::crypto::meter::Primitive;
@@ -116,7 +118,7 @@ impl Context<'_> {
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// Reads received elements that [`Draft::elements`](super::Draft::elements) appended; there must be exactly `count`.
+    /// Reads received elements that [`Draft::elements`](crate::context::Draft::elements) appended; there must be exactly `count`.
     pub fn elements(
         &mut self,
         bytes: &[u8],

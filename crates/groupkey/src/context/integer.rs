@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::{Bytes, Context, Rule};
+use crate::context::state::Context;
+use crate::context::trace::Bytes;
+use crate::context::tracer::Rule;
 use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};

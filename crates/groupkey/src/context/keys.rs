@@ -3,7 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Bytes, Context, Rule, Verbatim};
+use crate::context::state::Context;
+use crate::context::trace::{Bytes, Verbatim};
+use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::group::Element;
 use crate::crypto::meter::Primitive;
@@ -94,7 +96,7 @@ impl Context<'_> {
     }
 
     /// Wraps keys in one call and appends the result to `out`, for what is sent more than once.
-    /// `label` is as in [`Draft::wrapped`](super::Draft::wrapped).
+    /// `label` is as in [`Draft::wrapped`](crate::context::Draft::wrapped).
     pub fn wrap_keys<'k>(
         &mut self,
         kek: &Key,

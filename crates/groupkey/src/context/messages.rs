@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Context;
+use crate::context::state::Context;
 use crate::crypto::aead;
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour, Misuse};

@@ -5,7 +5,10 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use super::{Bytes, Context, Draft, Rule, Verbatim};
+use crate::context::draft::Draft;
+use crate::context::state::Context;
+use crate::context::trace::{Bytes, Verbatim};
+use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
 use crate::crypto::pairing::{Check, G1, G1Table, G2, Gt, Scalar, miller_loops};

@@ -15,21 +15,12 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use super::{Context, Rule};
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::context::state::Context;
+use crate::context::tracer::Rule;
+use crate::crypto::group::{Check, Element};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, PartyId};
 use crate::secret::Key;
-
-/// A party's own long-term key for key agreement, and the certified public ones of others. All of
-/// them are of the suite's group. The implementer answers for the certificates.
-pub trait PeerKeys {
-    /// This party's secret exponent.
-    fn secret(&self) -> Exponent;
-
-    /// The public element of a party, or `None` if the party is unknown.
-    fn public(&self, party: PartyId) -> Option<Element>;
-}
 
 impl Context<'_> {
     /// The key that this party and another have by their long-term keys, for this group. It is the

@@ -6,7 +6,7 @@ use hmac::Mac;
 use sha2::{Sha256, Sha512};
 use zeroize::Zeroize;
 
-use super::{Hashing, Suite};
+use crate::crypto::suite::{Hashing, Suite};
 use crate::protection::MacKey;
 use crate::secret::Key;
 

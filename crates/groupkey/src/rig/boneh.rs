@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use super::GROUP;
 use crate::context::{Context, Setting};
 use crate::crypto::Suite;
 use crate::crypto::pairing::{Check, G1, G2};
 use crate::identity::PartyId;
 use crate::outbox::Outbox;
 use crate::protection::Protection;
+use crate::rig::state::GROUP;
 use crate::secret::Key;
 use crate::wire::Reader;
 

@@ -6,28 +6,15 @@ use core::cmp::Reverse;
 
 use rand_core::Rng;
 
-use super::{Rig, RigError, Sent, Standing};
 use crate::context::{Context, PeerKeys};
 use crate::crypto::meter::Meter;
 use crate::error::Error;
 use crate::identity::PartyId;
 use crate::outbox::{Channel, Outbox, Recipient};
-use crate::party::Command;
-
-#[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
-    Bytes(Channel, &'a [u8]),
-    Command(Command<'a>),
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Delivery {
-    pub(super) at: u64,
-    pub(super) sequence: u64,
-    pub(super) to: PartyId,
-    pub(super) channel: Channel,
-    pub(super) bytes: Rc<[u8]>,
-}
+use crate::rig::report::{RigError, Sent};
+use crate::rig::seats::Standing;
+use crate::rig::state::Rig;
+use crate::rig::transit::{Delivery, Given};
 
 impl Rig {
     /// Delivers until nothing is on its way.

@@ -4,7 +4,9 @@ use alloc::vec;
 
 use rand_core::Rng;
 
-use super::{Delivery, Given, Rig, RigError};
+use crate::rig::report::RigError;
+use crate::rig::state::Rig;
+use crate::rig::transit::{Delivery, Given};
 
 impl Rig {
     /// Offers changed copies of a message, each of which must be refused.

@@ -2,12 +2,14 @@
 
 use alloc::vec::Vec;
 
-use super::{Rig, RigError, Seat, Standing};
 use crate::context::Context;
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::outbox::Outbox;
 use crate::party::{KeyNode, Party};
 use crate::protection::{Protection, PublicIdentity};
+use crate::rig::report::RigError;
+use crate::rig::seats::{Seat, Standing};
+use crate::rig::state::Rig;
 use crate::scheme::{Class, Law, Recovery};
 use crate::secret::Key;
 

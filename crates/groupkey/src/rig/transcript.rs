@@ -2,8 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Report, Rig, RigError, Settings};
 use crate::party::Operation;
+use crate::rig::report::{Report, RigError};
+use crate::rig::state::{Rig, Settings};
 use crate::scheme::Scheme;
 
 /// The hash of all that a small group of this scheme sends, and of its keys: it is created, takes a

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-use super::Key;
+use super::key::Key;
 
 /// A list of items that wipe themselves when they are dropped.
 ///

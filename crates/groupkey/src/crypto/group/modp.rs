@@ -4,7 +4,7 @@
 //! time for all secrets. [`Subgroup`] hides the sizes of p and q, so that who holds an element need
 //! not know them.
 
-mod parameters;
+pub(super) mod parameters;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,10 +15,7 @@ use crypto_bigint::{JacobiSymbol, Limb, Uint};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Check;
-pub(super) use parameters::{
-    FFDHE_2048, FFDHE_3072, MODP_1024_160, MODP_2048, MODP_2048_256, MODP_3072,
-};
+use crate::crypto::group::check::Check;
 
 /// An element or an exponent, in Montgomery form. Only the group that made it can read it.
 pub(super) type Limbs = Box<[Limb]>;

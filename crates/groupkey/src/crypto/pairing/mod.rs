@@ -19,6 +19,7 @@ mod bls;
 #[path = "bls_host.rs"]
 mod bls;
 mod curve;
+mod field;
 mod printed;
 mod quadratic;
 mod type_a;

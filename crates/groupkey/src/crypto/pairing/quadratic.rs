@@ -6,7 +6,7 @@ use crypto_bigint::{Uint, Word};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
-use super::type_a::{Field, encode_field, invert};
+use super::field::{Field, encode_field, invert};
 
 /// real + i imaginary.
 #[derive(Clone, Copy, PartialEq, Eq)]

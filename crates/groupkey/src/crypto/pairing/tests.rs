@@ -136,17 +136,17 @@ fn points_outside_the_subgroup_are_refused_where_that_is_checked() {
             seen += 1;
             assert!(G2::decode(Suite::Standard, &bytes, Check::Subgroup).is_none());
         }
-        let square = type_a::Field::new(&x.into());
+        let square = field::Field::new(&x.into());
         let square = square.square().mul(&square).add(&square);
         // The field's prime is 3 modulo 4.
-        let prime = <type_a::Field512 as ConstMontyParams<{ crypto_bigint::U512::LIMBS }>>::PARAMS
+        let prime = <field::Field512 as ConstMontyParams<{ crypto_bigint::U512::LIMBS }>>::PARAMS
             .modulus()
             .as_ref();
         let y = square.pow(&prime.shr_vartime(2).wrapping_add(&crypto_bigint::U512::ONE));
         if y.square() == square {
             let mut bytes = [0; 64].to_vec();
             bytes[63] = x;
-            type_a::encode_field(&y, &mut bytes);
+            field::encode_field(&y, &mut bytes);
             seen += 1;
             assert!(G1::decode(Suite::Published, &bytes, Check::Range).is_some());
             assert!(G1::decode(Suite::Published, &bytes, Check::Subgroup).is_none());

@@ -20,15 +20,8 @@ use zeroize::Zeroize;
 
 use super::Check;
 use super::curve::Curve;
+use super::field::{FIELD_BYTES, Field, decode_field, encode_field, invert};
 use super::quadratic::Quadratic;
-
-const_monty_params!(
-    Field512,
-    U512,
-    "a7a73868e95fba886edef8ce96e7217e364bb946f5ed839628d1f80010940622\
-     a7afdaf9b049744a459e54dab7ba5be92539e8ff9b4f30a3cf6230c28e284d97",
-    "the field of PBC's a.param"
-);
 
 const_monty_params!(
     Order160,
@@ -36,9 +29,6 @@ const_monty_params!(
     "000000008000000000000800000000000000000000000001",
     "the order of PBC's a.param, 2^159 + 2^107 + 1"
 );
-
-/// An element of the field.
-pub(super) type Field = ConstMontyForm<Field512, { U512::LIMBS }>;
 
 /// A number modulo the order.
 pub(super) type Scalar = ConstMontyForm<Order160, { U192::LIMBS }>;
@@ -62,8 +52,6 @@ pub(super) struct Point {
     z: Field,
 }
 
-/// Length of an encoded element of the field.
-const FIELD_BYTES: usize = 64;
 /// Bits of the order, and of every scalar.
 const ORDER_BITS: u32 = 160;
 /// Bytes of a scalar.
@@ -213,25 +201,6 @@ impl Curve for TypeA {
         number.zeroize();
         bytes
     }
-}
-
-/// Appends a field element, most significant byte first.
-pub(super) fn encode_field(value: &Field, out: &mut Vec<u8>) {
-    out.extend_from_slice(value.retrieve().to_be_bytes().as_ref());
-}
-
-/// Reads what [`encode_field`] writes.
-fn decode_field(bytes: &[u8]) -> Option<Field> {
-    if bytes.len() != FIELD_BYTES {
-        return None;
-    }
-    let value = U512::from_be_slice(bytes);
-    (value < *Field512::PARAMS.modulus().as_ref()).then(|| Field::new(&value))
-}
-
-/// The inverse; zero of zero, which valid elements never ask for.
-pub(super) fn invert(value: &Field) -> Field {
-    value.invert().unwrap_or(Field::ZERO)
 }
 
 /// A point times a number as long as the order, by four bits at a time.

@@ -11,7 +11,7 @@ use crypto_bigint::{U192, U256, U1024, U2048, U3072, Uint, const_monty_params};
 use super::{HalfOf, Membership, Modp, Subgroup};
 
 /// RFC 5114 section 2.1: 1024 bits, the generator's order 160.
-pub(in crate::crypto::group) static MODP_1024_160: &dyn Subgroup =
+pub(crate) static MODP_1024_160: &dyn Subgroup =
     &Modp::<Field1024, Order160, { U1024::LIMBS }, { U192::LIMBS }> {
         generator: GENERATOR_1024,
         membership: Membership::Order,
@@ -19,7 +19,7 @@ pub(in crate::crypto::group) static MODP_1024_160: &dyn Subgroup =
     };
 
 /// RFC 5114 section 2.3: 2048 bits, the generator's order 256.
-pub(in crate::crypto::group) static MODP_2048_256: &dyn Subgroup =
+pub(crate) static MODP_2048_256: &dyn Subgroup =
     &Modp::<Field2048, Order256, { U2048::LIMBS }, { U256::LIMBS }> {
         generator: GENERATOR_2048,
         membership: Membership::Order,
@@ -27,20 +27,16 @@ pub(in crate::crypto::group) static MODP_2048_256: &dyn Subgroup =
     };
 
 /// RFC 3526 section 3, group 14.
-pub(in crate::crypto::group) static MODP_2048: &dyn Subgroup =
-    &SafePrime::<Modp2048, { U2048::LIMBS }>::GROUP;
+pub(crate) static MODP_2048: &dyn Subgroup = &SafePrime::<Modp2048, { U2048::LIMBS }>::GROUP;
 
 /// RFC 3526 section 4, group 15.
-pub(in crate::crypto::group) static MODP_3072: &dyn Subgroup =
-    &SafePrime::<Modp3072, { U3072::LIMBS }>::GROUP;
+pub(crate) static MODP_3072: &dyn Subgroup = &SafePrime::<Modp3072, { U3072::LIMBS }>::GROUP;
 
 /// RFC 7919 appendix A.1.
-pub(in crate::crypto::group) static FFDHE_2048: &dyn Subgroup =
-    &SafePrime::<Ffdhe2048, { U2048::LIMBS }>::GROUP;
+pub(crate) static FFDHE_2048: &dyn Subgroup = &SafePrime::<Ffdhe2048, { U2048::LIMBS }>::GROUP;
 
 /// RFC 7919 appendix A.2.
-pub(in crate::crypto::group) static FFDHE_3072: &dyn Subgroup =
-    &SafePrime::<Ffdhe3072, { U3072::LIMBS }>::GROUP;
+pub(crate) static FFDHE_3072: &dyn Subgroup = &SafePrime::<Ffdhe3072, { U3072::LIMBS }>::GROUP;
 
 /// A group whose prime is p = 2q + 1 with q prime. All these primes are 7 modulo 8, so 2 is a square
 /// and generates the squares, which are q. That is the RFCs' generator and their group.

@@ -1,0 +1,156 @@
+//! What one step of a party may use.
+
+use core::fmt;
+
+use rand_core::CryptoRng;
+
+use crate::context::peer_keys::PeerKeys;
+#[cfg(feature = "rig")]
+use crate::context::tracer::Tracer;
+use crate::crypto::Suite;
+use crate::crypto::meter::{Primitive, Probe};
+use crate::identity::{GroupId, PartyId};
+use crate::nonce::Nonce;
+use crate::outbox::{Event, Outbox};
+use crate::protection::Protection;
+
+/// What all parties of a group have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// The group.
+    pub group: GroupId,
+    /// The scheme's id. Signatures cover it, because a party signs in several groups with one key:
+    /// what it said in one scheme means nothing in another.
+    pub scheme: &'static str,
+    /// The algorithms.
+    pub suite: Suite,
+}
+
+impl Setting {
+    /// What a message's signature covers, one part after the other.
+    pub(super) const fn signed<'m>(&self, content: &'m [u8]) -> [&'m [u8]; 4] {
+        [b"groupkey/1 ", self.scheme.as_bytes(), b"\0", content]
+    }
+}
+
+/// What one step of a party may use. Its driver makes one for every step.
+pub struct Context<'a> {
+    pub(super) setting: Setting,
+    pub(super) me: PartyId,
+    pub(super) protection: Protection<'a>,
+    pub(super) peer_keys: Option<&'a dyn PeerKeys>,
+    pub(super) rng: &'a mut dyn CryptoRng,
+    pub(super) now: u64,
+    /// Of the request that this step takes, answers or makes.
+    pub(super) nonce: Option<Nonce>,
+    pub(super) outbox: &'a mut Outbox,
+    pub(super) probe: &'a mut dyn Probe,
+    #[cfg(feature = "rig")]
+    pub(super) tracer: Option<&'a mut dyn Tracer>,
+}
+
+impl<'a> Context<'a> {
+    /// A context for the party `me` at time `now` (ns since an origin of the driver's choice).
+    pub const fn new(
+        setting: Setting,
+        me: PartyId,
+        protection: Protection<'a>,
+        rng: &'a mut dyn CryptoRng,
+        now: u64,
+        outbox: &'a mut Outbox,
+        probe: &'a mut dyn Probe,
+    ) -> Self {
+        Self {
+            setting,
+            me,
+            protection,
+            peer_keys: None,
+            rng,
+            now,
+            nonce: None,
+            outbox,
+            probe,
+            #[cfg(feature = "rig")]
+            tracer: None,
+        }
+    }
+
+    /// The same with long-term keys for key agreement, which some distributed schemes need.
+    #[must_use]
+    pub const fn with_peer_keys(mut self, keys: &'a dyn PeerKeys) -> Self {
+        self.peer_keys = Some(keys);
+        self
+    }
+
+    /// The same with a tracer that is notified of every operation on secrets. For audits: every
+    /// secret is laid open to the tracer.
+    #[cfg(feature = "rig")]
+    #[must_use]
+    pub const fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
+
+    /// The group.
+    pub const fn group(&self) -> GroupId {
+        self.setting.group
+    }
+
+    /// The algorithms.
+    pub const fn suite(&self) -> Suite {
+        self.setting.suite
+    }
+
+    /// The party whose step this is.
+    pub const fn me(&self) -> PartyId {
+        self.me
+    }
+
+    /// The time in ns, as the driver gives it.
+    pub const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Tells the driver of something.
+    pub fn event(&mut self, event: Event) {
+        self.outbox.push_event(event);
+    }
+
+    /// Makes room for this many messages of about this many body bytes each, so that sending to a
+    /// large group does not move what was written already.
+    pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
+        const HEADER_BYTES: usize = 24;
+        let each = HEADER_BYTES + body_bytes + 2 + self.protection.tag_length();
+        self.outbox.reserve(messages, messages * each);
+    }
+
+    /// The nonce of a new request, which what this step sends from now on has.
+    pub(crate) fn draw_nonce(&mut self) -> Nonce {
+        self.probe.record(Primitive::Random, Nonce::BYTES);
+        let mut nonce = Nonce::default();
+        self.rng.fill_bytes(&mut nonce.0);
+        self.nonce = Some(nonce);
+        nonce
+    }
+
+    /// The nonce of the request that this step takes, answers or makes.
+    pub(crate) const fn nonce(&self) -> Option<Nonce> {
+        self.nonce
+    }
+
+    /// What is sent from now on is or answers this request: for one that is repeated, and for forgers.
+    pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
+        self.nonce = nonce;
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("setting", &self.setting)
+            .field("me", &self.me)
+            .field("protection", &self.protection)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! Which groups there are, and their lengths.
+
+/// A group of prime order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The one of choice.
+    Ristretto255,
+    /// RFC 5114 section 2.1: what papers call a group of 1024 bits.
+    Modp1024Order160,
+    /// RFC 5114 section 2.3.
+    Modp2048Order256,
+    /// RFC 3526 group 14.
+    Modp2048,
+    /// RFC 3526 group 15.
+    Modp3072,
+    /// RFC 7919.
+    Ffdhe2048,
+    /// RFC 7919.
+    Ffdhe3072,
+}
+
+impl Group {
+    /// Length of an encoded element in bytes.
+    pub const fn element_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 => 32,
+            Self::Modp1024Order160 => 128,
+            Self::Modp2048Order256 | Self::Modp2048 | Self::Ffdhe2048 => 256,
+            Self::Modp3072 | Self::Ffdhe3072 => 384,
+        }
+    }
+
+    /// Length of an exponent in bytes: that of the group's order.
+    pub const fn exponent_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 | Self::Modp2048Order256 => 32,
+            Self::Modp1024Order160 => 20,
+            Self::Modp2048 | Self::Ffdhe2048 => 256,
+            Self::Modp3072 | Self::Ffdhe3072 => 384,
+        }
+    }
+
+    /// Security strength in bits (NIST SP 800-57 part 1, table 2).
+    pub const fn security_bits(self) -> u32 {
+        match self {
+            Self::Modp1024Order160 => 80,
+            Self::Modp2048Order256 | Self::Modp2048 | Self::Ffdhe2048 => 112,
+            Self::Ristretto255 | Self::Modp3072 | Self::Ffdhe3072 => 128,
+        }
+    }
+
+    /// Random bytes that a random exponent takes, but for repetitions.
+    pub(crate) const fn drawn_bytes(self) -> usize {
+        match self {
+            Self::Ristretto255 => 64,
+            _ => self.exponent_bytes(),
+        }
+    }
+
+    /// Bytes of a number whose remainder modulo the order has no bias to speak of: at least 128 bits
+    /// more than the order has, in whole outputs of SHA-512.
+    pub(crate) const fn wide_bytes(self) -> usize {
+        (self.exponent_bytes() + 16).next_multiple_of(64)
+    }
+}

@@ -1,0 +1,126 @@
+//! Suites: which algorithms are used together.
+
+use crate::crypto::group::Group;
+
+/// A set of algorithms. `published` and what follows it are for reproducing papers only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Suite {
+    /// What runs well on anything with 32 bits and AES.
+    #[default]
+    Standard,
+    /// What runs well on a small device without AES.
+    Constrained,
+    /// What the papers used.
+    Published,
+    /// As `Published`, in the group of 2048 bits whose exponents are short.
+    Published2048,
+    /// As `Published`, in IKE's group of 2048 bits.
+    Modp2048,
+    /// As `Published`, in IKE's group of 3072 bits.
+    Modp3072,
+    /// As `Published`, in TLS's group of 2048 bits.
+    Ffdhe2048,
+    /// As `Published`, in TLS's group of 3072 bits.
+    Ffdhe3072,
+}
+
+/// How keys are wrapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapping {
+    /// AES-128-CBC with a random IV: no integrity.
+    AesCbc,
+    /// AES-128 key wrap (RFC 3394).
+    AesKeyWrap,
+    /// Ascon-AEAD128 (SP 800-232).
+    Ascon,
+}
+
+/// Which pairing is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairing {
+    /// BLS12-381.
+    Bls12381,
+    /// Type A of PBC.
+    TypeA,
+}
+
+/// What keys are derived and MACs made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hashing {
+    /// Ascon-Hash256 (SP 800-232), keyed.
+    Ascon,
+    /// SHA-256 with HKDF and HMAC; SHA-512 for exponents.
+    Sha2,
+}
+
+impl Suite {
+    /// All suites.
+    pub const ALL: [Self; 8] = [
+        Self::Standard,
+        Self::Constrained,
+        Self::Published,
+        Self::Published2048,
+        Self::Modp2048,
+        Self::Modp3072,
+        Self::Ffdhe2048,
+        Self::Ffdhe3072,
+    ];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Constrained => "constrained",
+            Self::Published => "published",
+            Self::Published2048 => "published-2048",
+            Self::Modp2048 => "modp-2048",
+            Self::Modp3072 => "modp-3072",
+            Self::Ffdhe2048 => "ffdhe2048",
+            Self::Ffdhe3072 => "ffdhe3072",
+        }
+    }
+
+    /// How keys are wrapped.
+    pub const fn wrapping(self) -> Wrapping {
+        match self {
+            Self::Standard => Wrapping::AesKeyWrap,
+            Self::Constrained => Wrapping::Ascon,
+            _ => Wrapping::AesCbc,
+        }
+    }
+
+    /// Which pairing is used.
+    pub(crate) const fn pairing(self) -> Pairing {
+        match self {
+            Self::Published => Pairing::TypeA,
+            _ => Pairing::Bls12381,
+        }
+    }
+
+    /// What keys are derived and MACs made with.
+    pub const fn hashing(self) -> Hashing {
+        match self {
+            Self::Constrained => Hashing::Ascon,
+            _ => Hashing::Sha2,
+        }
+    }
+
+    /// The group of Diffie-Hellman.
+    pub const fn group(self) -> Group {
+        match self {
+            Self::Standard | Self::Constrained => Group::Ristretto255,
+            Self::Published => Group::Modp1024Order160,
+            Self::Published2048 => Group::Modp2048Order256,
+            Self::Modp2048 => Group::Modp2048,
+            Self::Modp3072 => Group::Modp3072,
+            Self::Ffdhe2048 => Group::Ffdhe2048,
+            Self::Ffdhe3072 => Group::Ffdhe3072,
+        }
+    }
+
+    /// Security strength in bits (NIST SP 800-57 part 1, table 2). Compare only within one level.
+    pub const fn security_bits(self) -> u32 {
+        // All else has 128 bits.
+        self.group().security_bits()
+    }
+}

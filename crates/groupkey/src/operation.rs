@@ -1,0 +1,73 @@
+//! The operations of a group: what each message is part of.
+
+/// What a message is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Operation {
+    /// Handing out an individual key (deployment phase).
+    Enroll = 0,
+    /// Creation of the group.
+    Create = 1,
+    /// A member joins.
+    Add = 2,
+    /// A member leaves or is evicted.
+    Remove = 3,
+    /// A member that missed something is brought up to date.
+    CatchUp = 4,
+    /// Members join and others leave, in one change.
+    Batch = 5,
+    /// A new period begins, with the same members.
+    Rekey = 6,
+    /// A member gets the keys of the time that it was promised.
+    Grant = 7,
+    /// A message's key goes around.
+    Send = 8,
+    /// Two parts of a group come together.
+    Merge = 9,
+    /// A part of a group continues by itself.
+    Partition = 10,
+    /// The members of a distributed group agree on what comes next.
+    Order = 11,
+}
+
+impl Operation {
+    /// All of them, in the order of their codes on the wire.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Enroll,
+        Self::Create,
+        Self::Add,
+        Self::Remove,
+        Self::CatchUp,
+        Self::Batch,
+        Self::Rekey,
+        Self::Grant,
+        Self::Send,
+        Self::Merge,
+        Self::Partition,
+        Self::Order,
+    ];
+    /// The operations that change a running group's key, in the order in which the papers name them.
+    pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enroll => "enroll",
+            Self::Create => "create",
+            Self::Add => "add",
+            Self::Remove => "remove",
+            Self::CatchUp => "catch-up",
+            Self::Batch => "batch",
+            Self::Rekey => "rekey",
+            Self::Grant => "grant",
+            Self::Send => "send",
+            Self::Merge => "merge",
+            Self::Partition => "partition",
+            Self::Order => "order",
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}

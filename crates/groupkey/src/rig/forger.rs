@@ -1,0 +1,61 @@
+//! Makes messages up for an adversary.
+
+use alloc::vec::Vec;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::context::{Context, Setting};
+use crate::credentials::Credentials;
+use crate::identity::PartyId;
+use crate::outbox::Outbox;
+use crate::protection::{Guard, Protection};
+use crate::rig::state::{Rig, Settings};
+use crate::rig::transit::read;
+use crate::wire::Header;
+
+/// Protects what an adversary makes up, and reads what it sees.
+#[derive(Debug)]
+pub struct Forger {
+    setting: Setting,
+    guard: Guard,
+    credentials: Credentials,
+}
+
+impl Rig {
+    /// Who forges messages for this group.
+    pub fn forger(&self) -> Forger {
+        let Settings { protection, seed, .. } = self.settings;
+        let credentials = Credentials::new(protection, seed);
+        Forger { setting: self.setting(), guard: protection, credentials }
+    }
+}
+
+impl Forger {
+    /// A message with this header and body, protected as well as `speaker` can: under the shared MAC
+    /// anybody speaks for anybody, a signature is always the speaker's own.
+    pub fn forge(&mut self, speaker: PartyId, header: &Header, body: &[u8]) -> Vec<u8> {
+        self.credentials.issue(speaker);
+        let setting = Setting { group: header.group, ..self.setting };
+        let protection = self.credentials.protection(speaker);
+        let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::seed_from_u64(0), Outbox::new(), ());
+        let Header { epoch, operation, kind, sender, to, nonce, .. } = *header;
+        let mut cx =
+            Context::new(setting, sender, protection, &mut rng, 0, &mut outbox, &mut probe);
+        cx.set_nonce(nonce);
+        cx.draft(to, epoch, operation, kind).packed_bytes(body).send();
+        outbox.messages().flat_map(|message| message.bytes.to_vec()).collect()
+    }
+
+    /// Header and body of a message, which need not be genuine.
+    pub fn read<'m>(&self, bytes: &'m [u8]) -> Option<(Header, &'m [u8])> {
+        read(self.guard, bytes)
+    }
+
+    /// Does something with what anybody has: all cryptography, and no key.
+    pub fn compute<T>(&self, what: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(0), Outbox::new());
+        let (me, protection) = (PartyId::Controller, Protection::None);
+        what(&mut Context::new(self.setting, me, protection, &mut rng, 0, &mut outbox, &mut ()))
+    }
+}

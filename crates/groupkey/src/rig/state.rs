@@ -1,0 +1,168 @@
+//! A rig: what can be chosen for it, and what it knows.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::context::Setting;
+use crate::credentials::Credentials;
+use crate::crypto::Suite;
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::protection::Guard;
+use crate::rig::report::{Report, Sent};
+use crate::rig::seats::{Seat, Seats, Standing};
+use crate::rig::trace::Trace;
+use crate::rig::transit::{Adversary, Delivery};
+use crate::scheme::{Configuration, Profile, Scheme};
+
+/// What can be chosen for a rig.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The form of the scheme.
+    pub profile: Profile,
+    /// Parameters that differ from the profile's.
+    pub parameters: Vec<(&'static str, u32)>,
+    /// The algorithms.
+    pub suite: Suite,
+    /// How messages are protected: by default with a MAC, whatever the scheme, so that sizes
+    /// compare. [`Scheme::default_protection`] says what is usual for a scheme.
+    pub protection: Guard,
+    /// Everything drawn at random follows from this.
+    pub seed: u64,
+    /// Messages take a random time up to this, in ns; those from one party to another keep their order.
+    pub latency: u64,
+    /// Whether tampered and replayed messages accompany every message.
+    pub hostile: bool,
+}
+
+/// A group in virtual time.
+pub struct Rig {
+    pub(super) configuration: Configuration,
+    pub(super) settings: Settings,
+    pub(super) credentials: Credentials,
+    pub(super) rng: ChaCha20Rng,
+    pub(super) now: u64,
+    pub(super) sequence: u64,
+    pub(super) queue: BinaryHeap<Reverse<Delivery>>,
+    /// The latest arrival by sender and receiver, so that no message overtakes another.
+    pub(super) latest: BTreeMap<(PartyId, PartyId), u64>,
+    pub(super) seats: Seats,
+    pub(super) current: BTreeSet<MemberId>,
+    /// Members that are out of the others' reach and continue by themselves.
+    pub(super) apart: BTreeSet<MemberId>,
+    pub(super) report: Report,
+    pub(super) deployment: Vec<Sent>,
+    /// Who has the wire, if somebody has.
+    pub(super) adversary: Option<Adversary>,
+    pub(super) trace: Option<Box<Trace>>,
+}
+
+/// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
+/// apart but by lengths, so tests of schemes run these; `tests/laws/groups.rs` runs all.
+pub const SUITES: [Suite; 3] = [Suite::Standard, Suite::Constrained, Suite::Published];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Sound,
+            parameters: Vec::new(),
+            suite: Suite::Standard,
+            protection: Guard::Mac,
+            seed: 1,
+            latency: 1_000_000,
+            hostile: false,
+        }
+    }
+}
+
+impl Rig {
+    /// A rig for a scheme, with no members yet.
+    ///
+    /// # Panics
+    ///
+    /// If the scheme does not have one of the parameters, or not with that value.
+    pub fn new(scheme: &'static Scheme, settings: Settings) -> Self {
+        let mut configuration = scheme.configuration(settings.profile);
+        for &(name, value) in &settings.parameters {
+            configuration.set(name, value).expect("the scheme has this parameter");
+        }
+        let mut seats = Seats::default();
+        if let Some(controller) = configuration.controller() {
+            seats.take_in(PartyId::Controller, controller);
+        }
+        for (subgroup, party) in configuration.subgroup_controllers() {
+            seats.take_in(subgroup.into(), party);
+        }
+        Self {
+            credentials: Credentials::new(settings.protection, settings.seed),
+            rng: ChaCha20Rng::seed_from_u64(settings.seed),
+            configuration,
+            settings,
+            now: 0,
+            sequence: 0,
+            queue: BinaryHeap::new(),
+            latest: BTreeMap::new(),
+            seats,
+            current: BTreeSet::new(),
+            apart: BTreeSet::new(),
+            report: Report::default(),
+            deployment: Vec::new(),
+            adversary: None,
+            trace: None,
+        }
+    }
+
+    /// What all parties have in common.
+    pub(super) fn setting(&self) -> Setting {
+        let scheme = self.configuration.scheme().id;
+        Setting { group: GROUP, scheme, suite: self.settings.suite }
+    }
+
+    /// Traces everything from now on: which byte strings every party used and what it made of them.
+    #[must_use]
+    pub fn traced(mut self) -> Self {
+        self.trace = Some(Box::default());
+        self
+    }
+
+    /// What was traced so far, if [`Self::traced`] asked for it.
+    pub fn trace(&mut self) -> Option<&mut Trace> {
+        self.trace.as_deref_mut()
+    }
+
+    /// Whether a party is awake and in the part of the group that is in hand.
+    pub(super) fn is_at_hand(&self, id: PartyId, seat: &Seat) -> bool {
+        seat.standing == Standing::Awake && !self.is_apart(id)
+    }
+
+    pub(super) fn is_apart(&self, id: PartyId) -> bool {
+        matches!(id, PartyId::Member(member) if self.apart.contains(&member))
+    }
+
+    pub(super) fn latest_epoch(&self) -> Epoch {
+        let keys = self.seats.iter().filter_map(|(_, seat)| seat.party.group_key());
+        keys.map(|(epoch, _)| epoch).max().unwrap_or_default()
+    }
+
+    pub(super) fn seat(&mut self, party: PartyId) -> &mut Seat {
+        self.seats.get_mut(party).expect("the party is in the rig")
+    }
+}
+
+impl fmt::Debug for Rig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rig")
+            .field("scheme", &self.configuration.scheme().id)
+            .field("members", &self.current)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The group of every rig.
+pub(super) const GROUP: GroupId = GroupId(7);
