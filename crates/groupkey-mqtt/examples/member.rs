@@ -9,11 +9,11 @@ use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::driver::{Connection, fresh_rng, now, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::MemoryStore;
-use groupkey_mqtt::{Form, Member, Policy, Service, Version, broker, member};
+use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let port = broker::start(Version::V5)?.port();
+    let port = broker::start()?.port();
     let service_key = serve(port)?;
 
     // This is all that a device does.

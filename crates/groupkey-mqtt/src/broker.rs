@@ -1,65 +1,97 @@
-//! A broker in this process, for demonstrations and tests: rumqttd.
+//! A broker in this process, for demonstrations and tests.
 //!
-//! `tests/brokers.rs` lists the rules that rumqttd 0.20 breaks; nor can it be stopped, so it lives
-//! as long as the process. A group that matters wants a broker of its own.
+//! It speaks MQTT 3.1.1 and MQTT 5 on one port of the loopback interface and keeps every rule that the
+//! [probe](crate::probe) checks. Everything is in memory. It asks for no password, forwards no
+//! properties but the message expiry, and has no shared subscriptions. A group that matters wants a
+//! broker of its own, such as Mosquitto.
 
-use std::collections::HashMap;
+mod fault;
+mod line;
+mod sessions;
+mod topics;
+
+use std::cell::RefCell;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
 
-use crate::version::Version;
+pub(crate) use self::fault::Fault;
+use self::sessions::Sessions;
 
-/// Starts a broker of one version of MQTT on a free port of the loopback interface and waits until it
-/// answers. It could speak both, on two ports; but what is published in MQTT 5 with properties, such as an
-/// expiry, makes rumqttd 0.20 panic when it is to pass it on in 3.1.1.
-pub fn start(version: Version) -> io::Result<SocketAddr> {
-    // rumqttd cannot say which port it was given, so one is tried out.
-    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-    let mut broker = Broker::new(configuration(version, address));
-    thread::Builder::new().name("broker".to_owned()).spawn(move || drop(broker.start()))?;
-    let begin = Instant::now();
+/// Starts a broker that lives as long as the process, on a free port of the loopback interface.
+///
+/// # Errors
+///
+/// If the system gives no port or no thread.
+pub fn start() -> io::Result<SocketAddr> {
+    let mut broker = Broker::start()?;
+    let address = broker.address();
+    // Without it, nobody can stop the broker any more.
+    std::mem::forget(broker.stop.take());
+    Ok(address)
+}
+
+/// A running broker. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Broker {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Broker {
+    /// Starts a broker on a free port of the loopback interface.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no port or no thread.
+    pub fn start() -> io::Result<Self> {
+        Self::with_fault(None)
+    }
+
+    /// The same with one rule broken, to see whether the probe finds it.
+    pub(crate) fn with_fault(fault: Option<Fault>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        thread::Builder::new().name("broker".to_owned()).spawn(move || {
+            // The runtime ends with all connections when the broker is dropped.
+            LocalSet::new().block_on(&runtime, async {
+                tokio::select! {
+                    _ = stopped => {}
+                    () = accept(listener, fault) => {}
+                }
+            });
+        })?;
+        Ok(Self { address, stop: Some(stop) })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Takes connections until the listener fails.
+async fn accept(listener: TcpListener, fault: Option<Fault>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let sessions = Rc::new(RefCell::new(Sessions::new(fault)));
+    let mut number = 0;
     loop {
-        match TcpStream::connect(address) {
-            Ok(_) => return Ok(address),
-            Err(error) if begin.elapsed() > PATIENCE => return Err(error),
-            Err(_) => thread::sleep(Duration::from_millis(5)),
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                number += 1;
+                tokio::task::spawn_local(line::serve(stream, number, Rc::clone(&sessions)));
+            }
+            // Too many open files, for example: later there may be fewer.
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
-fn configuration(version: Version, listen: SocketAddr) -> Config {
-    let connections = ConnectionSettings {
-        connection_timeout_ms: 5_000,
-        max_payload_size: 2 * crate::join::MAX_PAYLOAD,
-        max_inflight_count: 200,
-        auth: None,
-        external_auth: None,
-        dynamic_filters: true,
-    };
-    let server = ServerSettings {
-        name: "embedded".to_owned(),
-        listen,
-        tls: None,
-        next_connection_delay_ms: 1,
-        connections,
-    };
-    let server = Some(HashMap::from([("embedded".to_owned(), server)]));
-    let (v4, v5) = match version {
-        Version::V3 => (server, None),
-        Version::V5 => (None, server),
-    };
-    let router = RouterConfig {
-        max_connections: 2_000,
-        max_outgoing_packet_count: 200,
-        max_segment_size: 4 << 20,
-        max_segment_count: 4,
-        ..RouterConfig::default()
-    };
-    Config { router, v4, v5, ..Config::default() }
-}
-
-const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);

@@ -12,7 +12,6 @@ pub(crate) mod client;
 #[cfg(test)]
 mod faulty;
 mod line;
-pub(crate) mod packet;
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -21,15 +20,13 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use serde::Serialize;
-use zeroize::Zeroizing;
-
+use crate::packet::{Connack, Connect};
+use crate::tls::Tls;
 use bench::Bench;
 use client::Client;
-use packet::{Connack, Connect};
+use serde::Serialize;
 
-use crate::tls::Tls;
-
+pub use crate::login::Login;
 pub use crate::version::Version;
 pub use checks::CHECKS;
 
@@ -46,15 +43,6 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// The longest wait for any one answer.
     pub timeout: Duration,
-}
-
-/// A user name and a password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Login {
-    /// The user name.
-    pub name: String,
-    /// The password: any bytes.
-    pub password: Zeroizing<Vec<u8>>,
 }
 
 /// One rule, and what tests it.
@@ -180,12 +168,6 @@ impl Check {
             Version::V3 => self.clauses_v3,
             Version::V5 => Some(self.clauses_v5),
         }
-    }
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,4 @@
-//! The checks against brokers that others wrote: Mosquitto, which is to keep every rule, and
-//! rumqttd, which is known to break some. Whoever fixes or breaks one finds out here.
+//! The checks against whole brokers: Mosquitto, where it is installed, and the embedded one.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -21,50 +20,28 @@ fn mosquitto_keeps_every_rule() {
             return;
         }
     };
-    let findings = run(&target(address.into()), tell).expect("it is a broker");
-    assert_eq!(with(&findings, Verdict::Fail), BTreeSet::new());
-    assert_eq!(with(&findings, Verdict::Skipped), BTreeSet::new());
-    assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
-    for finding in findings.iter().filter(|finding| finding.check.name == "qos2-forwarded") {
-        assert_eq!(finding.seen, "once, at PUBREL");
-    }
-    let again = run(&target(address.into()), |_| ()).expect("it is a broker");
-    assert_eq!(with(&again, Verdict::Fail), BTreeSet::new(), "the first run left something");
+    keeps_every_rule(address.into());
 }
 
 #[test]
 #[cfg(feature = "broker")]
-fn rumqttd_breaks_the_rules_that_it_is_known_to_break() {
-    for (version, beside) in [(Version::V3, &[][..]), (Version::V5, RUMQTTD_BREAKS_IN_V5)] {
-        let address = groupkey_mqtt::broker::start(version).expect("it starts");
-        let findings = run(&target(address), tell).expect("it is a broker");
-        let broken = RUMQTTD_BREAKS.iter().chain(beside).copied().collect();
-        assert_eq!(with(&findings, Verdict::Fail), broken, "{version}");
-        let (spoken, other): (Vec<_>, Vec<_>) =
-            findings.iter().partition(|finding| finding.version == version);
-        assert!(!spoken.is_empty() && !other.is_empty(), "both are told");
-        assert!(other.iter().all(|finding| finding.verdict == Verdict::Skipped));
-    }
+fn the_embedded_broker_keeps_every_rule() {
+    let broker = groupkey_mqtt::broker::Broker::start().expect("it starts");
+    keeps_every_rule(broker.address());
 }
 
-/// What rumqttd 0.20.0 does wrong in both versions of MQTT.
-const RUMQTTD_BREAKS: &[&str] = &[
-    // It delivers at the subscription's QoS, also where the publication's is lower.
-    "lower-qos",
-    // It repeats messages without DUP.
-    "qos1-repeated",
-    "qos2-receiver-cut",
-    // It closes on a PUBREL for an identifier that it does not know: one it has answered already,
-    // or one whose PUBLISH it has forgotten because the connection was cut.
-    "qos2-cut-after-pubrec",
-    "qos2-cut-before-pubcomp",
-    "qos2-pubrel-repeated",
-    // It takes no notice of a second CONNECT.
-    "second-connect",
-];
-
-/// Beside that, what it does not heed of what is new in MQTT 5.
-const RUMQTTD_BREAKS_IN_V5: &[&str] = &["packet-maximum", "receive-maximum", "session-expiry"];
+/// All checks pass in both versions, and a second run finds nothing that the first one left.
+fn keeps_every_rule(address: SocketAddr) {
+    for _ in 0..2 {
+        let findings = run(&target(address), tell).expect("it is a broker");
+        assert_eq!(with(&findings, Verdict::Fail), BTreeSet::new());
+        assert_eq!(with(&findings, Verdict::Skipped), BTreeSet::new());
+        assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
+        for finding in findings.iter().filter(|finding| finding.check.name == "qos2-forwarded") {
+            assert_eq!(finding.seen, "once, at PUBREL");
+        }
+    }
+}
 
 fn with(findings: &[Finding], verdict: Verdict) -> BTreeSet<&'static str> {
     findings.iter().filter(|f| f.verdict == verdict).map(|f| f.check.name).collect()

@@ -9,9 +9,9 @@ use std::thread;
 use groupkey::catalogue::{self, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::{Operation, Suite};
+use groupkey_mqtt::broker;
 use groupkey_mqtt::impairment::{Mosquitto, Relay};
 use groupkey_mqtt::study::{LiveNetwork, Settings};
-use groupkey_mqtt::{Version, broker};
 use groupkey_sim::group::{
     Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Station,
 };
@@ -44,7 +44,7 @@ fn assert_same_bytes(scheme: &Scheme, broker: SocketAddr, qos: Qos) {
 /// What a device computes is a pause before it sends, live as simulated.
 #[test]
 fn computation_takes_as_long_as_the_device_takes() {
-    let address = broker::start(Version::V3).expect("the embedded broker starts");
+    let address = broker::start().expect("the embedded broker starts");
     let settings = settings("skdc", |_| 20_000_000);
     let mut group = Group::on(network(address, Qos::AtLeastOnce), settings);
     let created = group.create(4).expect("it is created");
@@ -57,7 +57,7 @@ fn computation_takes_as_long_as_the_device_takes() {
 /// Members ask, and a broker may be behind a relay.
 #[test]
 fn a_request_goes_over_the_network() {
-    let broker = broker::start(Version::V3).expect("the embedded broker starts");
+    let broker = broker::start().expect("the embedded broker starts");
     let SocketAddr::V4(place) = free_address() else { unreachable!("it is asked for") };
     let _relay = Relay::start(place, broker).expect("the address is free");
     let settings = GroupSettings { request_bytes: Some(40), ..settings("lkh-group", |_| 0) };
@@ -146,14 +146,14 @@ fn settings(id: &str, computation: fn(&Meter) -> u64) -> GroupSettings {
     }
 }
 
-/// The brokers that are there, and what they can do; rumqttd only what `docs/broker-probe.md` says.
+/// The brokers that are there.
 fn brokers() -> Vec<(SocketAddr, &'static [Qos], Option<Mosquitto>)> {
-    let embedded = broker::start(Version::V3).expect("the embedded broker starts");
-    let mut brokers: Vec<(_, &[_], _)> = vec![(embedded, &[Qos::AtLeastOnce], None)];
+    let all = &[Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
+    let embedded = broker::start().expect("the embedded broker starts");
+    let mut brokers: Vec<(_, &[_], _)> = vec![(embedded, all, None)];
     let SocketAddr::V4(place) = free_address() else { unreachable!("it is asked for") };
     match Mosquitto::start(place, place) {
         Ok(mosquitto) => {
-            let all = &[Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
             brokers.push((place.into(), all, Some(mosquitto)));
         }
         Err(error) => {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::probe::client::Client;
-use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::probe::{Stop, Target};
 use crate::version::Version;
 

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::client::Client;
-use super::packet::{Connack, Connect, FOR_EVER, Publish, Qos};
 use super::{Stop, Target, Version};
+use crate::packet::{Connack, Connect, FOR_EVER, Publish, Qos};
 
 /// The surroundings of one check.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::line::{Line, is_silence};
-use super::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use super::{Stop, Target, Version};
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 
 /// A connection. Nothing is sent that a check did not ask for.
 #[derive(Debug)]
@@ -92,9 +92,11 @@ impl Client {
     /// Subscribes. Fails if the broker grants another quality of service.
     pub(crate) fn subscribe(&mut self, filter: &str, qos: Qos) -> Result<(), Stop> {
         let id = self.next_id();
-        self.send(&Packet::Subscribe(id, filter.to_owned(), qos))?;
+        self.send(&Packet::Subscribe(id, vec![(filter.to_owned(), qos)]))?;
         let granted = self.receive_beside_messages("SUBACK", |packet| match packet {
-            Packet::Suback(for_id, granted) if *for_id == id => Some(*granted),
+            Packet::Suback(for_id, granted) if *for_id == id => {
+                Some(granted.first().copied().flatten())
+            }
             _ => None,
         })?;
         match granted {

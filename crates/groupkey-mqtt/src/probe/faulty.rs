@@ -1,13 +1,11 @@
-//! A small broker that keeps every rule, but for the one that it is told to break: each check must
+//! The embedded broker keeps every rule, but for the one that it is told to break: each check must
 //! pass with the whole broker and fail with some broken one.
-
-mod broker;
 
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use broker::{Broker, Fault};
+use crate::broker::{Broker, Fault};
 
 use super::{CHECKS, Target, Verdict, Version, run};
 
@@ -58,8 +56,8 @@ fn a_server_that_is_no_broker_is_told_apart() {
 
 /// The checks that fail with a broker that has this fault.
 fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
-    let broker = Broker::start(fault);
-    let findings = run(&target(broker.address), |_| ()).expect("it is a broker");
+    let broker = Broker::with_fault(fault).expect("it starts");
+    let findings = run(&target(broker.address()), |_| ()).expect("it is a broker");
     assert!(findings.iter().all(|finding| finding.verdict != Verdict::Skipped));
     assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
     if fault.is_none() {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::session::{Reaction, Session};
 use crate::Version;
-use crate::probe::packet::{Connack, Connect, Packet};
+use crate::packet::{Connack, Connect, Packet};
 
 /// What a client is to do.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use groupkey_sim::{HandOver, Qos};
 
-use crate::probe::packet::{self, Acknowledgement, Packet, Publish};
+use crate::packet::{self, Acknowledgement, Packet, Publish};
 
 /// The exchanges under way on a connection that is up.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Session {
 
     /// Begins to subscribe. Fails if no identifier is free.
     pub(super) fn subscribe(&mut self, topic: String) -> Result<Packet, String> {
-        Ok(Packet::Subscribe(self.begin(Awaited::Suback)?, topic, level(self.qos)))
+        Ok(Packet::Subscribe(self.begin(Awaited::Suback)?, vec![(topic, level(self.qos))]))
     }
 
     /// Begins to end a subscription. Fails if no identifier is free.
@@ -89,7 +89,7 @@ impl Session {
             Packet::Publish(message) => return Ok(self.take(message)),
             Packet::Suback(id, granted) => {
                 let is_due = self.end(id, Awaited::Suback);
-                match granted {
+                match granted.first().copied().flatten() {
                     Some(granted) if is_due && granted != level(self.qos) => {
                         let granted = granted as u8;
                         return Err(format!("the broker grants no more than QoS {granted}"));
@@ -214,7 +214,7 @@ mod tests {
         for granted in [None, Some(packet::Qos::Level0)] {
             let mut session = Session::new(Qos::AtLeastOnce, HandOver::PubRel);
             assert!(session.subscribe("t".to_owned()).is_ok());
-            assert!(session.receive(Packet::Suback(1, granted)).is_err());
+            assert!(session.receive(Packet::Suback(1, vec![granted])).is_err());
         }
     }
 

@@ -10,7 +10,7 @@ use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
 use groupkey_mqtt::http::{self, Limits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
-use groupkey_mqtt::{Form, Member, Policy, Service, Version, broker, member};
+use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -132,7 +132,7 @@ fn key(number: u32) -> Secret {
 
 fn connection(prefix: &str, name: &str) -> Connection {
     static BROKER: OnceLock<u16> = OnceLock::new();
-    let start = || broker::start(Version::V5).expect("the broker starts").port();
+    let start = || broker::start().expect("the broker starts").port();
     let port = *BROKER.get_or_init(start);
     let client = format!("{}-{name}", prefix.replace('/', "-"));
     Connection::new("127.0.0.1", port, client)

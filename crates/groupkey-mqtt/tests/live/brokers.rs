@@ -22,8 +22,7 @@ pub(crate) struct Broker {
 /// How to reach it.
 #[derive(Clone)]
 pub(crate) struct Access {
-    /// For 3.1.1 and 5.
-    ports: [u16; 2],
+    port: u16,
     version: Version,
     /// With TLS.
     pub(crate) authority: Option<Arc<Authority>>,
@@ -46,12 +45,10 @@ struct Mosquitto {
     process: Option<Child>,
 }
 
-/// All that are there; the embedded broker speaks one version, so there are two of it.
+/// All that are there.
 pub(crate) fn all() -> Vec<Broker> {
-    let start =
-        |version| groupkey_mqtt::broker::start(version).expect("the embedded broker starts");
-    let ports = Version::ALL.map(|version| start(version).port());
-    let access = Access { ports, version: Version::default(), authority: None };
+    let port = groupkey_mqtt::broker::start().expect("the embedded broker starts").port();
+    let access = Access::at(port, None);
     let embedded = Broker { access, mosquitto: None };
     let guarded = guarded_mosquitto(Rights::OfDevices);
     std::iter::once(embedded).chain(mosquitto()).chain(guarded).collect()
@@ -150,7 +147,7 @@ impl Broker {
 
 impl Access {
     fn at(port: u16, authority: Option<Arc<Authority>>) -> Self {
-        Self { ports: [port; 2], version: Version::default(), authority }
+        Self { port, version: Version::default(), authority }
     }
 
     /// In this version of MQTT.
@@ -160,14 +157,11 @@ impl Access {
 
     /// Through what relays from this port.
     pub(crate) fn through(&self, port: u16) -> Self {
-        Self { ports: [port; 2], ..self.clone() }
+        Self { port, ..self.clone() }
     }
 
     pub(crate) const fn port(&self) -> u16 {
-        match self.version {
-            Version::V3 => self.ports[0],
-            Version::V5 => self.ports[1],
-        }
+        self.port
     }
 
     /// The prefix to use: the access list knows one.

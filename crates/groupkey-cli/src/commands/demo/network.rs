@@ -83,7 +83,7 @@ impl Network {
                 (broker.host.clone(), broker.port)
             }
             None => {
-                let address = broker::start(mqtt).map_err(|error| {
+                let address = broker::start().map_err(|error| {
                     Failure::running(format!("the broker does not start: {error}"))
                 })?;
                 (address.ip().to_string(), address.port())

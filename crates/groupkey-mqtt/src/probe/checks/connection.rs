@@ -1,7 +1,7 @@
 //! How connections begin and end.
 
+use crate::packet::{Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::packet::{Connect, Packet, Publish, Qos};
 use crate::probe::{Stop, require};
 
 pub(super) fn first_packet(bench: &Bench<'_>) -> Result<String, Stop> {

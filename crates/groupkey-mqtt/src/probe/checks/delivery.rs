@@ -1,7 +1,7 @@
 //! How messages come to those who are there.
 
+use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::{Stop, require};
 
 pub(super) fn lower_qos(bench: &Bench<'_>) -> Result<String, Stop> {

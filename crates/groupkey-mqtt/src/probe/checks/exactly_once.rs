@@ -1,8 +1,8 @@
 //! QoS 2, where everything must happen once: the broker as receiver, then as sender.
 
+use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
 use crate::probe::client::Client;
-use crate::probe::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::{Stop, require};
 
 pub(super) fn forwarded(bench: &Bench<'_>) -> Result<String, Stop> {

@@ -1,7 +1,7 @@
 //! How much at once.
 
+use crate::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
 use crate::probe::{Stop, require};
 
 use super::delivery::texts;

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use crate::packet::{Acknowledgement, Connect, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::packet::{Acknowledgement, Connect, Publish, Qos};
 use crate::probe::{Stop, require};
 
 use super::delivery::texts;

@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v5};
 
-use super::{Acknowledgement, Connack, Connect, KEEP_ALIVE, Packet, Publish, Qos};
+use super::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 
 /// In the codec's terms. Fails on what cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
@@ -22,7 +22,7 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
             v5::Packet::Connack(v5::Connack::new(*session_present, code))
         }
         Packet::Connect(connect) => {
-            let mut written = v5::Connect::new(connect.client.as_str().into(), KEEP_ALIVE);
+            let mut written = v5::Connect::new(connect.client.as_str().into(), connect.keep_alive);
             written.clean_start = connect.clean;
             written.properties.session_expiry_interval = Some(connect.session_expiry);
             written.properties.receive_max = connect.receive_maximum;
@@ -49,22 +49,25 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
             v5::Packet::Publish(written)
         }
         Packet::Suback(id, granted) => {
-            let code = match granted {
+            let code = |granted: &Option<Qos>| match granted {
                 Some(Qos::Level0) => v5::SubscribeReasonCode::GrantedQoS0,
                 Some(Qos::Level1) => v5::SubscribeReasonCode::GrantedQoS1,
                 Some(Qos::Level2) => v5::SubscribeReasonCode::GrantedQoS2,
                 None => v5::SubscribeReasonCode::UnspecifiedError,
             };
-            v5::Packet::Suback(v5::Suback::new(Pid::try_from(*id)?, vec![code]))
+            let codes = granted.iter().map(code).collect();
+            v5::Packet::Suback(v5::Suback::new(Pid::try_from(*id)?, codes))
         }
-        Packet::Subscribe(id, filter, qos) => {
-            let filter = TopicFilter::try_from(filter.as_str())?;
-            let options = v5::SubscriptionOptions {
-                retain_as_published: false,
-                ..v5::SubscriptionOptions::new(*qos)
+        Packet::Subscribe(id, topics) => {
+            let topic = |(filter, qos): &(String, Qos)| {
+                let options = v5::SubscriptionOptions {
+                    retain_as_published: false,
+                    ..v5::SubscriptionOptions::new(*qos)
+                };
+                TopicFilter::try_from(filter.as_str()).map(|filter| (filter, options))
             };
-            let subscribe = v5::Subscribe::new(Pid::try_from(*id)?, vec![(filter, options)]);
-            v5::Packet::Subscribe(subscribe)
+            let topics = topics.iter().map(topic).collect::<Result<_, _>>()?;
+            v5::Packet::Subscribe(v5::Subscribe::new(Pid::try_from(*id)?, topics))
         }
         Packet::Unsuback(id) => {
             let codes = vec![v5::UnsubscribeReasonCode::Success];
@@ -88,6 +91,7 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
             client: connect.client_id.to_string(),
             clean: connect.clean_start,
             will: connect.last_will.map(|w| (w.topic_name.to_string(), w.payload.to_vec())),
+            keep_alive: connect.keep_alive,
             session_expiry: connect.properties.session_expiry_interval.unwrap_or_default(),
             receive_maximum: connect.properties.receive_max,
             maximum_packet: connect.properties.max_packet_size,
@@ -110,12 +114,13 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
             expiry: publish.properties.message_expiry_interval,
         }),
         v5::Packet::Suback(suback) => {
-            let granted = suback.topics.first().map(|code| Qos::from_u8(*code as u8));
-            Packet::Suback(suback.pid.value(), granted.and_then(Result::ok))
+            let granted = suback.topics.iter().map(|code| Qos::from_u8(*code as u8).ok());
+            Packet::Suback(suback.pid.value(), granted.collect())
         }
         v5::Packet::Subscribe(subscribe) => {
-            let (filter, options) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
-            Packet::Subscribe(subscribe.pid.value(), filter.to_string(), options.max_qos)
+            let topics = subscribe.topics.iter();
+            let topics = topics.map(|(filter, options)| (filter.to_string(), options.max_qos));
+            Packet::Subscribe(subscribe.pid.value(), topics.collect())
         }
         v5::Packet::Unsuback(unsuback) => Packet::Unsuback(unsuback.pid.value()),
         v5::Packet::Unsubscribe(unsubscribe) => {

@@ -1,95 +1,29 @@
-//! The broker itself: exact topics only, everything in memory, a thread for each connection.
+//! The sessions of all clients: what they subscribed to, what waits for them, what is under way.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::broker::fault::Fault;
+use crate::broker::line::Line;
+use crate::broker::topics::{Subscriptions, matches};
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::version::Version;
 
-/// The rule that is broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    AnyFirstPacket,
-    AnyLength,
-    BothConnectionsKept,
-    ClosesOnUnknownPubrel,
-    DeliversTwice,
-    DropsQueued,
-    EmptyRetained,
-    ForgetsReceived,
-    ForgetsSessions,
-    ForwardsRepeats,
-    IdentifierKept,
-    LargeCutShort,
-    MessagesNeverExpire,
-    OldSessionKept,
-    PacketMaximumIgnored,
-    PublishAfterPubrec,
-    ReceiveMaximumIgnored,
-    Reorders,
-    RepeatsUnmarked,
-    SecondConnect,
-    SessionsNeverExpire,
-    SubscriptionsQos,
-    WillAfterDisconnect,
-    WillNever,
-}
-
-/// A running broker on a port of loopback.
-pub(super) struct Broker {
-    pub(super) address: SocketAddr,
-    stopped: Arc<AtomicBool>,
-}
-
-impl Broker {
-    pub(super) fn start(fault: Option<Fault>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
-        let address = listener.local_addr().expect("it is bound");
-        let stopped = Arc::new(AtomicBool::new(false));
-        let state = Arc::new(Mutex::new(State { fault, ..State::default() }));
-        let broker = Self { address, stopped: Arc::clone(&stopped) };
-        thread::spawn(move || {
-            static NUMBER: AtomicU64 = AtomicU64::new(0);
-            for stream in listener.incoming() {
-                if stopped.load(Ordering::Relaxed) {
-                    return;
-                }
-                let (Ok(stream), state) = (stream, Arc::clone(&state)) else { return };
-                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-                thread::spawn(move || serve(stream, number, &state));
-            }
-        });
-        broker
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
-        let _ = TcpStream::connect(self.address);
-    }
-}
-
-#[derive(Default)]
-struct State {
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
     fault: Option<Fault>,
     sessions: HashMap<String, Session>,
+    subscriptions: Subscriptions,
     retained: BTreeMap<String, Publish>,
     held_back: Option<Publish>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Session {
     line: Option<Line>,
     hello: Connect,
     left: Option<Instant>,
-    subscriptions: BTreeMap<String, Qos>,
+    filters: BTreeMap<String, Qos>,
     /// QoS 2 messages without PUBREL.
     received: HashMap<u16, Option<Publish>>,
     queue: VecDeque<(Publish, Instant)>,
@@ -98,111 +32,50 @@ struct Session {
     last_id: u16,
 }
 
-struct Line {
-    stream: TcpStream,
-    number: u64,
-    version: Version,
-}
-
 /// How a connection ended.
-#[derive(PartialEq, Eq)]
-enum End {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
     Cut,
     Disconnect,
 }
 
-fn serve(mut stream: TcpStream, number: u64, state: &Mutex<State>) {
-    let fault = state.lock().expect("nobody panics").fault;
-    let mut unread = Vec::new();
-    let mut version = None;
-    let mut client = None;
-    let mut end = End::Cut;
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket has timeouts");
-    let mut chunk = [0; 64 << 10];
-    'connection: loop {
-        loop {
-            let decoded = match version {
-                Some(version) => Packet::decode(version, &unread).map(|p| p.map(|p| (p, version))),
-                None => first(&unread),
-            };
-            let ((packet, length), spoken) = match decoded {
-                Ok(Some(decoded)) => decoded,
-                Ok(None) => break,
-                Err(_) if fault == Some(Fault::AnyLength) => {
-                    unread.clear();
-                    break;
-                }
-                Err(_) => break 'connection,
-            };
-            unread.drain(..length);
-            let mut state = state.lock().expect("nobody panics");
-            match (packet, &client) {
-                (Packet::Connect(hello), None) => {
-                    version = Some(spoken);
-                    client = Some(hello.client.clone());
-                    let stream = stream.try_clone().expect("a socket can be cloned");
-                    state.connect(*hello, Line { stream, number, version: spoken });
-                }
-                (Packet::Connect(_), Some(_)) if fault != Some(Fault::SecondConnect) => {
-                    break 'connection;
-                }
-                (Packet::Disconnect, Some(_)) => {
-                    end = End::Disconnect;
-                    break 'connection;
-                }
-                (packet, Some(client)) => {
-                    if !state.handle(client, number, packet) {
-                        break 'connection;
-                    }
-                }
-                (_, None) if fault == Some(Fault::AnyFirstPacket) => {}
-                (_, None) => break 'connection,
-            }
-        }
-        match stream.read(&mut chunk) {
-            Ok(0) | Err(_) => break,
-            Ok(length) => unread.extend_from_slice(&chunk[..length]),
-        }
+impl Sessions {
+    /// No client was there before.
+    pub(super) fn new(fault: Option<Fault>) -> Self {
+        Self { fault, ..Self::default() }
     }
-    let mut state = state.lock().expect("nobody panics");
-    if let Some(client) = client {
-        state.disconnect(&client, number, &end);
+
+    pub(super) const fn fault(&self) -> Option<Fault> {
+        self.fault
     }
-    let _ = stream.shutdown(Shutdown::Both);
-}
 
-/// The first packet tells the version.
-#[expect(clippy::type_complexity)]
-fn first(bytes: &[u8]) -> Result<Option<((Packet, usize), Version)>, String> {
-    Packet::decode(Version::V3, bytes)
-        .map(|packet| packet.map(|packet| (packet, Version::V3)))
-        .or_else(|_| {
-            Packet::decode(Version::V5, bytes).map(|p| p.map(|packet| (packet, Version::V5)))
-        })
-}
-
-impl State {
     fn is(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
-    fn connect(&mut self, hello: Connect, line: Line) {
+    /// Whether the connection may go on.
+    pub(super) fn connect(&mut self, hello: Connect, line: Line) -> bool {
         let client = hello.client.clone();
+        if client.is_empty() {
+            // Identifier rejected (3.1.1), client identifier not valid (5).
+            let code = if line.version == Version::V3 { 2 } else { 0x85 };
+            line.write(&Packet::Connack(Connack { code, session_present: false }));
+            return false;
+        }
         let expired = self.sessions.get(&client).is_some_and(|session| {
             let lasts = Duration::from_secs(session.hello.session_expiry.into());
             session.left.is_some_and(|left| left.elapsed() > lasts)
         });
         if expired && !self.is(Fault::SessionsNeverExpire) {
-            self.sessions.remove(&client);
+            self.end(&client);
         }
         if let Some(old) = self.sessions.get_mut(&client).and_then(|session| session.line.take())
             && self.fault != Some(Fault::BothConnectionsKept)
         {
-            let _ = old.stream.shutdown(Shutdown::Both);
+            old.close();
         }
-        let discard = hello.clean && !self.is(Fault::OldSessionKept);
-        if discard || (hello.clean && !self.sessions.contains_key(&client)) {
-            self.sessions.remove(&client);
+        if hello.clean && !self.is(Fault::OldSessionKept) {
+            self.end(&client);
         }
         let present = self.sessions.contains_key(&client) && !self.is(Fault::ForgetsSessions);
         let fault = self.fault;
@@ -216,9 +89,10 @@ impl State {
         session.write(&Packet::Connack(Connack { code: 0, session_present: present }));
         session.repeat(fault);
         session.pump(fault);
+        true
     }
 
-    fn disconnect(&mut self, client: &str, number: u64, end: &End) {
+    pub(super) fn disconnect(&mut self, client: &str, number: u64, end: &End) {
         let Some(session) = self.sessions.get_mut(client) else { return };
         if session.line.as_ref().is_none_or(|line| line.number != number) {
             return;
@@ -227,7 +101,7 @@ impl State {
         session.left = Some(Instant::now());
         let will = session.hello.will.take();
         if session.hello.session_expiry == 0 {
-            self.sessions.remove(client);
+            self.end(client);
         }
         let due = match end {
             End::Cut => !self.is(Fault::WillNever),
@@ -239,7 +113,7 @@ impl State {
     }
 
     /// Whether the connection may go on.
-    fn handle(&mut self, client: &str, number: u64, packet: Packet) -> bool {
+    pub(super) fn handle(&mut self, client: &str, number: u64, packet: Packet) -> bool {
         let fault = self.fault;
         let Some(session) = self.sessions.get_mut(client) else { return false };
         if session.line.as_ref().is_none_or(|line| line.number != number) {
@@ -247,14 +121,17 @@ impl State {
         }
         match packet {
             Packet::Pingreq => session.write(&Packet::Pingresp),
-            Packet::Subscribe(id, filter, qos) => {
-                session.subscriptions.insert(filter.clone(), qos);
-                session.write(&Packet::Suback(id, Some(qos)));
-                if let Some(retained) = self.retained.get(&filter) {
-                    let qos = retained.qos.min(qos);
-                    session.queue.push_back((Publish { qos, ..retained.clone() }, Instant::now()));
-                    session.pump(fault);
+            Packet::Subscribe(id, topics) => {
+                let granted = topics.iter().map(|&(_, qos)| Some(qos)).collect();
+                session.write(&Packet::Suback(id, granted));
+                for (filter, qos) in topics {
+                    self.subscribe(client, filter, qos);
                 }
+            }
+            Packet::Unsubscribe(id, filter) => {
+                session.filters.remove(&filter);
+                session.write(&Packet::Unsuback(id));
+                self.subscriptions.remove(client, &filter);
             }
             Packet::Publish(message) => self.receive(client, message),
             Packet::Acknowledge(Acknowledgement::Pubrel, id) => {
@@ -286,6 +163,27 @@ impl State {
             _ => {}
         }
         true
+    }
+
+    /// Subscribes a client, and gives it what was retained.
+    fn subscribe(&mut self, client: &str, filter: String, qos: Qos) {
+        let Some(session) = self.sessions.get_mut(client) else { return };
+        for (_, retained) in self.retained.iter().filter(|(topic, _)| matches(&filter, topic)) {
+            let qos = retained.qos.min(qos);
+            session.queue.push_back((Publish { qos, ..retained.clone() }, Instant::now()));
+        }
+        session.pump(self.fault);
+        self.subscriptions.insert(client, &filter, qos);
+        session.filters.insert(filter, qos);
+    }
+
+    /// Forgets a session.
+    fn end(&mut self, client: &str) {
+        if let Some(session) = self.sessions.remove(client) {
+            for filter in session.filters.keys() {
+                self.subscriptions.remove(client, filter);
+            }
+        }
     }
 
     fn receive(&mut self, client: &str, message: Publish) {
@@ -327,15 +225,14 @@ impl State {
         }
         let held_back = self.held_back.take();
         for message in [Some(message), held_back].into_iter().flatten() {
-            for session in self.sessions.values_mut() {
-                let Some(&granted) = session.subscriptions.get(&message.topic) else { continue };
+            for (client, granted) in self.subscriptions.of(&message.topic) {
+                let Some(session) = self.sessions.get_mut(&client) else { continue };
                 let qos = match self.fault {
                     Some(Fault::SubscriptionsQos) => granted,
                     _ => message.qos.min(granted),
                 };
-                if session.line.is_none()
-                    && (qos == Qos::Level0 || self.fault == Some(Fault::DropsQueued))
-                {
+                let waits = session.queue.len() < MOST_QUEUED && qos != Qos::Level0;
+                if session.line.is_none() && (!waits || self.fault == Some(Fault::DropsQueued)) {
                     continue;
                 }
                 let copy = Publish { qos, dup: false, retain: false, ..message.clone() };
@@ -347,11 +244,9 @@ impl State {
 }
 
 impl Session {
-    fn write(&mut self, packet: &Packet) {
-        if let Some(line) = &mut self.line {
-            let bytes = packet.encode(line.version).expect("our packets are well-formed");
-            // A peer that went is found out by the thread that reads.
-            let _ = line.stream.write_all(&bytes);
+    fn write(&self, packet: &Packet) {
+        if let Some(line) = &self.line {
+            line.write(packet);
         }
     }
 
@@ -375,7 +270,12 @@ impl Session {
             && (ignored || self.under_way.len() < usize::from(most))
             && let Some((mut message, since)) = self.queue.pop_front()
         {
-            let stale = message.expiry.is_some_and(|s| since.elapsed().as_secs() >= s.into());
+            let waited = since.elapsed().as_secs();
+            let stale = message.expiry.is_some_and(|seconds| waited >= seconds.into());
+            if let Some(expiry) = &mut message.expiry {
+                // What is left of it (MQTT 5, section 3.3.2.3.3).
+                *expiry = expiry.saturating_sub(u32::try_from(waited).unwrap_or(u32::MAX));
+            }
             if stale && fault != Some(Fault::MessagesNeverExpire) {
                 continue;
             }
@@ -384,7 +284,7 @@ impl Session {
                 message.id = self.last_id;
             }
             let packet = Packet::Publish(message.clone());
-            let length = packet.encode(version).expect("our packets are well-formed").len();
+            let Ok(length) = packet.encode(version).map(|bytes| bytes.len()) else { continue };
             let too_large = self.hello.maximum_packet.is_some_and(|most| length > most as usize);
             if too_large && fault != Some(Fault::PacketMaximumIgnored) {
                 continue;
@@ -396,3 +296,6 @@ impl Session {
         }
     }
 }
+
+/// Messages that wait for one client at most; later ones are dropped.
+const MOST_QUEUED: usize = 100_000;

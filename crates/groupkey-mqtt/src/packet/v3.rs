@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
-use super::{Acknowledgement, Connack, Connect, FOR_EVER, KEEP_ALIVE, Packet, Publish, Qos};
+use super::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
 
 /// In the codec's terms. Fails on what cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
@@ -21,7 +21,7 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
             v3::Connack::new(*session_present, code).into()
         }
         Packet::Connect(connect) => {
-            let mut written = v3::Connect::new(connect.client.as_str().into(), KEEP_ALIVE);
+            let mut written = v3::Connect::new(connect.client.as_str().into(), connect.keep_alive);
             written.clean_session = connect.clean;
             if let Some(login) = &connect.login {
                 written.username = Some(login.name.as_str().into());
@@ -45,12 +45,17 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
         }
         Packet::Suback(id, granted) => {
             // mqtt-proto 0.4.0 writes 3 for a refusal, which is 0x80 (section 3.9.3).
-            let code = granted.ok_or(Error::InvalidQos(0x80))?.into();
-            v3::Suback::new(Pid::try_from(*id)?, vec![code]).into()
+            let code =
+                |granted: &Option<Qos>| granted.ok_or(Error::InvalidQos(0x80)).map(Into::into);
+            let codes = granted.iter().map(code).collect::<Result<_, _>>()?;
+            v3::Suback::new(Pid::try_from(*id)?, codes).into()
         }
-        Packet::Subscribe(id, filter, qos) => {
-            let filter = TopicFilter::try_from(filter.as_str())?;
-            v3::Subscribe::new(Pid::try_from(*id)?, vec![(filter, *qos)]).into()
+        Packet::Subscribe(id, topics) => {
+            let topic = |(filter, qos): &(String, Qos)| {
+                TopicFilter::try_from(filter.as_str()).map(|filter| (filter, *qos))
+            };
+            let topics = topics.iter().map(topic).collect::<Result<_, _>>()?;
+            v3::Subscribe::new(Pid::try_from(*id)?, topics).into()
         }
         Packet::Unsuback(id) => v3::Packet::Unsuback(Pid::try_from(*id)?),
         Packet::Unsubscribe(id, filter) => {
@@ -70,6 +75,7 @@ pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
             client: connect.client_id.to_string(),
             clean: connect.clean_session,
             will: connect.last_will.map(|w| (w.topic_name.to_string(), w.message.to_vec())),
+            keep_alive: connect.keep_alive,
             session_expiry: if connect.clean_session { 0 } else { FOR_EVER },
             ..Connect::default()
         })),
@@ -90,17 +96,17 @@ pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
             expiry: None,
         }),
         v3::Packet::Suback(suback) => {
-            let granted = match suback.topics.first() {
-                Some(v3::SubscribeReturnCode::MaxLevel0) => Some(Qos::Level0),
-                Some(v3::SubscribeReturnCode::MaxLevel1) => Some(Qos::Level1),
-                Some(v3::SubscribeReturnCode::MaxLevel2) => Some(Qos::Level2),
-                Some(v3::SubscribeReturnCode::Failure) | None => None,
-            };
-            Packet::Suback(suback.pid.value(), granted)
+            let granted = suback.topics.iter().map(|code| match code {
+                v3::SubscribeReturnCode::MaxLevel0 => Some(Qos::Level0),
+                v3::SubscribeReturnCode::MaxLevel1 => Some(Qos::Level1),
+                v3::SubscribeReturnCode::MaxLevel2 => Some(Qos::Level2),
+                v3::SubscribeReturnCode::Failure => None,
+            });
+            Packet::Suback(suback.pid.value(), granted.collect())
         }
         v3::Packet::Subscribe(subscribe) => {
-            let (filter, qos) = subscribe.topics.first().ok_or("a SUBSCRIBE without topics")?;
-            Packet::Subscribe(subscribe.pid.value(), filter.to_string(), *qos)
+            let topics = subscribe.topics.iter().map(|(filter, qos)| (filter.to_string(), *qos));
+            Packet::Subscribe(subscribe.pid.value(), topics.collect())
         }
         v3::Packet::Unsuback(pid) => Packet::Unsuback(pid.value()),
         v3::Packet::Unsubscribe(unsubscribe) => {

@@ -8,7 +8,7 @@ use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
 
-use super::Login;
+use crate::login::Login;
 use crate::version::Version;
 
 /// A control packet.
@@ -21,8 +21,8 @@ pub(crate) enum Packet {
     Pingreq,
     Pingresp,
     Publish(Publish),
-    Suback(u16, Option<Qos>),
-    Subscribe(u16, String, Qos),
+    Suback(u16, Vec<Option<Qos>>),
+    Subscribe(u16, Vec<(String, Qos)>),
     Unsuback(u16),
     Unsubscribe(u16, String),
 }
@@ -38,18 +38,35 @@ pub(crate) enum Acknowledgement {
 
 /// CONNECT. The last three are properties of version 5; version 3.1.1 keeps a session for ever
 /// unless it is clean.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Connect {
     pub(crate) client: String,
     /// Clean Session, in version 5 Clean Start.
     pub(crate) clean: bool,
     pub(crate) login: Option<Login>,
     pub(crate) will: Option<(String, Vec<u8>)>,
+    /// Seconds; 0 is none.
+    pub(crate) keep_alive: u16,
     /// Seconds that the session outlives the connection.
     pub(crate) session_expiry: u32,
     pub(crate) receive_maximum: Option<u16>,
     /// Bytes of the largest packet that the client takes.
     pub(crate) maximum_packet: Option<u32>,
+}
+
+impl Default for Connect {
+    fn default() -> Self {
+        Self {
+            client: String::new(),
+            clean: false,
+            login: None,
+            will: None,
+            keep_alive: KEEP_ALIVE,
+            session_expiry: 0,
+            receive_maximum: None,
+            maximum_packet: None,
+        }
+    }
 }
 
 /// CONNACK.
@@ -183,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_refused_subscription_is_read() {
-        let refused = Some((Packet::Suback(7, None), 5));
+        let refused = Some((Packet::Suback(7, vec![None]), 5));
         assert_eq!(Packet::decode(Version::V3, &[0x90, 3, 0, 7, 0x80]), Ok(refused));
-        let refused = Some((Packet::Suback(7, None), 6));
+        let refused = Some((Packet::Suback(7, vec![None]), 6));
         assert_eq!(Packet::decode(Version::V5, &[0x90, 4, 0, 7, 0, 0x87]), Ok(refused));
     }
 
@@ -213,8 +230,8 @@ mod tests {
             publish,
             (kind, 1_u16..).prop_map(|(kind, id)| Packet::Acknowledge(kind, id)),
             (1_u16.., "[a-z/]{1,9}", qos())
-                .prop_map(|(id, topic, qos)| Packet::Subscribe(id, topic, qos)),
-            (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, Some(granted))),
+                .prop_map(|(id, topic, qos)| Packet::Subscribe(id, vec![(topic, qos)])),
+            (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, vec![Some(granted)])),
             (1_u16.., "[a-z/]{1,9}").prop_map(|(id, topic)| Packet::Unsubscribe(id, topic)),
             (1_u16..).prop_map(Packet::Unsuback),
             any::<bool>()
