@@ -11,49 +11,12 @@
 use std::sync::Mutex;
 use std::thread;
 
-use crate::connection::{Coming, Connection, Path, Schedule, Step};
+use crate::connection::{Connection, Step};
+use crate::lead::{Course, Lead, Numbers, Stop};
+use crate::path::{Coming, Schedule};
 use crate::tcp::TcpProfile;
 use crate::time::Time;
 use crate::traffic::Traffic;
-
-/// A connection's lead over the others.
-#[derive(Debug)]
-pub(crate) struct Lead {
-    /// What it was when it set off, and what has happened since.
-    before: Option<Box<[Path; 2]>>,
-    course: Course,
-    /// Numbers what is scheduled on this connection alone.
-    pub(crate) numbers: Numbers,
-    /// Most events to run at once, more each time that they were not enough.
-    allowance: u64,
-    /// The number of the queued event at which the others catch up; `None` before it ran.
-    pub(crate) meeting: Option<u64>,
-}
-
-/// What happened to a connection on its own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Course {
-    /// When it stopped.
-    pub(crate) at: Time,
-    pub(crate) stop: Stop,
-    pub(crate) events: u64,
-    pub(crate) traffic: Traffic,
-}
-
-/// Why it stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// A packet arrived in full at this end.
-    Arrived(usize),
-    /// The peer no longer answers.
-    GaveUp,
-    /// That was as far as it was to go.
-    Limit,
-}
-
-/// The next number of what is scheduled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbers(u64);
 
 /// Most events for a segment that is lacking: several times what usual loss takes.
 const EVENTS_A_SEGMENT: u64 = 16;
@@ -153,12 +116,6 @@ impl Lead {
     pub(crate) fn go_on(&mut self) {
         self.meeting = None;
         self.allowance = self.allowance.saturating_mul(2);
-    }
-}
-
-impl Course {
-    const fn begin(at: Time) -> Self {
-        Self { at, stop: Stop::Limit, events: 0, traffic: Traffic::NONE }
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
-use crate::ahead::Lead;
 use crate::fifo::Fifo;
+use crate::lead::Lead;
 use crate::link::{Link, LinkProfile};
 use crate::mqtt::{Packet, Session};
+use crate::path::{Coming, Path, Schedule};
 use crate::random::Stream;
 use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
 use crate::time::{Due, Time};
@@ -30,38 +31,6 @@ pub(crate) struct ConnectionEnd {
     pub(crate) written: VecDeque<(u64, Packet)>,
     /// How many of the other end's packets wait in the broker's queue.
     pub(crate) queued: u32,
-}
-
-/// What there is of an end below MQTT: all that a segment or a timer can change.
-#[derive(Clone, Debug)]
-pub(crate) struct Path {
-    pub(crate) tcp: Endpoint,
-    /// The link to the other end.
-    pub(crate) link: Link,
-    /// Segments on the way to this end, in the order in which they arrive, and how many they are:
-    /// what TCP has just sent, and no link has carried yet, lies behind them.
-    incoming: Fifo<Segment>,
-    on_the_way: usize,
-    /// When the first of them arrives.
-    first: Due,
-    /// When the latest of all arrives.
-    latest: Time,
-    /// The earliest timer event that is scheduled, and others that are but were superseded.
-    timer: Due,
-    superseded: Vec<Due>,
-}
-
-/// Something that will happen to an end of a connection: 0 is the client's, 1 the broker's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Coming {
-    Segment(usize),
-    Timer(usize),
-}
-
-/// Takes note of what is to come.
-pub(crate) trait Schedule {
-    /// Gives its number, higher than all before.
-    fn schedule(&mut self, time: Time, coming: Coming) -> u64;
 }
 
 /// What a step below MQTT may use.
@@ -348,24 +317,5 @@ impl Connection {
         if old != Due::NEVER {
             path.superseded.push(old);
         }
-    }
-}
-
-impl Path {
-    fn first_due(&self) -> Due {
-        match self.incoming.first() {
-            Some(segment) if self.on_the_way > 0 => segment.due,
-            _ => Due::NEVER,
-        }
-    }
-
-    /// The last segment comes before those that arrive later.
-    fn let_overtake(&mut self) {
-        let last = self.on_the_way - 1;
-        let segment = self.incoming.remove(last);
-        let earlier = self.incoming[..last].iter().rev();
-        let place = last - earlier.take_while(|other| other.due > segment.due).count();
-        self.incoming.insert(place, segment);
-        self.first = self.first_due();
     }
 }

@@ -13,6 +13,7 @@
 
 mod carrier;
 mod operation;
+mod station;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,14 +31,15 @@ use groupkey::{
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::config::{NetworkConfig, Processing};
-use crate::link::LinkProfile;
-use crate::network::{ClientId, Event, MessageId};
+use crate::config::NetworkConfig;
+use crate::name::{ClientId, MessageId};
+use crate::network::Event;
 use crate::time::{Duration, Time};
 
 pub use carrier::{Carrier, SimulatedNetwork};
 pub use operation::OperationResult;
 use operation::{Batch, Check, Content, Progress, Request, Stored};
+pub use station::Station;
 
 /// What a group is made of.
 #[derive(Clone, Debug)]
@@ -69,19 +71,6 @@ pub struct GroupSettings {
     /// How long the network rests between two operations. After more than a retransmission timeout
     /// of it, TCP starts again with its initial window.
     pub rest: Duration,
-}
-
-/// A device and its link to the broker.
-#[derive(Clone)]
-pub struct Station {
-    /// The link towards the broker.
-    pub up: LinkProfile,
-    /// The link from the broker.
-    pub down: LinkProfile,
-    /// What MQTT packets cost the device.
-    pub processing: Processing,
-    /// How long a step with these primitive operations takes, in ns.
-    pub computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
 }
 
 /// Why a group cannot go on.
@@ -513,16 +502,6 @@ impl<C: Carrier> Group<C> {
 fn station_of(number: u32, exceptions: &[(Range<u32>, Station)], usual: &Station) -> Station {
     let exception = exceptions.iter().rev().find(|(numbers, _)| numbers.contains(&number));
     exception.map_or(usual, |(_, station)| station).clone()
-}
-
-impl fmt::Debug for Station {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Station")
-            .field("up", &self.up)
-            .field("down", &self.down)
-            .field("processing", &self.processing)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<C> fmt::Debug for Group<C> {

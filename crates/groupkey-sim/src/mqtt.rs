@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::network::{ClientId, MessageId, Topic};
+use crate::name::{ClientId, MessageId, Topic};
 use crate::time::Time;
 
 /// Packet identifiers are 1 to 65,535 \[MQTT-2.3.1-1\].

@@ -5,49 +5,20 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::ahead::{self, Course, Lead, Stop};
+use slab::Slab;
+
+use crate::ahead;
 use crate::config::{NetworkConfig, Processing};
-use crate::connection::{Coming, Connection, ConnectionEnd, Schedule, Step};
+use crate::connection::{Connection, ConnectionEnd, Step};
 use crate::events::EventQueue;
+use crate::lead::{Course, Lead, Stop};
 use crate::link::LinkProfile;
 use crate::mqtt::{Packet, Publication, Rules};
+use crate::name::{ClientId, MessageId, Topic, TopicId};
+use crate::path::{Coming, Schedule};
 use crate::random::Stream;
-use crate::slab::Slab;
 use crate::time::{Due, Time};
 use crate::traffic::Traffic;
-
-/// The caller's tag for a message; the network never holds a payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageId(pub u32);
-
-/// A client of the broker, numbered from zero in the order of [`Network::add_client`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(u32);
-
-impl ClientId {
-    /// The client that was added as number `index`, from zero.
-    pub const fn from_index(index: u32) -> Self {
-        Self(index)
-    }
-
-    /// Its number, from zero.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A topic that any client may subscribe to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TopicId(u32);
-
-/// Where a message is published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Topic {
-    /// A client's own topic; that client alone is subscribed.
-    Client(ClientId),
-    /// A topic with a set of subscribers.
-    Shared(TopicId),
-}
 
 /// The direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -211,7 +182,7 @@ impl Network {
 
     /// Sets a wake-up call; a time that has passed means now.
     pub fn wake_at(&mut self, time: Time, token: u64) {
-        let number = self.wake_ups.insert(token);
+        let number = self.wake_ups.insert(token) as u32;
         self.events.push(time.max(self.now), Happening::Wake(number));
     }
 
@@ -258,13 +229,13 @@ impl Network {
             Happening::BrokerServed => self.serve_at_broker(),
             Happening::ClientServed(client) => self.serve_at_client(client),
             Happening::HandOver(number) => {
-                let event = self.in_handling.take(number);
+                let event = self.in_handling.remove(number as usize);
                 self.ready.push_back(event);
             }
             Happening::Meeting(number) => self.go_on_after(number),
             Happening::Timer(end) => self.expire(end),
             Happening::Wake(number) => {
-                let token = self.wake_ups.take(number);
+                let token = self.wake_ups.remove(number as usize);
                 self.ready.push_back(Event::Wake { token });
             }
         }
@@ -574,7 +545,7 @@ impl Network {
         if at == self.now {
             self.ready.push_back(event);
         } else {
-            let number = self.in_handling.insert(event);
+            let number = self.in_handling.insert(event) as u32;
             self.events.push(at, Happening::HandOver(number));
         }
     }

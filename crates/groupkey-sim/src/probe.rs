@@ -4,7 +4,8 @@
 use crate::config::NetworkConfig;
 use crate::link::{LinkProfile, LinkSettings, Loss};
 use crate::mqtt::{HandOver, Qos};
-use crate::network::{Event, MessageId, Network, Topic};
+use crate::name::{MessageId, Topic};
+use crate::network::{Event, Network};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use groupkey::{PartyId, Recipient};
 
-use super::Station;
 use crate::config::NetworkConfig;
-use crate::network::{ClientId, Event, MessageId, Network, Topic};
+use crate::group::station::Station;
+use crate::name::{ClientId, MessageId, Topic};
+use crate::network::{Event, Network};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 

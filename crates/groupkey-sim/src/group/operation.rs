@@ -6,7 +6,7 @@ use std::rc::Rc;
 use groupkey::outbox::Outgoing;
 use groupkey::{MemberId, Outbox, Recipient};
 
-use crate::network::MessageId;
+use crate::name::MessageId;
 use crate::time::Time;
 use crate::traffic::Traffic;
 

@@ -4,120 +4,22 @@
 //! and never wrap; payload bytes do not exist, only their number. The peer's receive window is taken
 //! as large enough. `docs/network.md` lists what is modelled and what is left out.
 
+mod context;
 mod estimator;
 mod profile;
 mod receiver;
+mod segment;
 mod sender;
 mod window;
 
-pub use profile::TcpProfile;
+pub(crate) use self::context::{Context, GaveUp};
+pub use self::profile::TcpProfile;
+pub(crate) use self::segment::Segment;
 
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::fifo::Fifo;
-use crate::time::{Due, Duration, Time};
-
-/// IPv4 header, TCP header and the timestamp option with its padding.
-const HEADER_BYTES: u32 = 20 + 20 + 12;
-
-/// A TCP segment on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) sequence: u64,
-    pub(crate) length: u32,
-    pub(crate) acknowledgement: u64,
-    /// The sender's clock, ms (RFC 7323).
-    pub(crate) timestamp: u64,
-    /// The timestamp that this acknowledges, ms.
-    pub(crate) echo: u64,
-    pub(crate) selective: SelectiveAcknowledgement,
-    pub(crate) retransmission: bool,
-    /// When it arrives: the network's affair, kept here so that a segment lies in one piece.
-    pub(crate) due: Due,
-}
-
-impl Segment {
-    pub(crate) const fn end(&self) -> u64 {
-        self.sequence + self.length as u64
-    }
-
-    /// Bytes of the IP packet.
-    pub(crate) const fn wire_bytes(&self) -> u32 {
-        let option = match self.selective.count {
-            0 => 0,
-            blocks => 4 + 8 * blocks as u32,
-        };
-        HEADER_BYTES + option + self.length
-    }
-}
-
-/// A stretch of the stream, end exclusive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-}
-
-/// The SACK option (RFC 2018); with timestamps it has room for three blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SelectiveAcknowledgement {
-    blocks: [Range; 3],
-    count: u8,
-    /// Whether the first block reports a duplicate (RFC 2883).
-    duplicate: bool,
-}
-
-impl SelectiveAcknowledgement {
-    fn push(&mut self, range: Range) {
-        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
-            *place = range;
-            self.count += 1;
-        }
-    }
-
-    /// The bytes reported as having arrived twice.
-    fn duplicate(&self) -> Option<Range> {
-        self.duplicate.then(|| self.blocks[0])
-    }
-
-    /// The blocks held beyond a gap.
-    fn held(&self) -> &[Range] {
-        &self.blocks[usize::from(self.duplicate)..usize::from(self.count)]
-    }
-}
-
-/// What every step needs: the time, the parameters, and where segments to send go.
-#[derive(Debug)]
-pub(crate) struct Context<'a> {
-    pub(crate) now: Time,
-    pub(crate) profile: &'a TcpProfile,
-    /// What is sent, behind what is on the way already.
-    pub(crate) out: &'a mut Fifo<Segment>,
-}
-
-impl Context<'_> {
-    /// A segment to send, to be filled in where it lies.
-    fn send(&mut self) -> &mut Segment {
-        self.out.push_back(Segment::default());
-        let last = self.out.len() - 1;
-        &mut self.out[last]
-    }
-
-    /// The timestamp clock. Like sequence numbers it never wraps.
-    const fn clock(&self) -> u64 {
-        milliseconds(self.now)
-    }
-}
-
-/// A point in time on the timestamp clock.
-const fn milliseconds(time: Time) -> u64 {
-    time.as_nanos() / 1_000_000
-}
-
-/// The peer no longer answers; the connection is dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GaveUp;
+use crate::time::{Duration, Time};
 
 /// Which end of the connection: they differ in who asked last during its set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

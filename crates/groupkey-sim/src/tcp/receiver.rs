@@ -1,7 +1,8 @@
 //! The receiving half: reassembly, selective acknowledgement, and when to acknowledge.
 
+use super::context::milliseconds;
 use super::profile::TcpProfile;
-use super::{Range, Segment, SelectiveAcknowledgement, milliseconds};
+use super::segment::{Range, Segment, SelectiveAcknowledgement};
 use crate::time::{Duration, Time};
 
 /// Acknowledgements sent at once after a start, a gap in time or a duplicate, at most.

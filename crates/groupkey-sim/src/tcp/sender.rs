@@ -7,10 +7,11 @@
 
 mod recovery;
 
+use super::context::{Context, GaveUp, milliseconds};
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
+use super::segment::{Range, Segment};
 use super::window::{Size, Window};
-use super::{Context, GaveUp, Range, Segment, milliseconds};
 use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 

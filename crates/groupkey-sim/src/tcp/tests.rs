@@ -2,6 +2,7 @@
 //! time can be worked out by hand: srtt = 100, RTO = 100 + 200 = 300 ms.
 
 use super::*;
+use crate::fifo::Fifo;
 
 /// Two ends joined by a pipe of 50 ms, and the trace of what both send.
 struct Rig {
