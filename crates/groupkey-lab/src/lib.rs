@@ -23,3 +23,4 @@ pub mod reproduce;
 pub mod results;
 pub mod scenario;
 pub mod statistics;
+mod verdict;

@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value as Entry};
-
-use crate::report::Quantity;
 
 /// A study of what the network does to group operations.
 #[derive(Clone, Debug, Deserialize)]
@@ -77,6 +75,18 @@ pub fn network_impact() -> NetworkStudy {
 /// another kind, is a mistake in this crate; a test asks for all.
 #[derive(Clone, Debug)]
 pub struct ComputationStudy(Table);
+
+/// What a published value measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Time until the last party has the key.
+    Total,
+    /// The part of it spent on the network.
+    Transmission,
+    /// The share of the time spent on the network.
+    TransmissionShare,
+}
 
 impl ComputationStudy {
     /// The benchmark of three classes of schemes (Prantl et al. 2024, doi 10.1007/s44248-024-00010-6).

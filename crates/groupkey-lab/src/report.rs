@@ -7,6 +7,7 @@
 mod axis;
 mod benchmark;
 mod chart;
+mod conditions;
 mod figures;
 mod overview;
 mod page;
@@ -23,7 +24,9 @@ pub(crate) use self::template::fill;
 pub(crate) use self::verdicts::verdicts;
 use serde::{Deserialize, Serialize};
 
+pub use crate::published::Quantity;
 use crate::results::{Header, NetworkRow};
+pub use crate::verdict::{Outcome, Verdict};
 
 /// Everything that the page shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,54 +75,6 @@ pub struct PublishedValue {
     pub unit: String,
     /// Where the paper says it, or what to keep in mind.
     pub note: String,
-}
-
-/// What a published value measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Time until the last party has the key.
-    Total,
-    /// The part of it spent on the network.
-    Transmission,
-    /// The share of the time spent on the network.
-    TransmissionShare,
-}
-
-/// A finding of the paper and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// `f1`, `f2`, ...
-    pub id: String,
-    /// The finding.
-    pub claim: String,
-    /// Whether our rows bear it out.
-    pub outcome: Outcome,
-    /// The figures that decide it.
-    pub evidence: String,
-}
-
-/// Whether a finding holds in our rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It holds.
-    Confirmed,
-    /// The rows do not suffice to say.
-    NotDecidable,
-    /// It does not hold.
-    Refuted,
-}
-
-impl Outcome {
-    /// In words, as within a sentence.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::NotDecidable => "not decidable",
-            Self::Refuted => "refuted",
-        }
-    }
 }
 
 /// A parameter that was set, and on what grounds.

@@ -11,9 +11,11 @@ mod evidence;
 pub mod network_impact;
 mod nishat;
 mod page;
-mod study;
+mod studies;
+pub(crate) mod study;
 mod tgdh;
 
 pub(crate) use self::benchmark::{CENTRALIZED, DISTRIBUTED};
 pub use self::page::{Overview, overview};
-pub use self::study::{Beside, Examination, Extent, Study, studies};
+pub use self::studies::studies;
+pub use self::study::{Beside, Examination, Extent, Study};

@@ -1,11 +1,15 @@
 //! Statistics of repeated runs: a [`Summary`] of one sample, Welch's comparison of two, and Holm's
 //! correction where there are many of them.
 //!
-//! Student's t distribution comes from the regularised incomplete beta function (NIST Digital
-//! Library of Mathematical Functions, 8.17), so that every number of runs has its own quantile.
+//! Student's t distribution comes from the regularised incomplete beta function (NIST Digital Library of
+//! Mathematical Functions, 8.17) of the crate `statrs`, so that every number of runs has its own quantile.
 
+mod moments;
 mod significance;
 
+use statrs::function::beta::beta_reg;
+
+pub use self::moments::Moments;
 pub use self::significance::{hedges_g, holm};
 
 /// What a sample of repeated runs says; times keep the unit of the sample.
@@ -160,92 +164,7 @@ pub fn student_t_quantile(p: f64, degrees_of_freedom: f64) -> f64 {
 /// The probability that a t-distributed variable lies further from zero than `t`, on either side.
 pub fn student_t_two_sided(t: f64, degrees_of_freedom: f64) -> f64 {
     let x = degrees_of_freedom / (degrees_of_freedom + t * t);
-    incomplete_beta(x, 0.5 * degrees_of_freedom, 0.5)
-}
-
-/// Size, mean and unbiased variance of a sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moments {
-    /// How many values.
-    pub n: f64,
-    /// Their mean.
-    pub mean: f64,
-    /// Their variance (divisor `n - 1`); 0 for a single value.
-    pub variance: f64,
-}
-
-impl Moments {
-    /// Those of a sample; all 0 if it is empty.
-    pub fn of(samples: &[f64]) -> Self {
-        let n = samples.len() as f64;
-        if samples.is_empty() {
-            return Self { n, mean: 0.0, variance: 0.0 };
-        }
-        let mean = samples.iter().sum::<f64>() / n;
-        // Two passes: subtracting the mean first keeps small spreads of large values.
-        let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
-        let variance = if samples.len() > 1 { squares / (n - 1.0) } else { 0.0 };
-        Self { n, mean, variance }
-    }
-
-    fn standard_error(&self) -> f64 {
-        (self.variance / self.n).sqrt()
-    }
-}
-
-/// Regularised incomplete beta function I_x(a, b).
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    if x >= 1.0 {
-        return 1.0;
-    }
-    let front =
-        (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
-    // The fraction converges fast below the mean; above it, mirror (DLMF 8.17.4).
-    if x < (a + 1.0) / (a + b + 2.0) {
-        front * beta_fraction(x, a, b) / a
-    } else {
-        1.0 - front * beta_fraction(1.0 - x, b, a) / b
-    }
-}
-
-/// The continued fraction of DLMF 8.17.22, evaluated forwards (Lentz's method).
-fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
-    let away_from_zero = |v: f64| if v.abs() < 1e-300 { 1e-300 } else { v };
-    let coefficient = |k: u32| {
-        let m = f64::from(k / 2);
-        if k.is_multiple_of(2) {
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
-        } else {
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
-        }
-    };
-
-    let (mut numerator, mut denominator) = (1.0, 0.0);
-    let mut fraction = 1.0;
-    for k in 1..500 {
-        denominator = 1.0 / away_from_zero(1.0 + coefficient(k) * denominator);
-        numerator = away_from_zero(1.0 + coefficient(k) / numerator);
-        let step = numerator * denominator;
-        fraction *= step;
-        if (step - 1.0).abs() < 1e-15 {
-            break;
-        }
-    }
-    1.0 / fraction
-}
-
-/// ln Γ(x) for x > 0: Stirling's series (DLMF 5.11.1) at x + 10, stepped back by the recurrence.
-fn ln_gamma(x: f64) -> f64 {
-    const SHIFT: u32 = 10;
-    let product: f64 = (0..SHIFT).map(|k| x + f64::from(k)).product();
-    let z = x + f64::from(SHIFT);
-    let w = 1.0 / (z * z);
-    let series =
-        (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w / 1188.0)))) / z;
-    (z - 0.5) * z.ln() - z + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - product.ln()
+    beta_reg(0.5 * degrees_of_freedom, 0.5, x)
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 use std::fmt;
 
 use groupkey::catalogue::{Class, Scheme};
+use groupkey::growth::Role;
 
-use super::{Activity, Phase, Role};
+use super::{Activity, Phase};
 
 /// What a role computes in one phase of one activity: a line of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

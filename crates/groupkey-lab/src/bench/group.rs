@@ -39,6 +39,26 @@ struct Delivery {
     bytes: Rc<[u8]>,
 }
 
+impl Stage {
+    /// Creates a group from the same static variables as every other, and does this. What was done
+    /// before it, its creation included, is reported as well.
+    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+        self.rewind();
+        Group::new(self).perform(activity)
+    }
+
+    /// Has a member of a group encrypt this many messages of this length (bytes), one after the
+    /// other, and another decrypt them.
+    pub(crate) fn converse(
+        &mut self,
+        messages: u32,
+        bytes: u32,
+    ) -> Result<Vec<[Episode; 2]>, BenchError> {
+        self.rewind();
+        Group::new(self).converse(messages, bytes)
+    }
+}
+
 impl<'s> Group<'s> {
     /// A group of parties that know nothing yet.
     pub(crate) fn new(stage: &'s mut Stage) -> Self {

@@ -2,10 +2,11 @@
 
 use groupkey::PartyId;
 use groupkey::catalogue::Class;
+use groupkey::growth::Role;
 
+use super::Activity;
 use super::cast::{leaver, newcomer};
 use super::stage::{Episode, Share};
-use super::{Activity, Role};
 
 /// A party and the role that its row is under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,6 @@ use groupkey::{
 };
 
 use super::cast::{Cast, Division};
-use super::group::Group;
 use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
 
 /// All that stays from one repetition to the next.
@@ -102,22 +101,9 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Creates a group from the same static variables as every other, and does this. What was done
-    /// before it, its creation included, is reported as well.
-    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+    /// Draws the same static variables again.
+    pub(super) fn rewind(&mut self) {
         self.variables.rewind();
-        Group::new(self).perform(activity)
-    }
-
-    /// Has a member of a group encrypt this many messages of this length (bytes), one after the
-    /// other, and another decrypt them.
-    pub(crate) fn converse(
-        &mut self,
-        messages: u32,
-        bytes: u32,
-    ) -> Result<Vec<[Episode; 2]>, BenchError> {
-        self.variables.rewind();
-        Group::new(self).converse(messages, bytes)
     }
 
     /// After what was done here.

@@ -10,8 +10,9 @@ use std::path::Path;
 
 use groupkey::Operation;
 use groupkey::catalogue::{Class, Scheme};
+use groupkey::growth::Role;
 
-use super::{Phase, Role};
+use super::Phase;
 use crate::input::InputError;
 
 /// What a benchmark runs.

@@ -20,11 +20,11 @@ mod table;
 
 use std::path::Path;
 
-use super::Verdict;
 use crate::audit::{Finding, recorded};
 use crate::bench::{BenchHeader, BenchRow};
-use crate::reproduce::Beside;
+use crate::reproduce::study::Beside;
 use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
+use crate::verdict::Verdict;
 
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use super::axis::Axis;
 use super::chart::{self, Category, Facet, Panel, Point, Published};
+use super::conditions::distinct;
 use super::reading::{self, Sentence};
 use super::scheme::{Family, Scheme};
 use super::spread::{self, Extent, Spread};
@@ -277,12 +278,4 @@ impl Plan {
             }),
         }
     }
-}
-
-/// The different values, ascending.
-pub(super) fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
-    values
 }

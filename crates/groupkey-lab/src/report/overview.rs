@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::figures::distinct;
+use super::conditions::distinct;
 use super::scheme::Scheme;
 use super::text::{capitalised, factor, operation, short, time};
 use crate::results::NetworkRow;

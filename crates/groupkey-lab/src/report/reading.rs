@@ -1,11 +1,11 @@
 //! Says in words what a figure shows. Every number is computed from the rows; a sentence whose
 //! rows are missing is left out.
 
-use super::Quantity;
-use super::figures::distinct;
+use super::conditions::distinct;
 use super::scheme::Scheme;
 use super::spread::Spread;
 use super::text::{factor, fixed, operation, short, time};
+use crate::published::Quantity;
 use crate::results::NetworkRow;
 
 /// A sentence and what it is about.

@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::text::capitalised;
-use super::{Outcome, Verdict};
+use crate::verdict::{Outcome, Verdict};
 
 /// The findings, and how many of each outcome.
 pub(crate) fn verdicts(verdicts: &[Verdict]) -> Value {

@@ -13,7 +13,7 @@ use crate::bench::requirements::{compare, requirements};
 use crate::bench::{Activity, BenchPlan, BenchRow};
 use crate::published::ComputationStudy;
 use crate::registry;
-use crate::report::Verdict;
+use crate::verdict::Verdict;
 
 /// The study.
 pub(super) const STUDY: Study = Study {

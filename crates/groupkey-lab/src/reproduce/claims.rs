@@ -5,7 +5,7 @@
 
 use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
 use super::evidence::{Comparison, Part, decide};
-use crate::report::{Outcome, Verdict};
+use crate::verdict::{Outcome, Verdict};
 
 /// A claim that is being put together.
 pub(super) struct Claim<'r> {

@@ -5,8 +5,8 @@
 //! the number of the finding's comparisons (Bonferroni), so that chance refutes no true finding of
 //! many settings. A finding holds in all its settings or not at all: one counterexample refutes it.
 
-use crate::report::{Outcome, Verdict};
 use crate::statistics::{Difference, Summary, welch};
+use crate::verdict::{Outcome, Verdict};
 
 /// A part of a finding, and the settings in which it must hold.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 
 mod findings;
 mod rows;
+mod schemes;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 
+use self::schemes::{GDH, SCHEMES};
 use crate::conditions::Conditions;
 use crate::device::{Cost, Device};
 use crate::plan::Plan;
@@ -152,11 +154,6 @@ pub fn method() -> Vec<String> {
     .map(str::to_owned)
     .to_vec()
 }
-
-/// The catalogue's name for the study's G-DH.
-const GDH: &str = "gdh2-relay";
-const LKH: [&str; 3] = ["lkh-group", "lkh-user", "lkh-key"];
-const SCHEMES: [&str; 5] = ["skdc", "lkh-user", "lkh-key", "lkh-group", GDH];
 
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i5-6500-python";

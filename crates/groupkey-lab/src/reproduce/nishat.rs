@@ -17,7 +17,7 @@ use crate::bench::{Activity, BenchPlan, BenchRow, Deviation};
 use crate::device::Device;
 use crate::published::ComputationStudy;
 use crate::registry;
-use crate::report::Verdict;
+use crate::verdict::Verdict;
 
 /// The study.
 pub(super) const STUDY: Study = Study {

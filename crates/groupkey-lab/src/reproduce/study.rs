@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::{benchmark, centralized, nishat, tgdh};
 use crate::bench::{BenchPlan, BenchRow};
-use crate::report::Verdict;
+use crate::verdict::Verdict;
 
 /// A published study of computations, to be run again with the benchmark.
 #[derive(Clone, Copy, Debug)]
@@ -60,17 +59,7 @@ pub struct Beside {
     pub note: String,
 }
 
-/// All studies of computations.
-pub fn studies() -> [&'static Study; 4] {
-    [&benchmark::STUDY, &centralized::STUDY, &tgdh::STUDY, &nishat::STUDY]
-}
-
 impl Study {
-    /// The study of this name.
-    pub fn named(id: &str) -> Option<&'static Self> {
-        studies().into_iter().find(|study| study.id == id)
-    }
-
     /// What is measured: in other repetitions if that is wanted, and of groups of at most this many
     /// members.
     pub fn plans(

@@ -19,8 +19,8 @@ use crate::device::Device;
 use crate::plan::Plan;
 use crate::published::ComputationStudy;
 use crate::registry;
-use crate::report::Verdict;
 use crate::results::NetworkRow;
+use crate::verdict::Verdict;
 
 /// The study.
 pub(super) const STUDY: Study = Study {

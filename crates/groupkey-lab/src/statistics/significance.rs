@@ -1,6 +1,6 @@
 //! Many comparisons at once, and how large a difference is.
 
-use super::Moments;
+use super::moments::Moments;
 
 /// Holm's correction (1979): the p-values of tests that were made together, such that at level α the
 /// probability of even one false alarm among them is at most α.

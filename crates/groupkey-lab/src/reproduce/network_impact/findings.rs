@@ -1,7 +1,7 @@
 //! The study's eight findings, each split into its parts and decided by the rows.
 
 use super::rows::{Measure, Network, Row, Rows, SAME, about, below, not_above, wider};
-use super::{GDH, LKH, SCHEMES};
+use super::schemes::{GDH, LKH, SCHEMES};
 use crate::published;
 use crate::report::Verdict;
 use crate::reproduce::evidence::{Comparison, Part, decide};

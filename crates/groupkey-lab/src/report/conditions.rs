@@ -1,0 +1,9 @@
+//! Which conditions rows were measured under.
+
+/// The different values, ascending.
+pub(super) fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}

@@ -1,0 +1,16 @@
+//! The studies of computations that are run again.
+
+use super::study::Study;
+use super::{benchmark, centralized, nishat, tgdh};
+
+/// All studies of computations.
+pub fn studies() -> [&'static Study; 4] {
+    [&benchmark::STUDY, &centralized::STUDY, &tgdh::STUDY, &nishat::STUDY]
+}
+
+impl Study {
+    /// The study of this name.
+    pub fn named(id: &str) -> Option<&'static Self> {
+        studies().into_iter().find(|study| study.id == id)
+    }
+}
