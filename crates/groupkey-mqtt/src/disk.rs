@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::runtime::Publish;
+use crate::publish::Publish;
 use crate::store::{Change, Queued, Saved, Store, StoreError};
 
 /// A store in a file that only its owner may read.

@@ -10,138 +10,30 @@
 //! may expire before ([`Publish::expiry`]); in 3.1.1 neither ends.
 
 mod clock;
+mod connection;
+mod handle;
 mod link;
+mod status;
 mod window;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 pub use self::clock::now;
-use self::link::{Event, Link, Refusal};
+pub use self::connection::{Connection, Quality};
+use self::handle::Call;
+pub use self::handle::{Handle, Running};
+use self::link::Link;
+use self::link::client::{Event, Refusal};
+pub use self::status::Status;
 use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
-use crate::tls::Tls;
-use crate::version::Version;
-
-/// Where the broker is and how to talk to it.
-#[derive(Clone)]
-pub struct Connection {
-    /// Its host.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// The client id; it must be unique at the broker, and the same after a restart.
-    pub client: String,
-    /// User and password, if the broker wants them.
-    pub login: Option<(String, Zeroizing<String>)>,
-    /// Without it, everything but the group's keys and messages goes in the clear.
-    pub tls: Option<Tls>,
-    /// Of MQTT. Parties of one group may speak different ones.
-    pub version: Version,
-    /// Of publishes and subscriptions.
-    pub qos: Quality,
-    /// How long the broker may acknowledge nothing of what it got, until another connection is made, which
-    /// gives it less at once.
-    pub patience: Duration,
-}
-
-/// MQTT's quality of service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Quality {
-    /// QoS 0: what is lost is caught up with.
-    AtMostOnce,
-    /// QoS 1, with a session that persists.
-    #[default]
-    AtLeastOnce,
-    /// QoS 2, with a new session for every connection.
-    ExactlyOnce,
-}
-
-/// How the connection is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The broker's host and port.
-    pub address: String,
-    /// Whether it is up, with all subscriptions made.
-    pub connected: bool,
-    /// How often it was made.
-    pub connections: u64,
-    /// What was wrong when it broke last, and what to do about it.
-    pub problem: Option<String>,
-    /// The last message that the broker refused for good, and why. Nobody gets it. Only brokers of MQTT 5
-    /// say so: others may acknowledge a message, and drop it.
-    pub refusal: Option<String>,
-    /// Notices that the application did not fetch in time, and that are lost.
-    pub lost_notices: u64,
-}
-
-/// Reaches a runtime that runs. When all copies are gone, the runtime ends.
-pub struct Handle<R> {
-    calls: mpsc::Sender<Call<R>>,
-    status: watch::Receiver<Status>,
-}
-
-/// A runtime that runs.
-#[derive(Debug)]
-pub struct Running<R: Runtime> {
-    /// To reach it.
-    pub handle: Handle<R>,
-    /// What it reports.
-    pub notices: mpsc::Receiver<R::Notice>,
-    /// How it ended.
-    pub end: JoinHandle<Result<(), Fatal>>,
-}
-
-impl Connection {
-    /// Without login and TLS, in MQTT 5, at QoS 1.
-    pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
-        let (host, client) = (host.into(), client.into());
-        let (version, qos) = Default::default();
-        Self { host, port, client, login: None, tls: None, version, qos, patience: PATIENCE }
-    }
-}
-
-impl Quality {
-    /// From the number in packets: 0, 1 or 2.
-    pub const fn from_level(level: u8) -> Option<Self> {
-        match level {
-            0 => Some(Self::AtMostOnce),
-            1 => Some(Self::AtLeastOnce),
-            2 => Some(Self::ExactlyOnce),
-            _ => None,
-        }
-    }
-}
-
-impl Status {
-    /// What is new since the status `before`.
-    pub fn news(&self, before: &Self) -> Vec<String> {
-        let mut news = Vec::new();
-        if self.refusal != before.refusal {
-            news.extend(self.refusal.clone());
-        }
-        if (self.connected, self.connections) != (before.connected, before.connections)
-            || self.problem != before.problem
-        {
-            match (self.connected, &self.problem) {
-                (true, _) => news.push("connected".to_owned()),
-                (false, Some(problem)) => {
-                    news.push(format!("not connected to {}: {problem}", self.address));
-                }
-                (false, None) => {}
-            }
-        }
-        news
-    }
-}
 
 /// Runs a runtime on the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
@@ -173,34 +65,12 @@ where
     Running { handle: Handle { calls, status }, notices, end }
 }
 
-impl<R> Handle<R> {
-    /// Calls the runtime, with the time and fresh randomness. `None` if it has ended.
-    pub async fn call<T: Send + 'static>(
-        &self,
-        act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (answer, result) = oneshot::channel();
-        let call: Call<R> = Box::new(move |runtime, now, rng| {
-            let _ = answer.send(act(runtime, now, rng));
-        });
-        self.calls.send(call).await.ok()?;
-        result.await.ok()
-    }
-
-    /// How the connection is, now and whenever it changes.
-    pub fn status(&self) -> watch::Receiver<Status> {
-        self.status.clone()
-    }
-}
-
 /// Randomness from the operating system, for one call of a runtime.
 pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|_| Fatal::NoRandomness)?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
-
-type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;
 
 struct Driver<R: Runtime> {
     runtime: R,
@@ -497,9 +367,6 @@ impl<R: Runtime> Driver<R> {
 /// Notices that wait for the application, at most.
 const NOTICES: usize = 4_096;
 
-/// As long as several repetitions of a lost packet take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// A connection of this length counts as one.
 const LASTING: Duration = Duration::from_secs(5);
 
@@ -508,59 +375,3 @@ const BRIEF_CONNECTIONS: u32 = 3;
 
 /// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-
-impl<R> Clone for Handle<R> {
-    fn clone(&self) -> Self {
-        Self { calls: self.calls.clone(), status: self.status.clone() }
-    }
-}
-
-impl<R> fmt::Debug for Handle<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("status", &*self.status.borrow()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("host", &self.host)
-            .field("port", &self.port)
-            .field("client", &self.client)
-            .field("user", &self.login.as_ref().map(|(user, _)| user))
-            .field("tls", &self.tls)
-            .field("version", &self.version)
-            .field("qos", &self.qos)
-            .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn news_are_told_once() {
-        let status = Status { address: "broker:1883".to_owned(), ..Status::default() };
-        assert_eq!(status.news(&status), [""; 0]);
-        let up = Status { connected: true, connections: 1, ..status.clone() };
-        assert_eq!(up.news(&status), ["connected"]);
-        let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
-        assert_eq!(refused.news(&up), ["no"]);
-        let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
-        assert_eq!(down.news(&refused), ["not connected to broker:1883: cut"]);
-        assert_eq!(down.news(&up), ["no", "not connected to broker:1883: cut"]);
-        let late = Status { lost_notices: 1, ..down.clone() };
-        assert_eq!(late.news(&down), [""; 0]);
-    }
-
-    #[test]
-    fn a_quality_has_its_level() {
-        let levels = [0, 1, 2, 3].map(Quality::from_level);
-        let [zero, one, two, none] = levels;
-        assert_eq!(zero, Some(Quality::AtMostOnce));
-        assert_eq!(one, Some(Quality::AtLeastOnce));
-        assert_eq!(two, Some(Quality::ExactlyOnce));
-        assert_eq!(none, None);
-    }
-}

@@ -11,6 +11,7 @@
 //! What there is, `openapi.json` says (served under that name); what a client may cost, [`Limits`] says.
 
 mod condition;
+mod limits;
 mod metrics;
 mod page;
 mod problem;
@@ -27,22 +28,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+pub use self::limits::Limits;
 use crate::Service;
 use crate::driver::Handle;
 use crate::keyring::Secret;
-
-/// What clients may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once. More wait in the kernel's queue until one ends.
-    pub connections: usize,
-    /// How long a connection may last: from its first byte to the last of the answer.
-    pub connection_time: Duration,
-    /// How long the service may take to answer. What was asked may be done all the same.
-    pub answer_time: Duration,
-    /// Bytes of a request's body.
-    pub body: usize,
-}
 
 /// Answers requests until it is dropped.
 pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secret, limits: Limits) {
@@ -65,18 +54,6 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
                 .serve_connection(TokioIo::new(stream), router);
             let _ = timeout(limits.connection_time, connection).await;
         });
-    }
-}
-
-impl Default for Limits {
-    /// 64 connections of 15 s at most, 10 s for the service, bodies of 4 KiB.
-    fn default() -> Self {
-        Self {
-            connections: 64,
-            connection_time: Duration::from_secs(15),
-            answer_time: Duration::from_secs(10),
-            body: 4 << 10,
-        }
     }
 }
 

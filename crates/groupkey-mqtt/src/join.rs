@@ -37,14 +37,27 @@ use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
+use crate::codec::{decoded, encoded};
 use crate::form::Written;
 use crate::keyring::{self, Secret};
-use crate::member::Settings;
 
 /// The longest payload that is looked at, bytes: a rekey message of a group of many thousands fits.
 pub const MAX_PAYLOAD: usize = 1 << 20;
 
-/// What a device asks.
+/// What a device asks with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credentials<'a> {
+    /// The prefix of the group's topics.
+    pub(crate) prefix: &'a str,
+    /// The device's name.
+    pub(crate) name: &'a str,
+    /// The device's identity.
+    pub(crate) identity: &'a Secret,
+    /// A pre-shared key or an enrolment token.
+    pub(crate) shared: Option<&'a Secret>,
+}
+
+/// The signed part of a request.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Body {
@@ -120,17 +133,17 @@ pub(crate) struct Welcome {
 
 /// Makes a request.
 pub(crate) fn ask(
-    settings: &Settings,
+    credentials: Credentials<'_>,
     attempt: [u8; 8],
     ephemeral: [u8; 32],
     stamp: u64,
     number: Option<u32>,
 ) -> Asking {
-    let Settings { prefix, name, identity, shared, .. } = settings;
+    let Credentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(ephemeral);
     let body = Body {
-        context: prefix.clone(),
-        name: name.clone(),
+        context: prefix.to_owned(),
+        name: name.to_owned(),
         identity: identity.public().into(),
         ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
         stamp,
@@ -138,7 +151,7 @@ pub(crate) fn ask(
         attempt: attempt.into(),
     };
     let body = encoded(&body);
-    let proof = shared.as_ref().map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
+    let proof = shared.map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
     let proof = proof.unwrap_or_default();
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
@@ -235,17 +248,6 @@ impl Asking {
         let consistent = service.is_none_or(|service| **named == *service);
         (consistent && signed(named)).then_some(welcome)
     }
-}
-
-/// Shortest form of something of ours, which cannot fail in memory.
-pub(crate) fn encoded<T: Encode<()>>(value: &T) -> Vec<u8> {
-    minicbor::to_vec(value).unwrap_or_default()
-}
-
-/// Reads something to its last byte, and refuses encodings that we would not have made.
-pub(crate) fn decoded<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Option<T> {
-    let value: T = minicbor::decode(bytes).ok()?;
-    (encoded(&value) == bytes).then_some(value)
 }
 
 const REQUEST: &str = "groupkey join request 1";

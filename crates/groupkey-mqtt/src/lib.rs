@@ -23,6 +23,7 @@
 pub mod agent;
 #[cfg(feature = "broker")]
 pub mod broker;
+mod codec;
 pub mod config;
 pub mod counters;
 pub mod disk;
@@ -40,6 +41,7 @@ mod parties;
 pub mod peer;
 pub mod policy;
 pub mod probe;
+mod publish;
 pub mod runtime;
 pub mod service;
 pub mod store;

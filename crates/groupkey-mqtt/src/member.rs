@@ -4,15 +4,17 @@
 //! removes the one that has lost its memory and adds the new one, with a new key. After an absence
 //! without a restart it catches up: the retained notice of the epoch says how far it is behind.
 
+mod settings;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::messages;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
+pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::form::Form;
@@ -21,24 +23,7 @@ use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
-use crate::topics::{BadPrefix, Place, Topics};
-
-/// What a device needs to know to join.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The prefix of the group's topics.
-    pub prefix: String,
-    /// The device's name: see [`is_name`](crate::topics::is_name).
-    pub name: String,
-    /// The device's identity, which it keeps.
-    pub identity: Secret,
-    /// A pre-shared key, or an enrolment token for the first time.
-    pub shared: Option<Secret>,
-    /// The service's public key. Without it there must be a shared secret.
-    pub service: Option<[u8; 32]>,
-    /// How messages to the group are made.
-    pub messages: messages::Settings,
-}
+use crate::topics::{Place, Topics};
 
 /// A member's runtime.
 pub struct Member {
@@ -57,17 +42,6 @@ pub struct Member {
     announced: BTreeMap<(u64, u64), u64>,
     behind: Option<Behind>,
     desk: Desk,
-}
-
-/// Settings with which nobody can join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingsError {
-    /// A device cannot have this name.
-    Name,
-    /// Neither a shared secret nor the service's public key: a stranger could play the service.
-    NoTrust,
-    /// Topics cannot have this prefix.
-    Prefix(BadPrefix),
 }
 
 enum Standing {
@@ -96,13 +70,7 @@ struct Behind {
 impl Member {
     /// A device that will join as soon as it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
-        if !crate::topics::is_name(&settings.name) {
-            return Err(SettingsError::Name);
-        }
-        if settings.shared.is_none() && settings.service.is_none() {
-            return Err(SettingsError::NoTrust);
-        }
+        let topics = settings.topics()?;
         let mut desk = Desk::default();
         let listen = [
             topics.welcome(&settings.name),
@@ -177,7 +145,8 @@ impl Member {
         let mut ephemeral = [0; 32];
         rng.fill_bytes(&mut ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let request = ask(&self.settings, *attempt, ephemeral, self.stamp, self.number);
+        let request =
+            ask(self.settings.credentials(), *attempt, ephemeral, self.stamp, self.number);
         self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;
@@ -471,21 +440,3 @@ impl fmt::Debug for Member {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name => {
-                write!(f, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
-            }
-            Self::NoTrust => write!(
-                f,
-                "give a pre-shared key, a token or the service's public key: without any of them, \
-                 anybody could play the service"
-            ),
-            Self::Prefix(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}

@@ -18,7 +18,7 @@
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
-use crate::join::{decoded, encoded};
+use crate::codec::{decoded, encoded};
 use crate::keyring::{self, Secret};
 
 /// The current epoch of a group.

@@ -13,46 +13,26 @@
 //! there. A peer that is connected again, or hears group messages of an epoch that it does not know, which
 //! anybody can make up, asks so too, and believes the answer.
 
+mod hello;
+mod settings;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use groupkey::catalogue::Class;
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::messages;
-use groupkey::protection::Guard;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
-use minicbor::bytes::ByteArray;
-use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
+use self::hello::Hello;
+pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Told};
+use crate::codec::decoded;
 use crate::counters::Counters;
-use crate::form::Form;
-use crate::join::{MAX_PAYLOAD, decoded, encoded};
-use crate::keyring::{self, Keyring, Secret};
+use crate::join::MAX_PAYLOAD;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
-use crate::topics::{BadPrefix, Place, Topics};
-
-/// What a peer needs to know.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The prefix of the group's topics.
-    pub prefix: String,
-    /// This peer's number.
-    pub me: MemberId,
-    /// This peer's identity.
-    pub identity: Secret,
-    /// Scheme, parameters, algorithms: the same for all.
-    pub form: Form,
-    /// Everybody that may ever be a member, with their public keys.
-    pub directory: Vec<(MemberId, [u8; 32])>,
-    /// The founders of the group, the same list for all.
-    pub founders: Vec<MemberId>,
-    /// How messages to the group are made.
-    pub messages: messages::Settings,
-}
+use crate::topics::{Place, Topics};
 
 /// A peer's runtime.
 pub struct Peer {
@@ -86,62 +66,11 @@ pub struct Peer {
     desk: Desk,
 }
 
-/// Settings with which nobody can take part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingsError {
-    /// The scheme has a controller: its members join a service.
-    HasController,
-    /// The scheme's members need each other's long-term keys, and peers have none.
-    LongTermKeys,
-    /// A member whose public key is missing, or none.
-    NoKey(MemberId),
-    /// Messages are to have a MAC, and peers have no key in common.
-    NoMacKey,
-    /// Topics cannot have this prefix.
-    Prefix(BadPrefix),
-}
-
-/// Somebody is there.
-#[derive(Encode, Decode)]
-#[cbor(array)]
-struct Hello {
-    #[n(0)]
-    member: u32,
-    /// Of the group key that the sender has; 0 if it asks.
-    #[n(1)]
-    epoch: u64,
-    /// Of the peer that asks.
-    #[n(2)]
-    nonce: ByteArray<16>,
-    #[n(3)]
-    signature: ByteArray<64>,
-}
-
 impl Peer {
     /// A peer that founds or joins as soon as it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
+        let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
-        if form.configuration.scheme().class() != Class::Distributed {
-            return Err(SettingsError::HasController);
-        }
-        if WITH_LONG_TERM_KEYS.contains(&form.configuration.scheme().id) {
-            return Err(SettingsError::LongTermKeys);
-        }
-        if form.guard == Guard::Mac {
-            return Err(SettingsError::NoMacKey);
-        }
-        let mut keyring = Keyring::default();
-        for (member, public) in &settings.directory {
-            if !keyring.learn((*member).into(), public) {
-                return Err(SettingsError::NoKey(*member));
-            }
-        }
-        let known = |member| settings.directory.iter().any(|&(other, _)| other == member);
-        if let Some(&stranger) = settings.founders.iter().find(|&&founder| !known(founder)) {
-            return Err(SettingsError::NoKey(stranger));
-        }
-        keyring.own((*me).into(), &settings.identity);
         let party = Ordered::new(form.configuration.clone(), *me)
             .map_err(|_| SettingsError::HasController)?;
         let (form, party) = (form.clone(), Box::new(party));
@@ -394,26 +323,6 @@ impl Peer {
     }
 }
 
-impl Hello {
-    fn write(settings: &Settings, epoch: u64, nonce: [u8; 16]) -> Vec<u8> {
-        let (member, nonce) = (settings.me.0, nonce.into());
-        let mut hello = Self { member, epoch, nonce, signature: [0; 64].into() };
-        hello.signature = hello
-            .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
-        encoded(&hello)
-    }
-
-    fn is_by(&self, public: &[u8; 32], prefix: &str) -> bool {
-        self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
-    }
-
-    /// What is signed.
-    fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
-        let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
-        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..]])
-    }
-}
-
 impl Runtime for Peer {
     type Notice = Told;
 
@@ -466,11 +375,6 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })))
 }
 
-const HELLO: &str = "groupkey hello 2";
-
-/// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
-const WITH_LONG_TERM_KEYS: [&str; 3] = ["cka", "d-lkh", "d-oft"];
-
 /// How often a peer without a key says that it is there, ns.
 const INTERVAL: u64 = 2 * SECOND;
 
@@ -491,27 +395,3 @@ impl fmt::Debug for Peer {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HasController => write!(
-                f,
-                "the scheme has a controller: its members join a service and are not peers"
-            ),
-            Self::LongTermKeys => write!(
-                f,
-                "the scheme's members need each other's long-term keys, which peers do not have; take \
-                 tgdh, or another one of groupkey schemes --class distributed"
-            ),
-            Self::NoMacKey => write!(
-                f,
-                "peers have no key in common for a MAC: set protection = \"signature\", or leave it out"
-            ),
-            Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
-            Self::Prefix(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}

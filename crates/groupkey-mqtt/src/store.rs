@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use minicbor::{Decode, Encode};
 
-use crate::runtime::Publish;
+use crate::publish::Publish;
 
 /// Keeps a log and a queue. All secrets of a group are in it.
 pub trait Store: Send {

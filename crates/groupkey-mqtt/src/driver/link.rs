@@ -1,18 +1,17 @@
 //! One connection's client. What differs between the versions of MQTT ends here: the driver sees one
 //! kind of event.
 
+pub(super) mod client;
 mod reasons;
 mod v3;
 mod v5;
 
-use std::time::Duration;
-
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Connection, Quality};
-use crate::join::MAX_PAYLOAD;
-use crate::runtime::Publish;
+use self::client::{Client, Event, Limits, QUEUE};
+use super::connection::{Connection, Quality};
+use crate::publish::Publish;
 use crate::version::Version;
 
 /// A client from its connection to the connection's end.
@@ -27,49 +26,6 @@ pub(super) struct Link {
     unconfirmed: usize,
     /// Whether it has confirmed all that there were at the beginning.
     pub(super) ready: bool,
-}
-
-/// What happens to a link. That it has ended is an error in its place, which says why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// The broker has taken the connection.
-    Accepted(Limits),
-    /// It has confirmed subscriptions.
-    Subscribed,
-    /// It has refused one: why.
-    NotSubscribed(&'static str),
-    /// A message came.
-    Arrived { topic: String, payload: Vec<u8> },
-    /// The client has sent the next publish, under this packet identifier; 0 at QoS 0.
-    Sent(u16),
-    /// The broker has taken responsibility for that publish.
-    Acknowledged(u16),
-    /// It does not take it.
-    Refused(u16, Refusal),
-}
-
-/// Why a broker does not take a publish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) why: &'static str,
-    /// Whether it would be refused again.
-    pub(super) is_final: bool,
-}
-
-/// What a broker takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// Publishes that it has not acknowledged.
-    pub(super) publishes: usize,
-    /// Bytes of a packet.
-    pub(super) packet: usize,
-}
-
-/// What a version's client is asked for. It takes nothing while it has no room: `false`.
-trait Client: Send {
-    fn publish(&self, publish: &Publish, qos: Quality) -> bool;
-    fn subscribe(&self, topics: &[String], qos: Quality) -> bool;
-    fn unsubscribe(&self, topic: &str) -> bool;
 }
 
 impl Link {
@@ -142,38 +98,15 @@ impl Link {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET }
-    }
-}
-
 impl Drop for Link {
     fn drop(&mut self) {
         self.poller.abort();
     }
 }
 
-/// Requests that a client takes before it has sent them, and events that wait.
-const QUEUE: usize = 256;
-
-/// Packet identifiers that rumqttc uses.
-const PACKETS: u16 = 128;
-
-/// Publishes that are not acknowledged, at most; fewer than there are packet identifiers, so that none is
-/// used twice at once.
-const WINDOW: u16 = PACKETS / 2;
-
 /// Filters in one SUBSCRIBE.
 const FILTERS: usize = 100;
-
-/// Longer ones end the connection; so does a broker of MQTT 3.1.1 that lets longer ones through. Those
-/// between this and what a runtime takes are counted and dropped.
-const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
 
 /// Bytes of a PUBLISH beside topic and payload, at most: of the header, 5; of the topic's length, 2; the
 /// identifier, 2; the properties' length, 1; of the expiry, 5.
 const FRAMING: usize = 15;
-
-/// How often a ping is sent, unless the broker wants to hear more often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);

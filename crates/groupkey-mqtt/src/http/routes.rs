@@ -15,9 +15,10 @@ use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
 use super::condition::Condition;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::views::{Devices, Group, Groups, Health, Operations, Outcome};
-use super::{Limits, metrics, page};
+use super::{metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;

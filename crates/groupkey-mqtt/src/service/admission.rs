@@ -8,10 +8,14 @@ use rand_core::Rng;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::applicant::Applicant;
+use super::error::OperationError;
+use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
-use super::{Applicant, Happened, OperationError, Service, Why, has};
-use crate::join::{Body, Request, Welcome, encoded};
+use super::{Service, has};
+use crate::codec::encoded;
+use crate::join::{Body, Request, Welcome};
 use crate::keyring::Secret;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Output, SECOND, after};

@@ -5,9 +5,12 @@ use std::time::Duration;
 use groupkey::{Channel, Epoch, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 
+use super::Service;
+use super::error::OperationError;
+use super::happened::Happened;
 use super::log::{Draw, Entry};
-use super::{Happened, OperationError, Service};
-use crate::join::{MAX_PAYLOAD, Request, encoded};
+use crate::codec::encoded;
+use crate::join::{MAX_PAYLOAD, Request};
 use crate::notice::{Foreign, Notice, Reached};
 use crate::parties::Given;
 use crate::policy::Limits;

@@ -7,9 +7,10 @@ use rumqttc::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, reasons};
-use crate::driver::{Connection, Quality};
-use crate::runtime::Publish;
+use super::client::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE};
+use super::reasons;
+use crate::driver::connection::{Connection, Quality};
+use crate::publish::Publish;
 
 /// Begins to connect; everything that happens goes to `events`.
 pub(super) fn open(

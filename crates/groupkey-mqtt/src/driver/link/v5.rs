@@ -17,10 +17,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal};
-use super::{WINDOW, reasons};
-use crate::driver::{Connection, Quality};
-use crate::runtime::Publish;
+use super::client::{
+    Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal, WINDOW,
+};
+use super::reasons;
+use crate::driver::connection::{Connection, Quality};
+use crate::publish::Publish;
 
 /// Begins to connect; everything that happens goes to `events`.
 pub(super) fn open(
