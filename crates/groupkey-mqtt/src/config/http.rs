@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{identity, secret};
+use super::identity_file::identity;
+use super::value::secret;
 use crate::keyring::Secret;
 
 /// Where a service's HTTP interface listens, and who may use it.

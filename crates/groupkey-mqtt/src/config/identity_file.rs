@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 use crate::keyring::{Secret, hex};
 
 /// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600. A file
@@ -168,5 +168,16 @@ mod tests {
                 Err(error) => assert!(is_refused && error.to_string().contains("chmod 600")),
             }
         }
+    }
+
+    #[test]
+    fn one_process_at_a_time_holds_an_identity() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
+        identity(&path).unwrap();
+        let held = hold(&path).unwrap();
+        assert!(hold(&path).unwrap_err().to_string().contains("another groupkey member"));
+        drop(held);
+        hold(&path).unwrap();
     }
 }

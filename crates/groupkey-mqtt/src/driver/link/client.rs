@@ -9,7 +9,7 @@ use crate::publish::Publish;
 
 /// What happens to a link. That it has ended is an error in its place, which says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::driver) enum Event {
+pub(crate) enum Event {
     /// The broker has taken the connection.
     Accepted(Limits),
     /// It has confirmed subscriptions.
@@ -28,19 +28,19 @@ pub(in crate::driver) enum Event {
 
 /// Why a broker does not take a publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) struct Refusal {
-    pub(in crate::driver) why: &'static str,
+pub(crate) struct Refusal {
+    pub(crate) why: &'static str,
     /// Whether it would be refused again.
-    pub(in crate::driver) is_final: bool,
+    pub(crate) is_final: bool,
 }
 
 /// What a broker takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) struct Limits {
+pub(crate) struct Limits {
     /// Publishes that it has not acknowledged.
-    pub(in crate::driver) publishes: usize,
+    pub(crate) publishes: usize,
     /// Bytes of a packet.
-    pub(in crate::driver) packet: usize,
+    pub(crate) packet: usize,
 }
 
 /// What a version's client is asked for. It takes nothing while it has no room: `false`.
