@@ -65,6 +65,7 @@ pub(crate) struct Desk {
     pub(crate) outputs: VecDeque<Output<Told>>,
     pub(crate) counters: Counters,
     next_publish: u64,
+    acknowledged: u64,
 }
 
 impl Desk {
@@ -76,6 +77,16 @@ impl Desk {
     /// Publishes what is asked again if nobody answers.
     pub(crate) fn request(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, Some(REQUEST_EXPIRY));
+    }
+
+    /// The broker has acknowledged a publish.
+    pub(crate) const fn acknowledged(&mut self) {
+        self.acknowledged += 1;
+    }
+
+    /// Publishes that the broker has not acknowledged.
+    pub(crate) const fn unacknowledged(&self) -> u64 {
+        self.next_publish.saturating_sub(self.acknowledged)
     }
 
     pub(crate) fn tell(&mut self, told: Told) {

@@ -120,6 +120,11 @@ impl Member {
         self.desk.counters
     }
 
+    /// Publishes that the broker has not acknowledged.
+    pub const fn unacknowledged(&self) -> u64 {
+        self.desk.unacknowledged()
+    }
+
     /// Encrypts something to the group: at most 65,535 bytes.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         match &mut self.standing {
@@ -332,7 +337,7 @@ impl Runtime for Member {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match input {
-            Input::Acknowledged(_) => {}
+            Input::Acknowledged(_) => self.desk.acknowledged(),
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
                 self.desk.counters.oversized += 1;
             }
