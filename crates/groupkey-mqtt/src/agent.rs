@@ -9,6 +9,7 @@ use groupkey::{Channel, Epoch, Error, Event, Key, MemberId, Party, Recipient};
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::form::Form;
 use crate::keyring::Keyring;
 use crate::parties::{Given, Order, Parties};
@@ -54,7 +55,7 @@ pub(crate) struct Agent {
     settings: Settings,
     epoch: Epoch,
     /// Group messages of an epoch that we have not reached.
-    early: VecDeque<Vec<u8>>,
+    early: Early<EARLY>,
     /// Whether the group goes on without us.
     is_out: bool,
 }
@@ -112,7 +113,7 @@ impl Agent {
     ) -> Self {
         let mut parties = Parties::new(form, keyring);
         parties.seat(me.into(), party);
-        let early = VecDeque::new();
+        let early = Early::new();
         let (epoch, is_out) = (Epoch(0), false);
         Self { me, topics, parties, messenger: None, settings, epoch, early, is_out }
     }
@@ -218,11 +219,7 @@ impl Agent {
                 let is_early =
                     matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }));
                 if is_early {
-                    if self.early.len() == EARLY {
-                        self.early.pop_front();
-                        desk.counters.overflowed += 1;
-                    }
-                    self.early.push_back(bytes.to_vec());
+                    self.early.keep(bytes, &mut desk.counters);
                 } else {
                     desk.counters.count(&error);
                 }
@@ -300,7 +297,7 @@ impl Agent {
         });
         self.epoch = epoch;
         desk.tell(Told::Rekeyed(epoch));
-        for bytes in std::mem::take(&mut self.early) {
+        for bytes in self.early.take() {
             let _ = self.hear(desk, &bytes, now, &mut rng);
         }
     }

@@ -2,7 +2,7 @@
 //! typing error is not taken for a default.
 
 mod broker;
-mod error;
+mod file;
 mod group;
 mod http;
 mod identity_file;
@@ -10,7 +10,7 @@ mod member;
 mod serve;
 mod value;
 
-pub use self::error::ConfigError;
+pub use self::file::ConfigError;
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};

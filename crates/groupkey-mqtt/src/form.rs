@@ -104,7 +104,8 @@ impl Form {
 
     pub(crate) fn read(written: &Written) -> Result<Self, FormError> {
         let scheme = catalogue::scheme(&written.scheme).ok_or(FormError::Unknown)?;
-        let profile = named(Profile::ALL, Profile::name, &written.profile)?;
+        let profile = named(Profile::ALL, Profile::name, &written.profile);
+        let profile = profile.ok_or(FormError::Unknown)?;
         let mut configuration = scheme.configuration(profile);
         if written.values.len() != scheme.parameters.len() {
             return Err(FormError::Unknown);
@@ -112,21 +113,19 @@ impl Form {
         for (parameter, &value) in scheme.parameters.iter().zip(&written.values) {
             configuration.set(parameter.name, value).map_err(|_| FormError::Unknown)?;
         }
-        Ok(Self {
-            group: GroupId(written.group),
-            configuration,
-            suite: named(Suite::ALL, Suite::name, &written.suite)?,
-            guard: named(Guard::ALL, Guard::name, &written.guard)?,
-        })
+        let suite = named(Suite::ALL, Suite::name, &written.suite).ok_or(FormError::Unknown)?;
+        let guard = named(Guard::ALL, Guard::name, &written.guard).ok_or(FormError::Unknown)?;
+        Ok(Self { group: GroupId(written.group), configuration, suite, guard })
     }
 }
 
-fn named<T: Copy, const N: usize>(
+/// The value that has this name.
+pub(crate) fn named<T: Copy, const N: usize>(
     all: [T; N],
     name: impl Fn(T) -> &'static str,
     wanted: &str,
-) -> Result<T, FormError> {
-    all.into_iter().find(|&one| name(one) == wanted).ok_or(FormError::Unknown)
+) -> Option<T> {
+    all.into_iter().find(|&one| name(one) == wanted)
 }
 
 impl fmt::Display for FormError {

@@ -37,6 +37,7 @@ pub mod counters;
 pub mod demo;
 pub mod disk;
 pub mod driver;
+mod early;
 pub mod form;
 #[cfg(feature = "http")]
 pub mod http;

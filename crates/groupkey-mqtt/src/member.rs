@@ -6,7 +6,7 @@
 
 mod settings;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
@@ -17,6 +17,7 @@ use rand_core::Rng;
 pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
@@ -55,7 +56,7 @@ enum Standing {
         /// How often another number was offered in this attempt.
         renumbered: u32,
         hint: Hint,
-        early: VecDeque<(Recipient, Vec<u8>)>,
+        early: Early<EARLY>,
     },
     Inside(Box<Agent>),
     Out,
@@ -202,12 +203,12 @@ impl Member {
             *hint = Hint::Unopened;
             return;
         };
-        let early = std::mem::take(early);
+        let early = early.take();
         if self.enter(&welcome, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return;
         }
-        for (_, bytes) in early {
+        for bytes in early {
             self.receive(&bytes, now, rng);
         }
         self.compare(now, rng);
@@ -351,13 +352,9 @@ impl Runtime for Member {
                         let _ = result;
                     }
                 }
-                Some(Place::To(to)) => match &mut self.standing {
+                Some(Place::To(_)) => match &mut self.standing {
                     Standing::Outside { early, .. } => {
-                        if early.len() == EARLY {
-                            early.pop_front();
-                            self.desk.counters.overflowed += 1;
-                        }
-                        early.push_back((to, payload.to_vec()));
+                        early.keep(payload, &mut self.desk.counters);
                     }
                     Standing::Inside(_) => self.receive(payload, now, rng),
                     Standing::Out => {}
@@ -404,7 +401,7 @@ impl Standing {
             tries: 0,
             renumbered: 0,
             hint: Hint::NoAnswer,
-            early: VecDeque::new(),
+            early: Early::new(),
         }
     }
 }

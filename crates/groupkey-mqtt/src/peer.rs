@@ -16,7 +16,7 @@
 mod hello;
 mod settings;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
@@ -29,6 +29,7 @@ pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Told};
 use crate::codec::decoded;
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
@@ -44,7 +45,7 @@ pub struct Peer {
     /// Founders that said that they are there.
     here: BTreeSet<MemberId>,
     /// What came before we began.
-    early: VecDeque<Vec<u8>>,
+    early: Early<EARLY>,
     due: Option<u64>,
     /// What answers to our hellos carry.
     nonce: Option<[u8; 16]>,
@@ -90,7 +91,7 @@ impl Peer {
             agent,
             begun: false,
             here: BTreeSet::new(),
-            early: VecDeque::new(),
+            early: Early::new(),
             due: None,
             nonce: None,
             answers_from: BTreeMap::new(),
@@ -144,7 +145,7 @@ impl Peer {
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
         self.overdue_at = now.saturating_add(self.patience);
-        for bytes in std::mem::take(&mut self.early) {
+        for bytes in self.early.take() {
             self.receive(&bytes, now, rng);
         }
         Ok(())
@@ -302,11 +303,7 @@ impl Peer {
 
     fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         if !self.begun {
-            if self.early.len() == EARLY {
-                self.early.pop_front();
-                self.desk.counters.overflowed += 1;
-            }
-            self.early.push_back(bytes.to_vec());
+            self.early.keep(bytes, &mut self.desk.counters);
             return;
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);

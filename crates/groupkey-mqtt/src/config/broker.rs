@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::error::{read, wrong};
+use super::file::{read, wrong};
 use super::value::choose;
 use crate::driver::{Connection, Quality};
 use crate::tls::Tls;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::error::{ConfigError, wrong};
+use super::file::{ConfigError, wrong};
 use crate::keyring::{Secret, hex};
 
 /// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600. A file

@@ -7,7 +7,7 @@ use groupkey::{MemberId, messages};
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::error::{ConfigError, read, wrong};
+use super::file::{ConfigError, read_config};
 use super::group::GroupFile;
 use super::identity_file::identity;
 use super::value::{public, secret};
@@ -41,10 +41,7 @@ pub const MEMBER_TEMPLATE: &str = include_str!("member.toml");
 impl MemberConfig {
     /// Reads a file. Paths in it are relative to it. The identity's file is created if missing.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = read(path)?;
-        let file: MemberFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
-        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
-            .map_err(|what| wrong(path, what))
+        read_config(path, MemberFile::understand)
     }
 }
 

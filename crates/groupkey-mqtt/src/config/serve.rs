@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::error::{ConfigError, read, wrong};
+use super::file::{ConfigError, read_config};
 use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
 use super::identity_file::identity;
@@ -34,10 +34,7 @@ pub const SERVE_TEMPLATE: &str = include_str!("serve.toml");
 impl ServeConfig {
     /// Reads a file. Paths in it are relative to it.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = read(path)?;
-        let file: ServeFile = toml::from_str(&text).map_err(|error| wrong(path, error))?;
-        file.understand(path.parent().unwrap_or_else(|| Path::new(".")))
-            .map_err(|what| wrong(path, what))
+        read_config(path, ServeFile::understand)
     }
 }
 

@@ -22,6 +22,7 @@ use super::{metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
+use crate::service::OperationError;
 
 /// All that is served.
 pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
@@ -72,6 +73,23 @@ impl Desk {
             act(service, now, rng)
         })
         .await?
+    }
+
+    /// Carries out an operation of the group, if its condition holds.
+    async fn operate(
+        &self,
+        group: String,
+        condition: Condition,
+        act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
+        + Send
+        + 'static,
+    ) -> Result<Json<Outcome>, Problem> {
+        self.ask(group, move |service, now, rng| {
+            condition.check(service)?;
+            act(service, now, rng)?;
+            Ok(Json(Outcome::of(service)))
+        })
+        .await
     }
 
     async fn call<T: Send + 'static>(
@@ -148,10 +166,8 @@ async fn evict(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
-    desk.ask(group, move |service, now, rng| {
-        condition.check(service)?;
-        service.evict(&name, now, rng)?;
-        Ok(Json(Outcome::of(service)))
+    desk.operate(group, condition, move |service, now, rng| {
+        service.evict(&name, now, rng).map(drop)
     })
     .await
 }
@@ -162,12 +178,7 @@ async fn readmit(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
-    desk.ask(group, move |service, now, _| {
-        condition.check(service)?;
-        service.readmit(&name, now)?;
-        Ok(Json(Outcome::of(service)))
-    })
-    .await
+    desk.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
 }
 
 async fn rekey(
@@ -176,12 +187,7 @@ async fn rekey(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, move |service, now, rng| {
-        condition.check(service)?;
-        service.rekey(now, rng)?;
-        Ok(Json(Outcome::of(service)))
-    })
-    .await
+    desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
 }
 
 /// Lets a request pass that shows the token.
