@@ -1,13 +1,14 @@
-//! Connects a runtime to a broker: tokio, and rumqttc for MQTT 3.1.1 and 5.
+//! Connects a runtime to a broker, with tokio, and with rumqttc for MQTT 3.1.1 and 5.
+//! Every reconnection makes a new client, and the driver publishes again from its own queue what
+//! the broker has not acknowledged. There are two reasons: rumqttc can livelock on a packet id
+//! after a reconnection, and a runtime's publishes must outlive the client.
 //!
-//! The client is rebuilt at every reconnection, and what the broker has not acknowledged is published
-//! again from a queue of our own, for two reasons: rumqttc can livelock on a packet id after a
-//! reconnection, and a runtime's publishes must survive the client. That decides about sessions: at QoS 1
-//! the session at the broker persists, so that it keeps messages for clients that are away; at QoS
-//! 2 it cannot, because the half of a hand-shake that the broker remembers is lost here; whoever
-//! was away catches up from the notice of the epoch. Runtimes take a message twice without harm, so
-//! QoS 1 is the default. In MQTT 5, a session ends a day after its client has gone, and messages
-//! may expire before ([`Publish::expiry`]); in 3.1.1 neither ends.
+//! Sessions follow from that. At QoS 1 the session at the broker persists, and the broker keeps
+//! messages for clients that are offline. At QoS 2 it cannot persist, because the client's half of
+//! a handshake is lost; a member that was offline catches up from the notice of the epoch. Runtimes
+//! tolerate repeated messages, so QoS 1 is the default. In MQTT 5 a session ends a day after its
+//! client disconnected, and messages may expire earlier ([`Publish::expiry`]). In 3.1.1 neither
+//! ends.
 
 mod clock;
 mod connection;
@@ -35,7 +36,7 @@ pub use self::status::Status;
 use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
 
-/// Runs a runtime on the current tokio runtime.
+/// Runs a runtime in a task of the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
 where
     R: Runtime + Send + 'static,
@@ -78,17 +79,17 @@ struct Driver<R: Runtime> {
     notices: mpsc::Sender<R::Notice>,
     status: watch::Sender<Status>,
     subscriptions: BTreeSet<String>,
-    /// Not handed to the client yet, in order.
+    /// What the client has not taken yet, in order.
     waiting: VecDeque<Deed>,
-    /// Published and not acknowledged, in order.
+    /// Publishes that the broker has not acknowledged, in order.
     flight: VecDeque<Flying>,
     link: Option<Link>,
     /// Publishes that may be in flight, if the link has no lower limit.
     window: Window,
-    /// When the broker acknowledged something last, or when there was nothing that it could have.
+    /// When the broker last acknowledged something, or had nothing to acknowledge.
     answered_at: Instant,
     reconnect_at: Instant,
-    /// Since when the broker has been there.
+    /// Since when the connection is up.
     connected_at: Option<Instant>,
     /// Connections in a row that failed, or did not last.
     failures: u32,
@@ -104,7 +105,7 @@ enum Deed {
 
 struct Flying {
     publish: Publish,
-    /// Once the client has given it one.
+    /// The packet identifier, once the client has chosen it.
     packet: Option<u16>,
     acknowledged: bool,
 }
@@ -162,14 +163,14 @@ impl<R: Runtime> Driver<R> {
         self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
     }
 
-    /// When a broker that acknowledges nothing is given up.
+    /// When the driver gives up a broker that acknowledges nothing.
     fn gives_up_at(&self) -> Option<Instant> {
         let waits = self.link.is_some() && !self.flight.is_empty();
         waits.then(|| self.answered_at + self.connection.patience)
     }
 
-    /// Brokers have stopped answering clients that had more in flight than they were set up for,
-    /// which MQTT 3.1.1 cannot say.
+    /// Some brokers stop answering a client with more publishes in flight than they allow. MQTT
+    /// 3.1.1 has no way to announce that limit.
     fn stalled(&mut self) {
         self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
@@ -181,7 +182,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Takes what the runtime wants done.
+    /// Takes the runtime's outputs.
     fn collect(&mut self) -> Result<(), Fatal> {
         while let Some(output) = self.runtime.poll()? {
             match output {
@@ -206,7 +207,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Hands to the client what it can take.
+    /// Hands over to the client as much as it takes.
     fn pump(&mut self) -> Result<(), Fatal> {
         while self.has_room() {
             let Some(link) = &self.link else { break };
@@ -244,7 +245,7 @@ impl<R: Runtime> Driver<R> {
         match event {
             Err(problem) => self.broken(problem),
             Ok(Event::Accepted(limits)) => {
-                // A broker may have forgotten the subscriptions, or never have known them.
+                // The broker may not have the subscriptions.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
                 self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
                 if let Some(link) = &mut self.link {
@@ -301,8 +302,8 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// The broker refused a publish: for good, or as long as its reason lasts. Then it is tried again over
-    /// another connection, a little later each time.
+    /// The broker refused a publish, for good or for now. In the second case, it is published again
+    /// over another connection, a little later each time.
     fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
         let Some(flying) = self.under_way(packet) else { return Ok(()) };
         let topic = flying.publish.topic.clone();
@@ -327,8 +328,8 @@ impl<R: Runtime> Driver<R> {
         self.flight.iter_mut().find(is_it)
     }
 
-    /// The connection broke, and the broker has not said why. One that gives a client's place to another
-    /// of the same name often does not.
+    /// The connection broke, and the broker gave no reason. A broker often gives none when another
+    /// client with the same identifier takes over.
     fn broken(&mut self, problem: String) {
         let brief = self.connected_at.is_some_and(|at| at.elapsed() < LASTING);
         self.brief = if brief { self.brief + 1 } else { 0 };
@@ -343,14 +344,14 @@ impl<R: Runtime> Driver<R> {
         });
     }
 
-    /// The connection broke: a new client will publish again what this one has not got acknowledged.
+    /// The connection broke. The next client publishes again what the broker has not acknowledged.
     fn lost(&mut self, problem: String) {
         self.link = None;
         for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
             self.waiting.push_front(Deed::Publish(flying.publish));
         }
-        // One that ends at once may do so again: what is published again may be what the broker refused,
-        // and the same client elsewhere would take it over in turns with this one.
+        // A connection that ended at once may do so again. The broker may refuse the same publish
+        // again, or a client with the same identifier may take over again.
         if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
             self.failures = 0;
         }
@@ -364,14 +365,14 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// Notices that wait for the application, at most.
+/// Most notices that wait for the application.
 const NOTICES: usize = 4_096;
 
-/// A connection of this length counts as one.
+/// A connection that lasts this long was successful.
 const LASTING: Duration = Duration::from_secs(5);
 
-/// This many connections that do not last are no accident.
+/// After this many short connections in a row, the status names a likely reason.
 const BRIEF_CONNECTIONS: u32 = 3;
 
-/// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
+/// The wait before the second attempt to connect. It doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

@@ -23,13 +23,13 @@ pub struct Form {
 /// Why a form does not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
-    /// It is for reproducing papers, and nobody has said that it may run anyway.
+    /// It exists to reproduce papers, and the operator has not allowed it.
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
-    /// What was received names something that does not exist here.
+    /// A received form names a scheme, parameter or algorithm that is unknown here.
     Unknown,
-    /// Messages would not be protected.
+    /// Messages would have no protection.
     Unprotected,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Written {
 }
 
 impl Form {
-    /// A scheme in its sound form, with the standard suite and signatures.
+    /// A scheme with the sound profile, the standard suite and signatures.
     pub fn of(scheme: &'static catalogue::Scheme) -> Self {
         Self {
             group: GroupId(1),
@@ -61,8 +61,8 @@ impl Form {
         }
     }
 
-    /// Refuses what must not run live. `published_allowed` is the operator's explicit word that a form
-    /// which exists for reproducing papers may run.
+    /// Refuses a form that must not run live. `published_allowed` allows forms that exist to
+    /// reproduce papers.
     pub fn check(&self, published_allowed: bool) -> Result<(), FormError> {
         let scheme = self.configuration.scheme();
         if scheme.law != Law::OneKey {
@@ -83,7 +83,7 @@ impl Form {
         Ok(())
     }
 
-    /// What a step's context needs of it.
+    /// The part that a step's context needs.
     pub(crate) const fn setting(&self) -> Setting {
         Setting { group: self.group, scheme: self.configuration.scheme().id, suite: self.suite }
     }

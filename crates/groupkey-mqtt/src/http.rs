@@ -1,14 +1,14 @@
 //! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
-//!
-//! A request becomes a call of the [`Service`], as an operator's line on standard input does: it waits in
-//! the same queue, and is answered after what it led to is durable. Nothing here holds a state of its own.
+//! A request becomes a call of the [`Service`], like an operator's line on standard input. It waits
+//! in the same queue, and is answered once its effects are durable. Nothing here has a state of its
+//! own.
 //!
 //! ```text
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
 //!             for each connection       Limits         token
 //! ```
-//!
-//! What there is, `openapi.json` says (served under that name); what a client may cost, [`Limits`] says.
+//! `openapi.json`, which is served under that name, describes the interface. [`Limits`] are the
+//! limits for clients.
 
 mod condition;
 mod limits;
@@ -39,14 +39,14 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
     let places = Arc::new(Semaphore::new(limits.connections));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
-            // As when the process has too many files open.
+            // The process may have too many open files, for example.
             sleep(Duration::from_millis(100)).await;
             continue;
         };
         let router = router.clone();
         tokio::spawn(async move {
             let _place = place;
-            // One request for each connection, so that nobody holds a place by doing nothing.
+            // One request for each connection, so that an idle client holds no place.
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .max_buf_size(HEAD)
@@ -57,6 +57,6 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
     }
 }
 
-/// Bytes of a request's head, and lines in it.
+/// Most bytes of a request's head, and most header lines.
 const HEAD: usize = 16 << 10;
 const HEADERS: usize = 64;

@@ -1,8 +1,8 @@
-//! A member of a group with a controller: it joins, follows the key, catches up, and talks.
-//!
-//! A member keeps nothing on disk but its identity. After a restart it joins again by it: the service
-//! removes the one that has lost its memory and adds the new one, with a new key. After an absence
-//! without a restart it catches up: the retained notice of the epoch says how far it is behind.
+//! A member of a group with a controller: it joins, follows the group key, catches up, and sends
+//! and receives messages.
+//! A member keeps only its identity on disk. After a restart it joins again with it. The service
+//! removes the earlier member and adds it again, with a new group key. A member that was offline
+//! without a restart catches up: the retained notice of the epoch says how far it is behind.
 
 mod settings;
 
@@ -30,7 +30,7 @@ use crate::topics::{Place, Topics};
 pub struct Member {
     settings: Settings,
     topics: Topics,
-    /// The service's public key, when it is known.
+    /// The service's public key, once it is known.
     service: Option<[u8; 32]>,
     number: Option<u32>,
     stamp: u64,
@@ -38,15 +38,15 @@ pub struct Member {
     standing: Standing,
     /// When our group was founded, ms since 1970.
     founded: u64,
-    /// The latest epochs that the service announced, by the group's number and when it was founded: which is
-    /// ours, the welcome says.
+    /// The latest epochs that the service announced, by the group's number and founding time. The
+    /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
     behind: Option<Behind>,
     desk: Desk,
 }
 
 enum Standing {
-    /// Has asked, or will as soon as there is a connection.
+    /// It asks to join, or will once it is connected.
     Outside {
         attempt: [u8; 8],
         /// The requests of this attempt: a welcome may answer any of them.
@@ -62,14 +62,14 @@ enum Standing {
     Out,
 }
 
-/// A member that misses something.
+/// A member that has missed a message.
 struct Behind {
     due: u64,
     tries: u32,
 }
 
 impl Member {
-    /// A device that will join as soon as it is connected.
+    /// A device that asks to join once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let topics = settings.topics()?;
         let mut desk = Desk::default();
@@ -103,7 +103,7 @@ impl Member {
         }
     }
 
-    /// The member's number, once it is in.
+    /// The member's number, once it is admitted.
     pub fn number(&self) -> Option<MemberId> {
         match &self.standing {
             Standing::Inside(agent) => Some(agent.me()),
@@ -116,7 +116,7 @@ impl Member {
         matches!(self.standing, Standing::Out)
     }
 
-    /// What was taken and refused.
+    /// Counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
     }
@@ -184,7 +184,7 @@ impl Member {
         };
         if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
             *hint = Hint::Known;
-            // Anybody can make an offer, so it must not make us ask for ever.
+            // Anybody can forge an offer, so the number of offers that we follow is limited.
             if self.number != Some(number) && *renumbered < OFFERS {
                 *renumbered += 1;
                 let old = self.number.replace(number).map(MemberId);
@@ -240,7 +240,7 @@ impl Member {
         Some(())
     }
 
-    /// Somebody, signed by the service, says that we are out since this epoch.
+    /// The service says, with its signature, that we are not a member since this epoch.
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
         match &self.standing {
@@ -249,7 +249,7 @@ impl Member {
                 self.behind = None;
                 self.desk.tell(Told::Evicted);
             }
-            // From an earlier membership, or the one that we left to join again.
+            // It concerns an earlier membership, or one that we gave up to join again.
             _ => self.desk.counters.replayed += 1,
         }
     }
@@ -261,7 +261,7 @@ impl Member {
     }
 
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        // Before the welcome, nobody can tell whether the notice is good.
+        // Without the service's public key, a notice cannot be verified.
         let Some(service) = self.service else { return };
         let reached = match &self.standing {
             Standing::Inside(agent) => {
@@ -273,7 +273,7 @@ impl Member {
         match Notice::read(bytes, &self.settings.prefix, reached, &service) {
             Ok(Some(notice)) => {
                 self.announce((notice.group, notice.founded), notice.epoch);
-                // The service has lost our group and founded another.
+                // The service has lost its store and founded another group.
                 if reached.is_some_and(|ours| ours.founded < notice.founded) {
                     self.join_again(now, rng);
                 }
@@ -289,7 +289,7 @@ impl Member {
         *announced = epoch.max(*announced);
     }
 
-    /// Begins to catch up where something was missed.
+    /// Begins to catch up if the message shows that an epoch was missed.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
             && let Standing::Inside(agent) = &self.standing
@@ -299,20 +299,20 @@ impl Member {
         self.compare(now, rng);
     }
 
-    /// Sets the time to catch up if the service is ahead, and forgets it if not.
+    /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
         let announced = self.announced.get(&(agent.group(), self.founded));
         let patience = match agent.group_key() {
             _ if announced.is_some_and(|announced| agent.epoch().0 < *announced) => PATIENCE,
-            // What makes the first key may be lost, and the notice with it.
+            // The message with the first key may be lost, and so may the notice.
             None => PATIENCE_WITHOUT_KEY,
             Some(_) => {
                 self.behind = None;
                 return;
             }
         };
-        // What was missed may be on its way; and not all who are behind should ask at once.
+        // The missed message may still arrive, and members must not all ask at once.
         let due = now.saturating_add(patience + rng.next_u64() % patience);
         let behind = self.behind.get_or_insert(Behind { due, tries: 0 });
         if behind.tries == 0 {
@@ -347,8 +347,8 @@ impl Runtime for Member {
                 Some(Place::Talk) => {
                     if let Standing::Inside(agent) = &mut self.standing {
                         let result = agent.hear(&mut self.desk, payload, now, rng);
-                        // Nobody has proven the epoch of a message that does not open, so it moves
-                        // nothing; the notice does.
+                        // The epoch of a message that does not decrypt is unproven. Only the notice
+                        // makes us catch up.
                         let _ = result;
                     }
                 }
@@ -406,31 +406,30 @@ impl Standing {
     }
 }
 
-/// How long to wait for an answer to the first request; it doubles four times.
+/// How long to wait for an answer to the first request, ns. It doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
 
-/// Requests of one attempt, some 100 s of them. A device whose welcome is lost for good, because
-/// the service began again before the broker had it, comes in by the next.
+/// Requests of one attempt, which take some 100 s. If the service restarts before the broker has
+/// the welcome, that is lost: the next attempt succeeds.
 const TRIES: u32 = 8;
 
-/// After so many requests of an attempt, some 14 s, the application is told.
+/// Requests of an attempt, some 14 s, after which the application is told.
 const HINT_AFTER: u32 = 3;
 
-/// Offers of another number that are taken in one attempt: one, and another if the service has
-/// begun again.
+/// Offers of another number that an attempt follows: one, and another if the service restarts.
 const OFFERS: u32 = 2;
 
-/// How long what was missed may be on its way.
+/// How long a missed message may still be on its way, ns.
 const PATIENCE: u64 = 200 * MILLISECOND;
 
-/// The same of the first key, and nobody has said that it is there.
+/// The same for the message with the first key, if no notice was seen.
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
-/// Requests to catch up before the member joins again, some 100 s of them: a service that is slow to answer
-/// would be slower still if all that wait joined again.
+/// Requests to catch up before the member joins again, which take some 100 s. An overloaded service
+/// would only have more work if all members joined again at once.
 const CATCH_UPS: u32 = 8;
 
-/// Messages that came before the welcome and are kept, at most.
+/// Most messages that are kept until the welcome comes.
 const EARLY: usize = 64;
 
 impl fmt::Debug for Member {

@@ -1,17 +1,18 @@
 //! A member of a group without a controller: a contributory scheme under [`Ordered`].
-//!
-//! Every peer knows the others' public keys beforehand. Founders say that they are there until all are,
-//! so that nobody's first message is lost, and then found the group; others ask to join it.
+//! Every peer knows the other peers' public keys beforehand. Founders send hellos until all of them
+//! are online, so that no first message is lost, and then create the group. Other peers ask to join
+//! it.
 //!
 //! ```text
 //! hello:  [member, epoch, nonce, signature]
 //! ```
+//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, new at each
+//! start and each doubt. A peer that has the group key answers on the topic of the peer that asks,
+//! with the key's epoch and the same nonce. So a replayed answer cannot make a founder believe that
+//! the group exists.
 //!
-//! With epoch 0, on the topic for joining, it asks who is there; the nonce is the sender's, drawn when it
-//! started and at each new doubt. A peer that has the group key answers, on the asker's own topic, with that
-//! key's epoch and the asker's nonce. So nobody can make a founder believe, by a recording, that the group is
-//! there. A peer that is connected again, or hears group messages of an epoch that it does not know, which
-//! anybody can make up, asks so too, and believes the answer.
+//! A peer also asks after a reconnection, and after a group message of an epoch that it does not
+//! know. Anybody can forge such a message, so the peer acts on the answer only.
 
 mod hello;
 mod settings;
@@ -40,35 +41,35 @@ pub struct Peer {
     settings: Settings,
     topics: Topics,
     agent: Agent,
-    /// Whether the party has been told to found or to join.
+    /// Whether the party was told to create the group or to join it.
     begun: bool,
-    /// Founders that said that they are there.
+    /// Founders whose hello came.
     here: BTreeSet<MemberId>,
-    /// What came before we began.
+    /// Messages that came before we began.
     early: Early<EARLY>,
     due: Option<u64>,
-    /// What answers to our hellos carry.
+    /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
-    /// Not before this time another answer to a peer's hello.
+    /// The earliest time of the next answer to each peer, ns.
     answers_from: BTreeMap<MemberId, u64>,
-    /// Not before this time another hello because of a doubt.
+    /// The earliest time of the next hello because of a doubt, ns.
     doubts_from: u64,
-    /// Not before this time another request to get back in.
+    /// The earliest time of the next request to rejoin, ns.
     asks_from: u64,
-    /// The event that was announced and is not complete here.
+    /// The epoch of an announced event that is not complete here.
     under_way: Option<Epoch>,
-    /// Whether something came from an epoch that nothing led us to.
+    /// Whether a message came of an epoch that we cannot reach.
     is_behind: bool,
-    /// Whether the others may have a later key: a group message said so, or the connection was gone.
+    /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_in_doubt: bool,
-    /// When a member that lacks a key asks for a new beginning, and how long after that again, ns.
+    /// When a member without the current key asks to rejoin, and the time to the next request, ns.
     overdue_at: u64,
     patience: u64,
     desk: Desk,
 }
 
 impl Peer {
-    /// A peer that founds or joins as soon as it is connected.
+    /// A peer that creates the group or joins it once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
@@ -111,12 +112,12 @@ impl Peer {
         self.agent.group_key()
     }
 
-    /// Whether the group goes on without the peer. Only a new one asks to come back in.
+    /// Whether the peer was evicted or has left. To rejoin, make a new peer.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
     }
 
-    /// What was taken and refused.
+    /// Counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
     }
@@ -126,7 +127,7 @@ impl Peer {
         self.agent.say(&mut self.desk, content, now, rng)
     }
 
-    /// Asks for somebody's eviction, or to leave.
+    /// Asks for the eviction of a member, or to leave.
     pub fn remove(
         &mut self,
         member: MemberId,
@@ -140,7 +141,7 @@ impl Peer {
         self.settings.founders.contains(&self.settings.me)
     }
 
-    /// Founds the group or asks to join it, perhaps again.
+    /// Creates the group or asks to join it, perhaps again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
@@ -151,12 +152,12 @@ impl Peer {
         Ok(())
     }
 
-    /// Whether there is no key yet, or is to be a later one.
+    /// Whether the current key is missing.
     fn lacks_key(&self) -> bool {
         self.group_key().is_none() || self.under_way.is_some() || self.is_behind
     }
 
-    /// What is to be done from time to time until there is the key that should be there.
+    /// Repeats requests until the current key is there.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let is_busy = self.lacks_key() || self.is_in_doubt;
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
@@ -177,13 +178,13 @@ impl Peer {
             self.ask_around(rng);
         }
         if self.lacks_key() && now >= self.overdue_at {
-            // It missed how the others came to their key, if they did.
+            // We may have missed the messages that led to the key.
             self.lose_patience();
             self.get_back(now, rng);
         }
     }
 
-    /// Asks for a new beginning.
+    /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.asks_from = now.saturating_add(INTERVAL);
         self.overdue_at = now.saturating_add(self.patience);
@@ -194,7 +195,7 @@ impl Peer {
         self.patience = self.patience.saturating_mul(2).min(LAST_PATIENCE);
     }
 
-    /// Others may have a later key. Only answers to what is asked from now on count.
+    /// Notes that others may have a later key. Only answers to later questions count.
     fn doubt(&mut self) {
         if !self.is_in_doubt {
             self.is_in_doubt = true;
@@ -202,13 +203,13 @@ impl Peer {
         }
     }
 
-    /// Notes what has become of the event under way, and of the key that we had.
+    /// Notes changes of the event under way and of the key.
     fn watch(&mut self, key_before: Epoch, now: u64) {
         if self.agent.epoch() != key_before {
             (self.is_behind, self.is_in_doubt) = (false, false);
             self.patience = FIRST_PATIENCE;
             if self.agent.has_early() {
-                // Something is of a later epoch still.
+                // A kept message is of a still later epoch.
                 self.doubt();
             }
         }
@@ -216,7 +217,8 @@ impl Peer {
         if under_way != self.under_way {
             let is_given_up = self.under_way.is_some() && under_way.is_some();
             if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
-                // Somebody's patience was over, and ours nearly: such an event takes longer here.
+                // Another member gave up the event shortly before we would have: events take longer
+                // here than we wait.
                 self.lose_patience();
             }
             self.under_way = under_way;
@@ -227,7 +229,7 @@ impl Peer {
         }
     }
 
-    /// Says that we are there, and asks who else is.
+    /// Sends a hello, and asks for those of others.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
         let nonce = *self.nonce.get_or_insert_with(|| {
             let mut nonce = [0; 16];
@@ -238,7 +240,7 @@ impl Peer {
     }
 
     fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
-        // It is repeated, so that the broker need not keep it for those that are away.
+        // It is repeated, so it may expire.
         self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
     }
 
@@ -249,7 +251,7 @@ impl Peer {
         };
         let member = MemberId(hello.member);
         let is_answer = hello.epoch > 0;
-        // The broker sends us what we said; an answer may be one to somebody's earlier question.
+        // The broker also sends us our own hellos, and answers to earlier questions.
         let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
         if member == self.settings.me || !is_for_us {
             return;
@@ -272,7 +274,7 @@ impl Peer {
         }
     }
 
-    /// One that has lost its memory learns that the group is there, and one in doubt where it is.
+    /// Tells a peer that restarted, or is in doubt, the group's epoch.
     fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
         let Some((Epoch(epoch), _)) = self.group_key() else { return };
         let from = self.answers_from.entry(member).or_default();
@@ -291,7 +293,7 @@ impl Peer {
         }
     }
 
-    /// Founds the group if all founders are there.
+    /// Creates the group if all founders are online.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Settings { founders, me, .. } = &self.settings;
         let is_here = |id: &MemberId| id == me || self.here.contains(id);
@@ -325,7 +327,7 @@ impl Runtime for Peer {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if self.is_out() {
-            // Whoever took it out need not do so again and again.
+            // A removed peer stays silent, so that nobody must remove it again.
             self.due = None;
             return Ok(());
         }
@@ -347,7 +349,7 @@ impl Runtime for Peer {
                 Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
-                // Whatever happened meanwhile may be gone, and nobody else would speak of it.
+                // Messages of the meantime may be lost, and nobody repeats them.
                 if self.group_key().is_some() {
                     self.doubt();
                 }
@@ -372,16 +374,16 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })))
 }
 
-/// How often a peer without a key says that it is there, ns.
+/// How often a peer without a key sends a hello, ns.
 const INTERVAL: u64 = 2 * SECOND;
 
 /// Longer than most creations take, ns.
 const FIRST_PATIENCE: u64 = 30 * SECOND;
 
-/// Longer it does not wait before it asks again, ns.
+/// The longest wait before it asks again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
 
-/// Messages that came before we began and are kept, at most.
+/// Most messages that are kept before we begin.
 const EARLY: usize = 256;
 
 impl fmt::Debug for Peer {

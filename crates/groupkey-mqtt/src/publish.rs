@@ -3,15 +3,16 @@
 /// A message to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {
-    /// Its number: publishes leave in this order, and are acknowledged by it.
+    /// Its number. Publishes leave in this order, and are acknowledged by number.
     pub id: u64,
-    /// Where to.
+    /// The topic.
     pub topic: String,
-    /// What.
+    /// The payload.
     pub payload: Vec<u8>,
     /// Whether the broker keeps it for later subscribers.
     pub retain: bool,
-    /// How long the broker keeps it for clients that are away, in s; without it, as long as their
-    /// sessions. MQTT 3.1.1 has no such limit. It counts from when the broker has the message.
+    /// How long the broker keeps it for clients that are offline, in s, from the time at which the
+    /// broker has it. Without it, the broker keeps it as long as their sessions. MQTT 3.1.1 has no
+    /// such limit.
     pub expiry: Option<u32>,
 }

@@ -100,8 +100,8 @@ impl TlsFile {
     }
 }
 
-/// What the broker knows a client by: of a group and of a role in it, there is one. No slash, which
-/// brokers refuse where access depends on it.
+/// The client identifier, one for each role in each group. It has no slash, because some brokers
+/// refuse it.
 pub(super) fn client_identifier(prefix: &str, role: &str) -> Result<String, String> {
     Topics::new(prefix).map_err(|error| format!("group.prefix: {error}"))?;
     Ok(format!("groupkey:{role}:{}", prefix.replace('.', "..").replace('/', ".")))

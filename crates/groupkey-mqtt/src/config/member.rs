@@ -18,11 +18,11 @@ use crate::{member, peer};
 /// What `groupkey member` reads.
 #[derive(Clone, Debug)]
 pub struct MemberConfig {
-    /// The broker.
+    /// How to reach the broker.
     pub connection: Connection,
-    /// Where its identity is kept: see [`hold`](super::hold).
+    /// The file of its identity: see [`hold`](super::hold).
     pub identity_file: PathBuf,
-    /// How it takes part.
+    /// How the member takes part.
     pub part: Part,
 }
 
@@ -31,7 +31,7 @@ pub struct MemberConfig {
 pub enum Part {
     /// It joins a service.
     Member(member::Settings),
-    /// It is one of the members of a group without a controller.
+    /// It is a peer of a group without a controller.
     Peer(peer::Settings),
 }
 

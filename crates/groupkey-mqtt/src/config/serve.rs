@@ -18,13 +18,13 @@ use crate::policy::Policy;
 /// What `groupkey serve` reads.
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
-    /// The broker.
+    /// How to reach the broker.
     pub connection: Connection,
-    /// What the operator decided.
+    /// The operator's decisions.
     pub policy: Policy,
-    /// Where the store is.
+    /// The path of the store.
     pub store: PathBuf,
-    /// The HTTP interface, if there is to be one.
+    /// The HTTP interface, if it is enabled.
     pub http: Option<HttpConfig>,
 }
 

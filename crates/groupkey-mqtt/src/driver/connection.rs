@@ -15,25 +15,25 @@ pub struct Connection {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The client id; it must be unique at the broker, and the same after a restart.
+    /// The client identifier. It must be unique at the broker, and the same after a restart.
     pub client: String,
-    /// User and password, if the broker wants them.
+    /// User and password, if the broker requires them.
     pub login: Option<(String, Zeroizing<String>)>,
-    /// Without it, everything but the group's keys and messages goes in the clear.
+    /// Without TLS, only the group's keys and messages are encrypted.
     pub tls: Option<Tls>,
-    /// Of MQTT. Parties of one group may speak different ones.
+    /// The version of MQTT. Parties of one group may use different ones.
     pub version: Version,
-    /// Of publishes and subscriptions.
+    /// The quality of service of publishes and subscriptions.
     pub qos: Quality,
-    /// How long the broker may acknowledge nothing of what it got, until another connection is made, which
-    /// gives it less at once.
+    /// How long the broker may acknowledge nothing. Then the driver connects again, and sends fewer
+    /// publishes at once.
     pub patience: Duration,
 }
 
 /// MQTT's quality of service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quality {
-    /// QoS 0: what is lost is caught up with.
+    /// QoS 0. Members catch up with lost messages.
     AtMostOnce,
     /// QoS 1, with a session that persists.
     #[default]
@@ -52,7 +52,7 @@ impl Connection {
 }
 
 impl Quality {
-    /// From the number in packets: 0, 1 or 2.
+    /// The level with this number: 0, 1 or 2.
     pub const fn from_level(level: u8) -> Option<Self> {
         match level {
             0 => Some(Self::AtMostOnce),
@@ -63,7 +63,7 @@ impl Quality {
     }
 }
 
-/// As long as several repetitions of a lost packet take.
+/// Several of TCP's retransmissions fit in.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl fmt::Debug for Connection {

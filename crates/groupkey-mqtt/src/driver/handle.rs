@@ -1,4 +1,4 @@
-//! How an application reaches a runtime that runs.
+//! How an application reaches a running runtime.
 
 use std::fmt;
 
@@ -9,25 +9,26 @@ use tokio::task::JoinHandle;
 use super::status::Status;
 use crate::runtime::{Fatal, Runtime};
 
-/// Reaches a runtime that runs. When all copies are gone, the runtime ends.
+/// Reaches a running runtime. The runtime ends when all its handles are dropped.
 pub struct Handle<R> {
     pub(super) calls: mpsc::Sender<Call<R>>,
     pub(super) status: watch::Receiver<Status>,
 }
 
-/// A runtime that runs.
+/// A running runtime.
 #[derive(Debug)]
 pub struct Running<R: Runtime> {
-    /// To reach it.
+    /// Reaches the runtime.
     pub handle: Handle<R>,
-    /// What it reports.
+    /// The runtime's reports.
     pub notices: mpsc::Receiver<R::Notice>,
-    /// How it ended.
+    /// How the runtime ended.
     pub end: JoinHandle<Result<(), Fatal>>,
 }
 
 impl<R> Handle<R> {
-    /// Calls the runtime, with the time and fresh randomness. `None` if it has ended.
+    /// Calls the runtime with the time (ns since 1970) and fresh randomness. `None` if the runtime
+    /// has ended.
     pub async fn call<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
@@ -40,13 +41,13 @@ impl<R> Handle<R> {
         result.await.ok()
     }
 
-    /// How the connection is, now and whenever it changes.
+    /// The status of the connection, now and whenever it changes.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }
 }
 
-/// What a handle has the driver call.
+/// A call that a handle passes to the driver.
 pub(super) type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;
 
 impl<R> Clone for Handle<R> {

@@ -1,5 +1,5 @@
-//! One connection's client. What differs between the versions of MQTT ends here: the driver sees one
-//! kind of event.
+//! One connection's client. It hides the differences between the versions of MQTT: the driver sees
+//! one kind of event.
 
 pub(super) mod client;
 mod reasons;
@@ -14,17 +14,17 @@ use super::connection::{Connection, Quality};
 use crate::publish::Publish;
 use crate::version::Version;
 
-/// A client from its connection to the connection's end.
+/// A client, from the begin of its connection to the end.
 pub(super) struct Link {
     client: Box<dyn Client>,
     events: mpsc::Receiver<Result<Event, String>>,
-    /// Polls the client: in a task of its own, since a connection attempt must not be cancelled.
+    /// Polls the client, in a task of its own: an attempt to connect must not be cancelled.
     poller: JoinHandle<()>,
     qos: Quality,
     limits: Limits,
     /// Subscriptions that the broker has not confirmed.
     unconfirmed: usize,
-    /// Whether it has confirmed all that there were at the beginning.
+    /// Whether the broker has confirmed all first subscriptions.
     pub(super) ready: bool,
 }
 
@@ -40,7 +40,7 @@ impl Link {
         Self { client, events, poller, qos, limits, unconfirmed: 0, ready: false }
     }
 
-    /// The next event of a link; never, if there is none.
+    /// The next event of a link. Without a link, it never returns.
     pub(super) async fn next(link: &mut Option<Self>) -> Result<Event, String> {
         match link {
             Some(link) => {
@@ -50,7 +50,7 @@ impl Link {
         }
     }
 
-    /// The broker has taken the connection: subscribes to everything at once.
+    /// The broker has accepted the connection. Subscribes to all topics.
     pub(super) fn accepted(&mut self, limits: Limits, topics: &[String]) {
         self.limits = limits;
         for topics in topics.chunks(FILTERS) {
@@ -61,23 +61,23 @@ impl Link {
         self.ready = self.unconfirmed == 0;
     }
 
-    /// The broker confirmed a subscription. Whether the link is ready now, and was not before.
+    /// The broker confirmed a subscription. Returns whether the link became ready by that.
     pub(super) fn subscribed(&mut self) -> bool {
         self.unconfirmed = self.unconfirmed.saturating_sub(1);
         !std::mem::replace(&mut self.ready, self.unconfirmed == 0) && self.ready
     }
 
-    /// Whether one more publish can be under way beside these.
+    /// Whether one more publish may be in flight.
     pub(super) const fn has_room(&self, under_way: usize) -> bool {
         self.ready && under_way < self.limits.publishes
     }
 
-    /// Whether the broker takes a publish as long as this.
+    /// Whether the broker accepts a publish of this length.
     pub(super) const fn fits(&self, publish: &Publish) -> bool {
         publish.topic.len() + publish.payload.len() + FRAMING <= self.limits.packet
     }
 
-    /// Bytes of the longest packet that the broker takes.
+    /// The longest packet that the broker accepts, bytes.
     pub(super) const fn longest_packet(&self) -> usize {
         self.limits.packet
     }
@@ -104,9 +104,9 @@ impl Drop for Link {
     }
 }
 
-/// Filters in one SUBSCRIBE.
+/// Most filters in one SUBSCRIBE.
 const FILTERS: usize = 100;
 
-/// Bytes of a PUBLISH beside topic and payload, at most: of the header, 5; of the topic's length, 2; the
-/// identifier, 2; the properties' length, 1; of the expiry, 5.
+/// Most bytes of a PUBLISH beside topic and payload: header 5, topic length 2, identifier 2,
+/// properties length 1, expiry 5.
 const FRAMING: usize = 15;

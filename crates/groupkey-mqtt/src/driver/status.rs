@@ -1,25 +1,25 @@
-//! How a connection is, and what is new about it.
+//! The status of a connection, and how it changes.
 
-/// How the connection is.
+/// The status of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The broker's host and port.
     pub address: String,
-    /// Whether it is up, with all subscriptions made.
+    /// Whether it is up and the broker has confirmed all subscriptions.
     pub connected: bool,
-    /// How often it was made.
+    /// How often the connection was made.
     pub connections: u64,
-    /// What was wrong when it broke last, and what to do about it.
+    /// Why it broke last, and what to do.
     pub problem: Option<String>,
-    /// The last message that the broker refused for good, and why. Nobody gets it. Only brokers of MQTT 5
-    /// say so: others may acknowledge a message, and drop it.
+    /// The last message that the broker refused for good, and why. It is lost. Only brokers of MQTT
+    /// 5 report that; others may acknowledge a message and drop it.
     pub refusal: Option<String>,
-    /// Notices that the application did not fetch in time, and that are lost.
+    /// The number of notices that were lost because the application did not fetch them in time.
     pub lost_notices: u64,
 }
 
 impl Status {
-    /// What is new since the status `before`.
+    /// The changes since the status `before`, in words.
     pub fn news(&self, before: &Self) -> Vec<String> {
         let mut news = Vec::new();
         if self.refusal != before.refusal {

@@ -1,22 +1,22 @@
-//! What clients of the HTTP interface may cost.
+//! Limits for clients of the HTTP interface.
 
 use std::time::Duration;
 
-/// What clients may cost.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. More wait in the kernel's queue until one ends.
+    /// Most connections at once. Others wait in the kernel's queue.
     pub connections: usize,
-    /// How long a connection may last: from its first byte to the last of the answer.
+    /// How long a connection may last.
     pub connection_time: Duration,
-    /// How long the service may take to answer. What was asked may be done all the same.
+    /// How long the service may take to answer. After that, the operation may still be done.
     pub answer_time: Duration,
-    /// Bytes of a request's body.
+    /// Most bytes of a request's body.
     pub body: usize,
 }
 
 impl Default for Limits {
-    /// 64 connections of 15 s at most, 10 s for the service, bodies of 4 KiB.
+    /// 64 connections of at most 15 s, 10 s for the service, bodies of 4 KiB.
     fn default() -> Self {
         Self {
             connections: 64,

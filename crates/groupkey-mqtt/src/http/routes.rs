@@ -1,4 +1,4 @@
-//! Who may ask what, and what answers.
+//! The routes, their handlers, and the check of the token.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
 use crate::service::OperationError;
 
-/// All that is served.
+/// All routes.
 pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
     let desk = Desk { service, token, patience: limits.answer_time };
     let guarded = Router::new()
@@ -51,7 +51,7 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .with_state(desk)
 }
 
-/// Where requests are handed in.
+/// What handlers need to reach the service.
 #[derive(Clone)]
 struct Desk {
     service: Handle<Service>,
@@ -190,7 +190,7 @@ async fn rekey(
     desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
 }
 
-/// Lets a request pass that shows the token.
+/// Refuses a request without the token.
 async fn let_in(
     State(desk): State<Desk>,
     request: Request,
@@ -210,7 +210,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
-/// What a browser must not do with an answer.
+/// Forbids a browser to cache, embed or reinterpret an answer.
 async fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers
@@ -224,14 +224,14 @@ async fn harden(mut response: Response) -> Response {
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 
-/// Which of the members are wanted.
+/// Which members to return.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Portion {
-    /// From this number on.
+    /// The first number.
     #[serde(default)]
     from: u32,
-    /// This many at most.
+    /// The most members.
     #[serde(default = "Portion::usual")]
     limit: usize,
 }
@@ -242,5 +242,5 @@ impl Portion {
     }
 }
 
-/// Members in one answer, at most.
+/// Most members in one answer.
 const MOST_MEMBERS: usize = 1_000;

@@ -13,13 +13,13 @@ use crate::probe::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Q
 use crate::probe::{Stop, Target};
 use crate::version::Version;
 
-/// At which packet the subscriber takes a QoS 2 message as delivered.
+/// The packet at which the subscriber delivers a QoS 2 message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HandOver {
-    /// PUBREL, as the papers' clients do: it is there exactly once.
+    /// Deliver on PUBREL, like the papers' clients: exactly once.
     #[default]
     PubRel,
-    /// PUBLISH already.
+    /// Deliver on PUBLISH.
     Publish,
 }
 

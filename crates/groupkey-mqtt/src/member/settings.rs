@@ -15,13 +15,13 @@ pub struct Settings {
     pub prefix: String,
     /// The device's name: see [`is_name`](crate::topics::is_name).
     pub name: String,
-    /// The device's identity, which it keeps.
+    /// The device's identity. It must outlive a restart.
     pub identity: Secret,
-    /// A pre-shared key, or an enrolment token for the first time.
+    /// A pre-shared key, or an enrolment token for the first join.
     pub shared: Option<Secret>,
     /// The service's public key. Without it there must be a shared secret.
     pub service: Option<[u8; 32]>,
-    /// How messages to the group are made.
+    /// Settings of messages to the group.
     pub messages: messages::Settings,
 }
 
@@ -30,7 +30,8 @@ pub struct Settings {
 pub enum SettingsError {
     /// A device cannot have this name.
     Name,
-    /// Neither a shared secret nor the service's public key: a stranger could play the service.
+    /// There is neither a shared secret nor the service's public key, so the device could not
+    /// authenticate the service.
     NoTrust,
     /// Topics cannot have this prefix.
     Prefix(BadPrefix),

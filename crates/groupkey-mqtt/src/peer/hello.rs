@@ -13,10 +13,10 @@ use crate::keyring;
 pub(super) struct Hello {
     #[n(0)]
     pub(super) member: u32,
-    /// Of the group key that the sender has; 0 if it asks.
+    /// The epoch of the sender's group key; 0 in a question.
     #[n(1)]
     pub(super) epoch: u64,
-    /// Of the peer that asks.
+    /// The nonce of the peer that asks.
     #[n(2)]
     pub(super) nonce: ByteArray<16>,
     #[n(3)]
@@ -36,7 +36,7 @@ impl Hello {
         self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
     }
 
-    /// What is signed.
+    /// Calls `act` with the signed content.
     fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
         let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
         act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..]])

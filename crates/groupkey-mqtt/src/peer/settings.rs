@@ -20,13 +20,13 @@ pub struct Settings {
     pub me: MemberId,
     /// This peer's identity.
     pub identity: Secret,
-    /// Scheme, parameters, algorithms: the same for all.
+    /// Scheme, parameters and algorithms, the same for all peers.
     pub form: Form,
-    /// Everybody that may ever be a member, with their public keys.
+    /// All devices that may ever be members, with their public keys.
     pub directory: Vec<(MemberId, [u8; 32])>,
-    /// The founders of the group, the same list for all.
+    /// The founders of the group, the same list for all peers.
     pub founders: Vec<MemberId>,
-    /// How messages to the group are made.
+    /// Settings of messages to the group.
     pub messages: messages::Settings,
 }
 
@@ -35,11 +35,11 @@ pub struct Settings {
 pub enum SettingsError {
     /// The scheme has a controller: its members join a service.
     HasController,
-    /// The scheme's members need each other's long-term keys, and peers have none.
+    /// The scheme needs the members' long-term keys, which peers do not have.
     LongTermKeys,
-    /// A member whose public key is missing, or none.
+    /// A member's public key is missing or invalid.
     NoKey(MemberId),
-    /// Messages are to have a MAC, and peers have no key in common.
+    /// Messages would need a MAC, and peers share no key for it.
     NoMacKey,
     /// Topics cannot have this prefix.
     Prefix(BadPrefix),

@@ -1,4 +1,4 @@
-//! A device that may join and waits for it.
+//! A device that waits to be admitted.
 
 use crate::join::Request;
 use crate::keyring::Secret;
@@ -6,7 +6,7 @@ use crate::keyring::Secret;
 /// A device that waits to be admitted.
 pub(super) struct Applicant {
     pub(super) request: Request,
-    /// What it proved to know.
+    /// The secret that it proved to know.
     pub(super) shared: Option<Secret>,
     pub(super) token: Option<[u8; 32]>,
 }

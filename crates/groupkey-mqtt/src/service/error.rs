@@ -1,4 +1,4 @@
-//! Why a service cannot begin, and why an operator's command was not carried out.
+//! Why a service cannot start, and why an operator's command failed.
 
 use std::fmt;
 
@@ -9,16 +9,17 @@ use crate::keyring::hex;
 use crate::runtime::Fatal;
 use crate::topics::BadPrefix;
 
-/// Why a service cannot begin.
+/// Why a service cannot start.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The form does not run live.
+    /// The form must not run live.
     Form(FormError),
-    /// The store holds a group of another form.
+    /// The store has a group of another form.
     FormChanged,
     /// The store failed.
     Fatal(Fatal),
-    /// The store holds a group of a service with this public key, and the policy has another's identity.
+    /// The store has a group of a service with this public key, and the policy has another
+    /// identity.
     IdentityChanged([u8; 32]),
     /// The scheme has no controller: its members need no service.
     NoController,
@@ -26,16 +27,16 @@ pub enum OpenError {
     Prefix(BadPrefix),
 }
 
-/// Why an operator's command was not carried out.
+/// Why an operator's command failed.
 #[derive(Debug)]
 pub enum OperationError {
-    /// The device is barred, but still has the key.
+    /// The device is barred, but still has the key: the eviction is pending.
     BarredOnly(Error),
-    /// The service cannot go on.
+    /// The service cannot continue.
     Fatal(Fatal),
-    /// The scheme or the group's state does not allow it.
+    /// The scheme or the group's state does not allow the operation.
     Refused(Error),
-    /// Nobody ever joined under this name.
+    /// No device ever joined under this name.
     Unknown(String),
 }
 

@@ -12,23 +12,23 @@ pub enum Happened {
         /// Its number.
         member: MemberId,
     },
-    /// A device is not let in. It is told once a minute.
+    /// A device is refused. The operator is told once a minute.
     Refused {
-        /// The name that it gives, unchecked.
+        /// The name in its request, unchecked.
         name: String,
         /// The reason.
         why: Why,
     },
-    /// A device may join, and waits for the group to be founded.
+    /// A device may join, and waits for the group to be created.
     Waits {
         /// Its name.
         name: String,
-        /// How many wait.
+        /// How many devices wait.
         waiting: usize,
-        /// How many there must be.
+        /// How many must wait before the group is created.
         founders: usize,
     },
-    /// A member is out.
+    /// A member was evicted.
     Left {
         /// Its name.
         name: String,
@@ -39,23 +39,23 @@ pub enum Happened {
     Rekeyed {
         /// Its epoch.
         epoch: Epoch,
-        /// How many members have it.
+        /// The number of members.
         members: usize,
     },
 }
 
-/// Why a device is not let in.
+/// Why a device is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// It was evicted.
     Barred,
-    /// Too many wait.
+    /// Too many devices wait.
     Full,
-    /// What it shows is no key, token or identity by which it may join.
+    /// It has no key, token or identity that permits it to join.
     NoPermission,
-    /// It has said something later before: its clock was ahead then, or somebody repeats what it said.
+    /// It has used a later stamp before: its clock was ahead, or an attacker replays its request.
     Replayed,
-    /// It is a member that has lost its memory, and the group is too small to lose it.
+    /// It is a member that has lost its state, and the group is too small to remove it.
     TooFew,
 }
 
@@ -68,6 +68,6 @@ pub struct Device<'a> {
     pub member: MemberId,
     /// Whether it is a member now.
     pub is_current: bool,
-    /// Whether it was evicted, and may not come back until it is readmitted.
+    /// Whether it was evicted, and may not rejoin until it is readmitted.
     pub is_barred: bool,
 }

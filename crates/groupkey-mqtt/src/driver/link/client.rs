@@ -1,5 +1,4 @@
-//! What the clients of both versions of MQTT have in common: what is asked of them, what they report, and
-//! their limits.
+//! The interface of the clients of both versions of MQTT: requests, events and limits.
 
 use std::time::Duration;
 
@@ -7,14 +6,14 @@ use crate::driver::connection::Quality;
 use crate::join::MAX_PAYLOAD;
 use crate::publish::Publish;
 
-/// What happens to a link. That it has ended is an error in its place, which says why.
+/// An event of a link. A link that has ended yields an error with the reason instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The broker has taken the connection.
+    /// The broker has accepted the connection.
     Accepted(Limits),
-    /// It has confirmed subscriptions.
+    /// The broker has confirmed subscriptions.
     Subscribed,
-    /// It has refused one: why.
+    /// The broker has refused a subscription, for this reason.
     NotSubscribed(&'static str),
     /// A message came.
     Arrived { topic: String, payload: Vec<u8> },
@@ -22,28 +21,28 @@ pub(crate) enum Event {
     Sent(u16),
     /// The broker has taken responsibility for that publish.
     Acknowledged(u16),
-    /// It does not take it.
+    /// The broker has refused that publish.
     Refused(u16, Refusal),
 }
 
-/// Why a broker does not take a publish.
+/// Why a broker refuses a publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) why: &'static str,
-    /// Whether it would be refused again.
+    /// Whether the broker would refuse it again.
     pub(crate) is_final: bool,
 }
 
-/// What a broker takes.
+/// A broker's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Publishes that it has not acknowledged.
+    /// Most publishes in flight.
     pub(crate) publishes: usize,
-    /// Bytes of a packet.
+    /// Most bytes of a packet.
     pub(crate) packet: usize,
 }
 
-/// What a version's client is asked for. It takes nothing while it has no room: `false`.
+/// The client of one version. Its methods return `false` if it has no room for the request.
 pub(super) trait Client: Send {
     fn publish(&self, publish: &Publish, qos: Quality) -> bool;
     fn subscribe(&self, topics: &[String], qos: Quality) -> bool;
@@ -56,19 +55,18 @@ impl Default for Limits {
     }
 }
 
-/// Requests that a client takes before it has sent them, and events that wait.
+/// Most requests that a client queues, and most events that wait.
 pub(super) const QUEUE: usize = 256;
 
 /// Packet identifiers that rumqttc uses.
 pub(super) const PACKETS: u16 = 128;
 
-/// Publishes that are not acknowledged, at most; fewer than there are packet identifiers, so that none is
-/// used twice at once.
+/// Most publishes in flight. There are more packet identifiers, so that none is used twice at once.
 pub(super) const WINDOW: u16 = PACKETS / 2;
 
-/// Longer ones end the connection; so does a broker of MQTT 3.1.1 that lets longer ones through. Those
-/// between this and what a runtime takes are counted and dropped.
+/// The longest packet, bytes. A longer one ends the connection, also if a broker of MQTT 3.1.1
+/// forwards it. A runtime counts and drops packets that are shorter than this and too long for it.
 pub(super) const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
 
-/// How often a ping is sent, unless the broker wants to hear more often.
+/// The time between pings, unless the broker asks for a shorter one.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! What both versions of MQTT have codes for, in words.
+//! Reasons for which both versions of MQTT have codes, in words.
 
 pub(super) const ACCESS: &str = "we are not authorised; look at its access list";
 pub(super) const BUSY: &str = "it cannot serve us now";

@@ -12,7 +12,7 @@ use super::reasons;
 use crate::driver::connection::{Connection, Quality};
 use crate::publish::Publish;
 
-/// Begins to connect; everything that happens goes to `events`.
+/// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<Event, String>>,

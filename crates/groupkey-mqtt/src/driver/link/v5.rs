@@ -1,8 +1,7 @@
 //! MQTT 5.
-//!
-//! What rumqttc 0.25 does that must be made good here: it never gives up on a connection that takes no
-//! bytes; a Server Keep Alive of 0 makes it ping without a pause; it counts a publish as under way for
-//! ever that PUBREC refuses (rumqtt issue 1060), which the driver ends by another connection.
+//! Workarounds for rumqttc 0.25. It never gives up a connection that takes no bytes. With a Server
+//! Keep Alive of 0 it pings without a pause. It counts a publish that PUBREC refuses as in flight
+//! for ever (rumqtt issue 1060); the driver connects again then.
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
@@ -24,7 +23,7 @@ use super::reasons;
 use crate::driver::connection::{Connection, Quality};
 use crate::publish::Publish;
 
-/// Begins to connect; everything that happens goes to `events`.
+/// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<Event, String>>,
@@ -95,8 +94,8 @@ impl Client for AsyncClient {
     }
 }
 
-/// Half of the broker's Receive Maximum at most: rumqttc begins again with its packet identifiers
-/// when it has used that many.
+/// At most half of the broker's Receive Maximum, because rumqttc reuses its packet identifiers
+/// after that many.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
@@ -191,7 +190,7 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
         PubAckReason::TopicNameInvalid => (TOPIC, true),
         PubAckReason::PayloadFormatInvalid => ("it does not like the payload", true),
-        // Mosquitto says so of what is too long for it.
+        // Mosquitto gives this reason for packets that are too long for it.
         PubAckReason::UnspecifiedError | PubAckReason::ImplementationSpecificError => {
             (reasons::UNSPECIFIED, true)
         }
@@ -201,7 +200,7 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
     Some(Refusal { why, is_final })
 }
 
-/// PUBREC's reasons are PUBACK's.
+/// PUBREC has the same reasons as PUBACK.
 const fn as_puback(reason: PubRecReason) -> PubAckReason {
     match reason {
         PubRecReason::Success => PubAckReason::Success,
@@ -244,8 +243,8 @@ const QUOTA: &str = "a limit that it sets is reached";
 const TOPIC: &str = "it does not like the topic";
 const MOVED: &str = "it wants us to use another broker";
 
-/// How long a broker keeps the session of a client that is gone, in s: a day. What lies in it longer is
-/// caught up with.
+/// How long a broker keeps the session of a client that is offline, in s: a day. A member that is
+/// offline for longer catches up.
 const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 
 impl From<Quality> for QoS {
