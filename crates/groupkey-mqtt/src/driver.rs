@@ -215,7 +215,7 @@ impl<R: Runtime> Driver<R> {
             let taken = match &deed {
                 Deed::Publish(publish) if !link.fits(publish) => {
                     let (longest, id) = (link.longest_packet(), publish.id);
-                    let why = format!("it takes no packets of more than {longest} bytes");
+                    let why = format!("it accepts no packets of more than {longest} bytes");
                     self.refused_for_good(&publish.topic, &why);
                     self.handle(Input::Acknowledged(id))?;
                     continue;
@@ -337,8 +337,8 @@ impl<R: Runtime> Driver<R> {
             problem
         } else {
             format!(
-                "{problem}; several connections in a row ended at once: is another process running \
-                 with our client identifier, {}?",
+                "{problem}; several connections in a row ended at once. Is another process running \
+                 with the client identifier {}?",
                 self.connection.client
             )
         });

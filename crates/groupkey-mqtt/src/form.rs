@@ -133,19 +133,19 @@ impl fmt::Display for FormError {
         match self {
             Self::ForReproductionOnly(what) => write!(
                 f,
-                "{what} is there to reproduce papers and is weaker than it should be; \
-                 set allow_published = true to run it all the same"
+                "{what} exists to reproduce papers and is weaker than a live group needs; \
+                 set allow_published = true to run it anyway"
             ),
             Self::NoGroupKey(scheme) => write!(
                 f,
-                "{scheme} does not give all members one group key after every change, which is what \
-                 runs live so far"
+                "{scheme} does not give all members one group key after every operation, as a live \
+                 group needs"
             ),
-            Self::Unknown => write!(f, "a scheme, parameter or algorithm that is not known here"),
+            Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
             Self::Unprotected => write!(
                 f,
                 "without protection anybody can rekey the group; set allow_published = true to run it \
-                 all the same"
+                 anyway"
             ),
         }
     }

@@ -87,11 +87,11 @@ pub trait Runtime {
 impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Crashed => write!(f, "it has crashed: reopen it from its store"),
+            Self::Crashed => write!(f, "the service has crashed: start it again with its store"),
             Self::EarlierGroup { founded, announced } => write!(
                 f,
-                "the store's group was founded {} s before one that this service has announced: the store \
-                 is an old copy, from before that group, or the clock was behind when it was founded; put \
+                "the store's group was founded {} s before another group of this service: the store \
+                 is an old copy, or the clock was behind when it was founded; put \
                  the last copy back, or found the group anew with an empty store",
                 announced.saturating_sub(*founded).div_ceil(1000)
             ),

@@ -272,7 +272,7 @@ impl Carrier for LiveNetwork<'_> {
                 Some((client, news)) => self.take(client, news)?,
                 None if next.is_some() => {}
                 None if self.unacknowledged > 0 => {
-                    return Err("the broker acknowledges nothing any more".to_owned());
+                    return Err("the broker does not acknowledge any more".to_owned());
                 }
                 // It does not come any more: who was meant had not subscribed in time.
                 None => self.awaited.clear(),

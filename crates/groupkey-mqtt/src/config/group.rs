@@ -80,8 +80,8 @@ impl GroupFile {
             (heeded, advice)
         } else {
             let heeded = Self { prefix: self.prefix.clone(), number: self.number, ..default };
-            let advice = "of a group with a service, a member's file says only prefix and \
-                          number; remove the rest, which the service tells it";
+            let advice = "if the group has a service, a member's file has only prefix and \
+                          number; remove the other lines, which the service sends";
             (heeded, advice)
         };
         if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
@@ -92,15 +92,15 @@ impl GroupFile {
         let scheme = form.configuration.scheme();
         match self.period_s {
             None => Ok(None),
-            Some(0) => Err("group.period_s is 0: a second is the least".to_owned()),
+            Some(0) => Err("group.period_s is 0: it must be a second or more".to_owned()),
             Some(_) if !can_rekey(scheme) => {
                 let able = catalogue::SCHEMES.iter().filter(|other| {
                     can_rekey(other) && other.has_controller() && other.law == Law::OneKey
                 });
                 let able = able.map(|scheme| scheme.id).collect::<Vec<_>>().join(", ");
                 Err(format!(
-                    "group.period_s: {} changes its key only when somebody comes or goes; leave the \
-                     line out, or take a scheme that can do more: {able}",
+                    "group.period_s: {} changes its key only when a device joins or leaves; remove the \
+                     line, or choose a scheme that can change it at any time: {able}",
                     scheme.id
                 ))
             }

@@ -114,7 +114,7 @@ impl MemberFile {
             let me = me.ok_or_else(|| format!("no [[peer]] is called {}", self.name))?;
             if bytes_from_hex(&me.identity) != Some(identity.public()) {
                 return Err(format!(
-                    "the identity of [[peer]] {} is not that of {}",
+                    "the identity of [[peer]] {} does not match the file {}",
                     self.name,
                     self.identity.display()
                 ));

@@ -68,7 +68,7 @@ impl ServeFile {
         let form = self.group.form()?;
         if !form.configuration.scheme().has_controller() {
             return Err(format!(
-                "{} has no controller: run groupkey member on each side, and no service",
+                "{} has no controller: run groupkey member on each device, and no service",
                 self.group.scheme
             ));
         }
@@ -86,7 +86,7 @@ impl ServeFile {
         policy.period = self.group.period(&policy.form)?;
         policy.rekey_expiry_s = self.group.rekey_expiry_s;
         if policy.rekey_expiry_s == 0 {
-            return Err("group.rekey_expiry_s is 0: a second is the least".to_owned());
+            return Err("group.rekey_expiry_s is 0: it must be a second or more".to_owned());
         }
         if let Some(path) = &self.identity {
             policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
@@ -94,7 +94,9 @@ impl ServeFile {
         for token in &self.tokens {
             let token = secret("tokens", token)?;
             if policy.tokens.contains(&token) {
-                return Err("tokens: one is there twice, and a token lets one device in".to_owned());
+                return Err(
+                    "tokens: a token is listed twice, and each token admits one device".to_owned()
+                );
             }
             policy.tokens.push(token);
         }
@@ -104,7 +106,7 @@ impl ServeFile {
             }
             let name = device.name;
             if policy.keys.contains_key(&name) || policy.identities.contains_key(&name) {
-                return Err(format!("device {name} is there twice"));
+                return Err(format!("device {name} is listed twice"));
             }
             match (device.key, device.identity) {
                 (Some(key), None) => drop(policy.keys.insert(name, secret("key", &key)?)),
@@ -149,7 +151,7 @@ mod tests {
         assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
-        assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second"));
+        assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second or more"));
         let idle = refused("store = 's'\n[group]\nperiod_s = 3600");
         assert!(
             idle.contains("lkh-group changes its key only") && idle.contains("igkmp"),
@@ -157,7 +159,7 @@ mod tests {
         );
         assert!(!idle.contains("tgdh"), "it has no service: {idle}");
         let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
-        assert!(refused(spinning).contains("a second"));
+        assert!(refused(spinning).contains("a second or more"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
         let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
         assert!(refused(both).contains("not both"));
@@ -175,10 +177,10 @@ mod tests {
             assert!(refused(&text).contains("group.founders"));
         }
         let device = format!("[[device]]\nname = 'a'\nkey = '{token}'\n");
-        assert!(refused(&format!("store = 's'\n{device}{device}")).contains("a is there twice"));
+        assert!(refused(&format!("store = 's'\n{device}{device}")).contains("a is listed twice"));
         let of_small_order = format!("01{}", "00".repeat(31));
         let device = format!("[[device]]\nname = 'a'\nidentity = '{of_small_order}'\n");
-        assert!(refused(&format!("store = 's'\n{device}")).contains("is no public key"));
+        assert!(refused(&format!("store = 's'\n{device}")).contains("is not a public key"));
     }
 
     #[test]

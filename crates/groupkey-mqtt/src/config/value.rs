@@ -15,7 +15,7 @@ pub(super) fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
     match PublicIdentity::from_bytes(&bytes) {
         Some(_) => Ok(bytes),
         None => {
-            Err(format!("{what}: {text} is no public key: groupkey member --public prints one"))
+            Err(format!("{what}: {text} is not a public key: groupkey member --public prints one"))
         }
     }
 }

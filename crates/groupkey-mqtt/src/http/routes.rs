@@ -42,9 +42,12 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .route("/health", get(health))
         .route("/openapi.json", get(description))
         .merge(guarded)
-        .fallback(|| async { Problem::not_found("there is nothing here: see /openapi.json") })
+        .fallback(|| async { Problem::not_found("this path does not exist: see /openapi.json") })
         .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the header Allow says what is possible")
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "the header Allow lists the allowed methods",
+            )
         })
         .layer(DefaultBodyLimit::max(limits.body))
         .layer(map_response(harden))
@@ -101,7 +104,7 @@ impl Desk {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(unavailable("the service has ended: start it again")),
             Err(_) => Err(unavailable(
-                "the service is busy; what was asked may be done all the same: look before you ask again",
+                "the service is busy; the operation may still be done: check before you repeat it",
             )),
         }
     }
@@ -199,7 +202,7 @@ async fn let_in(
     let shown = bearer(request.headers()).and_then(Secret::from_hex);
     let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(desk.token.as_bytes()).into());
     if !fits {
-        let detail = "show the service's token: Authorization: Bearer ...";
+        let detail = "send the service's token: Authorization: Bearer ...";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     }
     Ok(next.run(request).await)

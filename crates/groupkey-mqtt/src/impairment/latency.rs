@@ -131,7 +131,7 @@ fn measure_connection(
 fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
     let target = Target::at(settings.broker, settings.patience);
     let mut client = Client::dial(&target, Version::V3)
-        .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))?;
+        .map_err(|error| Stop::Broken(format!("cannot connect to the broker: {error}")))?;
     let client_id = format!("groupkey-latency-{}-{name}", std::process::id());
     match client.connect(Connect { client: client_id, clean: true, ..Connect::default() })? {
         Connack { code: 0, .. } => Ok(client),

@@ -69,8 +69,8 @@ impl fmt::Display for SettingsError {
             }
             Self::NoTrust => write!(
                 f,
-                "give a pre-shared key, a token or the service's public key: without any of them, \
-                 anybody could play the service"
+                "give a pre-shared key, a token or the service's public key: without them, the \
+                 device cannot authenticate the service"
             ),
             Self::Prefix(error) => write!(f, "{error}"),
         }

@@ -86,12 +86,12 @@ impl fmt::Display for SettingsError {
             ),
             Self::LongTermKeys => write!(
                 f,
-                "the scheme's members need each other's long-term keys, which peers do not have; take \
-                 tgdh, or another one of groupkey schemes --class distributed"
+                "the scheme needs the members' long-term keys, which peers do not have; choose \
+                 tgdh, or another scheme of groupkey schemes --class distributed"
             ),
             Self::NoMacKey => write!(
                 f,
-                "peers have no key in common for a MAC: set protection = \"signature\", or leave it out"
+                "peers share no key for a MAC: set protection = \"signature\", or remove the line"
             ),
             Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
             Self::Prefix(error) => write!(f, "{error}"),

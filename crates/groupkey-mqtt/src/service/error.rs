@@ -58,14 +58,14 @@ impl fmt::Display for OpenError {
             Self::Form(error) => write!(f, "{error}"),
             Self::FormChanged => write!(
                 f,
-                "the store holds a group of another scheme, parameters or algorithms: give the new \
+                "the store has a group with another scheme, parameters or algorithms: give the new \
                  group a store of its own"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::IdentityChanged(public) => write!(
                 f,
-                "the store holds a group of the service {}, and the identity is another's: put the old \
-                 identity back, or leave the line out",
+                "the store has a group of the service {}, and the identity is another one: put the old \
+                 identity back, or remove the line",
                 hex(public)
             ),
             Self::NoController => {
@@ -81,12 +81,12 @@ impl fmt::Display for OperationError {
         match self {
             Self::BarredOnly(error) => write!(
                 f,
-                "{error}: it is barred, but has the key until somebody else joins or the group is \
+                "{error}: the device is barred, but has the key until another device joins or the group is \
                  founded again"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::Refused(error) => write!(f, "{error}"),
-            Self::Unknown(name) => write!(f, "nobody ever joined as {name}"),
+            Self::Unknown(name) => write!(f, "no device ever joined as {name}"),
         }
     }
 }

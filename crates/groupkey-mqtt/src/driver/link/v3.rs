@@ -90,7 +90,9 @@ fn understood(happened: Happened) -> Option<Event> {
 fn problem(error: &ConnectionError) -> String {
     let ConnectionError::ConnectionRefused(code) = error else { return error.to_string() };
     let why = match code {
-        ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 3.1.1: set mqtt to 5",
+        ConnectReturnCode::RefusedProtocolVersion => {
+            "it does not support MQTT 3.1.1: set mqtt to 5"
+        }
         ConnectReturnCode::BadClientId => reasons::CLIENT,
         ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
         ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,

@@ -64,7 +64,7 @@ async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, Stri
             }
             Ok(Ok(happened)) => understood(happened).map(Ok),
             Ok(Err(error)) => Some(Err(problem(&error, is_accepted))),
-            Err(_) => Some(Err("the broker no longer takes or sends anything".to_owned())),
+            Err(_) => Some(Err("the broker neither accepts nor sends data any more".to_owned())),
         };
         let ended = matches!(event, Some(Err(_)));
         if let Some(event) = event
@@ -101,7 +101,7 @@ fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
     let packet = properties.and_then(|properties| properties.max_packet_size);
     if receive_maximum == Some(0) {
-        return Err("the broker breaks MQTT 5: its Receive Maximum is 0".to_owned());
+        return Err("the broker violates MQTT 5: its Receive Maximum is 0".to_owned());
     }
     let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
     let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
@@ -145,7 +145,7 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
         ConnectionError::MqttState(StateError::ConnectionAborted) | ConnectionError::Timeout(_)
             if !is_accepted =>
         {
-            "the broker does not answer: it may want TLS, or speak no MQTT 5; then set mqtt to 3.1.1"
+            "the broker does not answer: it may require TLS, or not support MQTT 5; then set mqtt to 3.1.1"
                 .to_owned()
         }
         error => error.to_string(),
@@ -156,7 +156,7 @@ fn not_connected(code: ConnectReturnCode) -> &'static str {
     match code {
         ConnectReturnCode::UnsupportedProtocolVersion
         | ConnectReturnCode::RefusedProtocolVersion => {
-            "it does not speak MQTT 5: set mqtt to 3.1.1"
+            "it does not support MQTT 5: set mqtt to 3.1.1"
         }
         ConnectReturnCode::ClientIdentifierNotValid | ConnectReturnCode::BadClientId => {
             reasons::CLIENT
@@ -166,9 +166,9 @@ fn not_connected(code: ConnectReturnCode) -> &'static str {
         ConnectReturnCode::ServerUnavailable
         | ConnectReturnCode::ServerBusy
         | ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
-        ConnectReturnCode::Banned => "it has banned us",
+        ConnectReturnCode::Banned => "it has banned this client",
         ConnectReturnCode::QuotaExceeded => QUOTA,
-        ConnectReturnCode::ConnectionRateExceeded => "too many connect at once",
+        ConnectReturnCode::ConnectionRateExceeded => "too many clients connect at once",
         ConnectReturnCode::UseAnotherServer | ConnectReturnCode::ServerMoved => MOVED,
         _ => reasons::UNSPECIFIED,
     }
@@ -189,13 +189,13 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
         PubAckReason::Success | PubAckReason::NoMatchingSubscribers => return None,
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
         PubAckReason::TopicNameInvalid => (TOPIC, true),
-        PubAckReason::PayloadFormatInvalid => ("it does not like the payload", true),
+        PubAckReason::PayloadFormatInvalid => ("it rejects the payload", true),
         // Mosquitto gives this reason for packets that are too long for it.
         PubAckReason::UnspecifiedError | PubAckReason::ImplementationSpecificError => {
             (reasons::UNSPECIFIED, true)
         }
         PubAckReason::QuotaExceeded => (QUOTA, false),
-        PubAckReason::PacketIdentifierInUse => ("our packet identifier is in use", false),
+        PubAckReason::PacketIdentifierInUse => ("the packet identifier is in use", false),
     };
     Some(Refusal { why, is_final })
 }
@@ -220,28 +220,30 @@ fn ended(code: DisconnectReasonCode) -> &'static str {
         DisconnectReasonCode::NotAuthorized => reasons::ACCESS,
         DisconnectReasonCode::ServerBusy => reasons::BUSY,
         DisconnectReasonCode::ServerShuttingDown => "it shuts down",
-        DisconnectReasonCode::KeepAliveTimeout => "it has heard nothing from us for too long",
+        DisconnectReasonCode::KeepAliveTimeout => {
+            "it received nothing from this client for too long"
+        }
         DisconnectReasonCode::SessionTakenOver => {
-            "somebody else has connected with our client identifier"
+            "another client has connected with this client identifier"
         }
         DisconnectReasonCode::TopicFilterInvalid | DisconnectReasonCode::TopicNameInvalid => TOPIC,
-        DisconnectReasonCode::PacketTooLarge => "it does not take packets as long as ours",
+        DisconnectReasonCode::PacketTooLarge => "the packet is too long for it",
         DisconnectReasonCode::QuotaExceeded
         | DisconnectReasonCode::MessageRateTooHigh
         | DisconnectReasonCode::ReceiveMaximumExceeded => QUOTA,
-        DisconnectReasonCode::AdministrativeAction => "its operator did",
+        DisconnectReasonCode::AdministrativeAction => "its operator ended it",
         DisconnectReasonCode::RetainNotSupported => {
-            "it keeps no retained messages, which groups need"
+            "it does not support retained messages, which groups need"
         }
-        DisconnectReasonCode::QoSNotSupported => "it does not offer this QoS: choose a lower one",
+        DisconnectReasonCode::QoSNotSupported => "it does not support this QoS: choose a lower one",
         DisconnectReasonCode::UseAnotherServer | DisconnectReasonCode::ServerMoved => MOVED,
         _ => reasons::UNSPECIFIED,
     }
 }
 
 const QUOTA: &str = "a limit that it sets is reached";
-const TOPIC: &str = "it does not like the topic";
-const MOVED: &str = "it wants us to use another broker";
+const TOPIC: &str = "it rejects the topic";
+const MOVED: &str = "it refers to another broker";
 
 /// How long a broker keeps the session of a client that is offline, in s: a day. A member that is
 /// offline for longer catches up.
