@@ -1,4 +1,5 @@
 //! Connects a runtime to a broker, with tokio, and with rumqttc for MQTT 3.1.1 and 5.
+//!
 //! Every reconnection makes a new client, and the driver publishes again from its own queue what
 //! the broker has not acknowledged. There are two reasons: rumqttc can livelock on a packet id
 //! after a reconnection, and a runtime's publishes must outlive the client.

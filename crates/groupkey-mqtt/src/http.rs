@@ -1,4 +1,5 @@
 //! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
+//!
 //! A request becomes a call of the [`Service`], like an operator's line on standard input. It waits
 //! in the same queue, and is answered once its effects are durable. Nothing here has a state of its
 //! own.
@@ -7,6 +8,7 @@
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
 //!             for each connection       Limits         token
 //! ```
+//!
 //! `openapi.json`, which is served under that name, describes the interface. [`Limits`] are the
 //! limits for clients.
 

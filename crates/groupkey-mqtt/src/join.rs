@@ -6,6 +6,7 @@
 //! offer:    [number, hash of the request]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
 //! ```
+//!
 //! - A device proves that it may join in one of two ways. It computes HMAC-SHA-256 over the body
 //!   with a secret that it shares with the service: a pre-shared key or a one-time enrolment token.
 //!   Or it uses the identity under which it joined before. In both cases it signs body and proof
@@ -26,6 +27,7 @@
 //! - `attempt` is random. A device draws it when it begins to join, and again after a long time
 //!   without an answer. With the same attempt, a member still waits for its welcome, and the
 //!   service repeats it. With another one, the member has lost its state: it must leave and rejoin.
+//!
 //! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
 //! decrypt the welcome.
 

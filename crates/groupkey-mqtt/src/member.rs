@@ -1,5 +1,6 @@
 //! A member of a group with a controller: it joins, follows the group key, catches up, and sends
 //! and receives messages.
+//!
 //! A member keeps only its identity on disk. After a restart it joins again with it. The service
 //! removes the earlier member and adds it again, with a new group key. A member that was offline
 //! without a restart catches up: the retained notice of the epoch says how far it is behind.

@@ -1,7 +1,9 @@
 //! Messages of the service beside the scheme's: the current epoch, and that a member was evicted.
+//!
 //! A member may miss the scheme's last message for a long time, or one to a subset that it was
 //! still subscribing to. So the broker retains a signed notice of the current epoch on a topic of
 //! its own. A member that connects learns at once whether it is behind, and catches up.
+//!
 //! A service that lost its store founds another group with the same name and service key. So both
 //! messages have the time when their group was founded. Members ignore messages of an earlier
 //! group, and learn from the notice that there is a later one.

@@ -1,4 +1,5 @@
 //! A member of a group without a controller: a contributory scheme under [`Ordered`].
+//!
 //! Every peer knows the other peers' public keys beforehand. Founders send hellos until all of them
 //! are online, so that no first message is lost, and then create the group. Other peers ask to join
 //! it.
@@ -6,6 +7,7 @@
 //! ```text
 //! hello:  [member, epoch, nonce, signature]
 //! ```
+//!
 //! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, new at each
 //! start and each doubt. A peer that has the group key answers on the topic of the peer that asks,
 //! with the key's epoch and the same nonce. So a replayed answer cannot make a founder believe that

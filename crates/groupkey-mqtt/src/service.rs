@@ -1,4 +1,5 @@
 //! The controller of a live group: it admits devices, stores each step, and publishes the messages.
+//!
 //! A service runs the controller's party, and those of the subgroup controllers if the scheme has
 //! them. Messages between these parties do not leave the process.
 //!

@@ -1,4 +1,5 @@
 //! Durable state: a log of steps, and the messages that the broker has not acknowledged.
+//!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
 //! input, randomness and time; replaying it restores the party. One transaction makes an entry and
 //! the messages of its step durable, before any of them leaves.

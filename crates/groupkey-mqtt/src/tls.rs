@@ -1,4 +1,5 @@
 //! TLS to the broker: trusted authorities, and the client's certificate.
+//!
 //! The secrecy of group keys does not depend on TLS: they are encrypted between devices and
 //! service. TLS hides topics and names. A broker's access list can use the client's certificate.
 

@@ -1,5 +1,5 @@
-//! The checks against brokers that others wrote: Mosquitto, which is to keep every rule, and
-//! rumqttd, which is known to break some. Whoever fixes or breaks one finds out here.
+//! The probe's checks against other projects' brokers: Mosquitto must keep every rule, and rumqttd
+//! breaks some known ones. A change in either shows here.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -59,11 +59,11 @@ const RUMQTTD_BREAKS: &[&str] = &[
     "qos2-cut-after-pubrec",
     "qos2-cut-before-pubcomp",
     "qos2-pubrel-repeated",
-    // It takes no notice of a second CONNECT.
+    // It ignores a second CONNECT.
     "second-connect",
 ];
 
-/// Beside that, what it does not heed of what is new in MQTT 5.
+/// Further rules that it breaks, which are new in MQTT 5.
 const RUMQTTD_BREAKS_IN_V5: &[&str] = &["packet-maximum", "receive-maximum", "session-expiry"];
 
 fn with(findings: &[Finding], verdict: Verdict) -> BTreeSet<&'static str> {

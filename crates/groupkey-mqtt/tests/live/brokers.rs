@@ -32,9 +32,9 @@ pub(crate) struct Access {
 /// What the access list of a broker with TLS allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// What `docs/mosquitto` says.
+    /// The access list of `docs/mosquitto`.
     OfDevices,
-    /// What it says for groups without a controller.
+    /// Its lines for groups without a controller.
     OfPeers,
     /// Everything, under any client identifier.
     All,
@@ -46,7 +46,7 @@ struct Mosquitto {
     process: Option<Child>,
 }
 
-/// All that are there; the embedded broker speaks one version, so there are two of it.
+/// All available brokers. The embedded one supports one version at a time, so there are two of it.
 pub(crate) fn all() -> Vec<Broker> {
     let start =
         |version| groupkey_mqtt::broker::start(version).expect("the embedded broker starts");
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Vec<Broker> {
     std::iter::once(embedded).chain(mosquitto()).chain(guarded).collect()
 }
 
-/// Mosquitto, if it is installed; it takes anybody.
+/// Mosquitto, if it is installed. It accepts any client.
 pub(crate) fn mosquitto() -> Option<Broker> {
     let program = program()?;
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
@@ -158,7 +158,7 @@ impl Access {
         Self { version, ..self.clone() }
     }
 
-    /// Through what relays from this port.
+    /// Through a relay that listens on this port.
     pub(crate) fn through(&self, port: u16) -> Self {
         Self { ports: [port; 2], ..self.clone() }
     }

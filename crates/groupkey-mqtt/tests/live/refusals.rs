@@ -1,4 +1,4 @@
-//! What a broker refuses is told in words, and what it asks for is done.
+//! The status names a broker's refusals, and the driver keeps the broker's limits.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ async fn what_is_too_long_for_a_broker_does_not_hold_up_the_rest() {
 
 #[tokio::test]
 async fn a_broker_gets_pings_as_often_as_it_wants() {
-    // None at all is what 0 says; a second is less than we would leave between them.
+    // 0 means no pings. One second is shorter than our own interval.
     for (seconds, pings) in [(0, 0..=1), (1, 1..=2)] {
         let script = Script { properties: vec![0x13, 0, seconds], ..Script::new(Version::V5) };
         let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
@@ -154,7 +154,7 @@ async fn mosquitto_says_what_its_access_list_forbids_in_mqtt_5_only() {
     }
 }
 
-/// The first status that is so.
+/// The first status that meets the condition.
 async fn when(speaker: &Running<Speaker>, is_so: impl FnMut(&Status) -> bool) -> Status {
     let mut status = speaker.handle.status();
     let status = tokio::time::timeout(PATIENCE, status.wait_for(is_so)).await;

@@ -1,4 +1,5 @@
 //! MQTT 5.
+//!
 //! Workarounds for rumqttc 0.25. It never gives up a connection that takes no bytes. With a Server
 //! Keep Alive of 0 it pings without a pause. It counts a publish that PUBREC refuses as in flight
 //! for ever (rumqtt issue 1060); the driver connects again then.
