@@ -148,7 +148,8 @@ impl Membership {
     }
 
     /// The next message of another member. `None` once the device is no longer a member: [`Self::key`]
-    /// says why.
+    /// says why. At most 4,096 messages wait to be fetched; [`Status::lost_notices`] counts further ones,
+    /// which are lost.
     pub async fn next(&mut self) -> Option<Received> {
         poll_fn(|cx| self.poll_received(cx)).await
     }
