@@ -1,5 +1,5 @@
-//! What members of served and of contributory groups have in common: one party, its subscriptions, and
-//! the messages under the group key.
+//! The common part of members and peers: one party, its subscriptions, and the messages under the
+//! group key.
 
 use std::collections::VecDeque;
 
@@ -9,6 +9,7 @@ use groupkey::{Channel, Epoch, Error, Event, Key, MemberId, Party, Recipient};
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::form::Form;
 use crate::keyring::Keyring;
 use crate::parties::{Given, Order, Parties};
@@ -18,33 +19,33 @@ use crate::topics::Topics;
 /// What is reported to a member's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// A service that is there has not let us in for a while, or there is none.
+    /// The device has asked for some time and is not admitted.
     NotIn(Hint),
-    /// What we missed cannot be had any more: we have no key, and ask to join again.
+    /// The device cannot catch up. It has dropped its key and asks to join again.
     JoinsAgain,
-    /// We are out of the group, and do not ask to come back: the service or another peer took us out,
-    /// or we had asked to leave.
+    /// The device is no longer a member, because it was evicted or had asked to leave. It does not
+    /// ask to rejoin.
     Evicted,
-    /// Somebody said something.
+    /// Another member sent a message.
     Heard(Received),
-    /// We are a member of this number, and will have the group's key.
+    /// The device is the member of this number. The group key follows.
     Joined(MemberId),
-    /// We have the group key of this epoch.
+    /// The device has the group key of this epoch.
     Rekeyed(Epoch),
 }
 
-/// What a device that is not in the group can say about the reason.
+/// Why a device is not admitted, as far as it can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Nobody answers.
     NoAnswer,
-    /// The service knows us, and has not taken us in.
+    /// The service knows the device and has not admitted it.
     Known,
-    /// There was an answer that does not open.
+    /// An answer came that the device cannot verify or decrypt.
     Unopened,
 }
 
-/// One party with what it needs to talk.
+/// A member's party with its topics, keys and messages.
 #[derive(Debug)]
 pub(crate) struct Agent {
     me: MemberId,
@@ -53,29 +54,40 @@ pub(crate) struct Agent {
     messenger: Option<Messenger>,
     settings: Settings,
     epoch: Epoch,
-    /// Group messages of an epoch that we have not reached.
-    early: VecDeque<Vec<u8>>,
-    /// Whether the group goes on without us.
+    /// Group messages of later epochs than ours.
+    early: Early<EARLY>,
+    /// Whether we left the group or were evicted.
     is_out: bool,
 }
 
-/// What an agent leaves to be done, and what it counts.
+/// The outputs and counters of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     pub(crate) outputs: VecDeque<Output<Told>>,
     pub(crate) counters: Counters,
     next_publish: u64,
+    acknowledged: u64,
 }
 
 impl Desk {
-    /// Publishes what nobody says again, so that it must not expire.
+    /// Publishes a message that nobody repeats. It does not expire.
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, None);
     }
 
-    /// Publishes what is asked again if nobody answers.
+    /// Publishes a request, which is repeated if nobody answers. It expires.
     pub(crate) fn request(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, Some(REQUEST_EXPIRY));
+    }
+
+    /// The broker has acknowledged a publish.
+    pub(crate) const fn acknowledged(&mut self) {
+        self.acknowledged += 1;
+    }
+
+    /// Publishes that the broker has not acknowledged.
+    pub(crate) const fn unacknowledged(&self) -> u64 {
+        self.next_publish.saturating_sub(self.acknowledged)
     }
 
     pub(crate) fn tell(&mut self, told: Told) {
@@ -101,7 +113,7 @@ impl Agent {
     ) -> Self {
         let mut parties = Parties::new(form, keyring);
         parties.seat(me.into(), party);
-        let early = VecDeque::new();
+        let early = Early::new();
         let (epoch, is_out) = (Epoch(0), false);
         Self { me, topics, parties, messenger: None, settings, epoch, early, is_out }
     }
@@ -114,12 +126,12 @@ impl Agent {
         self.epoch
     }
 
-    /// The epoch of an event that was announced and is not complete here.
+    /// The epoch of an announced event that is not complete here.
     pub(crate) fn under_way(&self) -> Option<Epoch> {
         self.parties.under_way(self.me.into())
     }
 
-    /// The number of its group.
+    /// The group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
     }
@@ -128,7 +140,7 @@ impl Agent {
         self.me
     }
 
-    /// Whether the party heard that the group goes on without it.
+    /// Whether the party was told that it is no longer a member.
     pub(crate) const fn is_out(&self) -> bool {
         self.is_out
     }
@@ -138,7 +150,7 @@ impl Agent {
         !self.early.is_empty()
     }
 
-    /// Gives the party a message, and counts what becomes of it.
+    /// Gives the party a message, and counts whether it was taken.
     pub(crate) fn deliver(
         &mut self,
         desk: &mut Desk,
@@ -182,8 +194,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Decrypts what came on the group's topic for messages. `SkippedEpoch` says that we are behind; the
-    /// message is kept and tried again when we are not.
+    /// Decrypts a group message. On `SkippedEpoch` we are behind: the message is kept, and tried
+    /// again under the next key.
     pub(crate) fn hear(
         &mut self,
         desk: &mut Desk,
@@ -196,7 +208,7 @@ impl Agent {
             self.parties.at(self.me.into(), now, rng, |cx, _| messenger.open(cx, bytes))
         });
         match opened.unwrap_or(Err(not_created)) {
-            // The broker sends us what we said.
+            // The broker also sends us our own messages.
             Ok(received) if received.sender == self.me => Ok(()),
             Ok(received) => {
                 desk.counters.taken += 1;
@@ -207,11 +219,7 @@ impl Agent {
                 let is_early =
                     matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }));
                 if is_early {
-                    if self.early.len() == EARLY {
-                        self.early.pop_front();
-                        desk.counters.overflowed += 1;
-                    }
-                    self.early.push_back(bytes.to_vec());
+                    self.early.keep(bytes, &mut desk.counters);
                 } else {
                     desk.counters.count(&error);
                 }
@@ -248,7 +256,7 @@ impl Agent {
                 Recipient::Controller | Recipient::SubgroupController(_) => {
                     desk.request(topic, sent.bytes);
                 }
-                // Among members, nobody could be asked for what has expired.
+                // No party keeps messages between members, so they must not expire.
                 Recipient::Group | Recipient::Member(_) | Recipient::Subset(_) => {
                     desk.publish(topic, sent.bytes);
                 }
@@ -262,7 +270,7 @@ impl Agent {
         if self.is_out { Err(Misuse::NotMember(self.me).into()) } else { Ok(()) }
     }
 
-    /// Keeps no key of a group that goes on without us.
+    /// Drops the key and the messages of the group that we left.
     fn leave(&mut self, desk: &mut Desk) {
         self.is_out = true;
         self.messenger = None;
@@ -278,7 +286,7 @@ impl Agent {
             return;
         }
         let Self { me, parties, messenger, settings, .. } = self;
-        // The messenger's session must not disturb what the party draws.
+        // A stream of its own: the party's draws must not depend on the messenger's.
         let mut rng = rng.clone();
         rng.set_stream(SESSION_STREAM);
         parties.at((*me).into(), now, &mut rng, |cx, party| {
@@ -289,13 +297,13 @@ impl Agent {
         });
         self.epoch = epoch;
         desk.tell(Told::Rekeyed(epoch));
-        for bytes in std::mem::take(&mut self.early) {
+        for bytes in self.early.take() {
             let _ = self.hear(desk, &bytes, now, &mut rng);
         }
     }
 }
 
-/// Messages of later epochs that are kept, at most.
+/// Most messages of later epochs that are kept.
 const EARLY: usize = 32;
 
 const SESSION_STREAM: u64 = 2;

@@ -5,6 +5,7 @@
 //! properties but the message expiry, and has no shared subscriptions. A group that matters wants a
 //! broker of its own, such as Mosquitto.
 
+mod connection;
 mod fault;
 mod line;
 mod sessions;
@@ -86,7 +87,7 @@ async fn accept(listener: TcpListener, fault: Option<Fault>) {
         match listener.accept().await {
             Ok((stream, _)) => {
                 number += 1;
-                tokio::task::spawn_local(line::serve(stream, number, Rc::clone(&sessions)));
+                tokio::task::spawn_local(connection::serve(stream, number, Rc::clone(&sessions)));
             }
             // Too many open files, for example: later there may be fewer.
             Err(_) => tokio::time::sleep(PAUSE).await,

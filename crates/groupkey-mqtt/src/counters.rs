@@ -1,31 +1,31 @@
-//! What was taken and what was refused, counted.
+//! Counters of accepted and refused messages.
 
 use groupkey::Error;
 use groupkey::error::Misbehaviour;
 
-/// Messages by what became of them. They only grow, and start at zero with the process.
+/// Messages by outcome. Counters only grow, and start at zero with the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Taken.
+    /// Accepted.
     pub taken: u64,
     /// Longer than [`MAX_PAYLOAD`](crate::join::MAX_PAYLOAD).
     pub oversized: u64,
-    /// Not what belongs on the topic: malformed, of another group, or for somebody else.
+    /// Malformed, of another group, or addressed to another party.
     pub malformed: u64,
-    /// A signature, MAC or proof that does not hold, or a key that does not open.
+    /// With a wrong signature, MAC or proof, or with a key that does not unwrap.
     pub forged: u64,
-    /// Seen before, or of an epoch that is over.
+    /// Seen before, or of an earlier epoch.
     pub replayed: u64,
-    /// Of a later epoch than the next: something was missed.
+    /// Of an epoch after the next: the receiver missed a message.
     pub skipped: u64,
-    /// From somebody who may not, or at a time when it may not.
+    /// Not allowed from this sender, or not at this time.
     pub refused: u64,
     /// Refused because a limit of memory was reached.
     pub overflowed: u64,
 }
 
 impl Counters {
-    /// All that were refused.
+    /// The number of refused messages.
     pub const fn refusals(&self) -> u64 {
         self.oversized
             + self.malformed
@@ -36,9 +36,9 @@ impl Counters {
             + self.overflowed
     }
 
-    /// Those that were refused, by reason.
+    /// Refused messages by reason.
     pub const fn by_reason(&self) -> [(&'static str, u64); 7] {
-        // A counter that is added must be named here or not compile.
+        // A new counter does not compile until it is named here.
         let &Self {
             taken: _,
             oversized,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::runtime::Publish;
+use crate::publish::Publish;
 use crate::store::{Change, Queued, Saved, Store, StoreError};
 
 /// A store in a file that only its owner may read.
@@ -45,7 +45,7 @@ impl DiskStore {
 
 impl Store for DiskStore {
     fn load(&mut self) -> Result<Saved, StoreError> {
-        // Makes the tables, if the file is new.
+        // Creates the tables in a new file.
         let transaction = self.database.begin_write().map_err(failed)?;
         transaction.open_table(LOG).map_err(failed)?;
         transaction.open_table(QUEUE).map_err(failed)?;

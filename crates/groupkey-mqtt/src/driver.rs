@@ -1,149 +1,43 @@
-//! Connects a runtime to a broker: tokio, and rumqttc for MQTT 3.1.1 and 5.
+//! Connects a runtime to a broker, with tokio, and with rumqttc for MQTT 3.1.1 and 5.
 //!
-//! The client is rebuilt at every reconnection, and what the broker has not acknowledged is published
-//! again from a queue of our own, for two reasons: rumqttc can livelock on a packet id after a
-//! reconnection, and a runtime's publishes must survive the client. That decides about sessions: at QoS 1
-//! the session at the broker persists, so that it keeps messages for clients that are away; at QoS
-//! 2 it cannot, because the half of a hand-shake that the broker remembers is lost here; whoever
-//! was away catches up from the notice of the epoch. Runtimes take a message twice without harm, so
-//! QoS 1 is the default. In MQTT 5, a session ends a day after its client has gone, and messages
-//! may expire before ([`Publish::expiry`]); in 3.1.1 neither ends.
+//! Every reconnection makes a new client, and the driver publishes again from its own queue what
+//! the broker has not acknowledged. There are two reasons: rumqttc can livelock on a packet id
+//! after a reconnection, and a runtime's publishes must outlive the client.
+//!
+//! Sessions follow from that. At QoS 1 the session at the broker persists, and the broker keeps
+//! messages for clients that are offline. At QoS 2 it cannot persist, because the client's half of
+//! a handshake is lost; a member that was offline catches up from the notice of the epoch. Runtimes
+//! tolerate repeated messages, so QoS 1 is the default. In MQTT 5 a session ends a day after its
+//! client disconnected, and messages may expire earlier ([`Publish::expiry`]). In 3.1.1 neither
+//! ends.
 
 mod clock;
+mod connection;
+mod handle;
 mod link;
+mod status;
 mod window;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 pub use self::clock::now;
-use self::link::{Event, Link, Refusal};
+pub use self::connection::{Connection, Quality};
+use self::handle::Call;
+pub use self::handle::{Handle, Running};
+use self::link::Link;
+use self::link::client::{Event, Refusal};
+pub use self::status::Status;
 use self::window::Window;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
-use crate::tls::Tls;
-use crate::version::Version;
 
-/// Where the broker is and how to talk to it.
-#[derive(Clone)]
-pub struct Connection {
-    /// Its host.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// The client id; it must be unique at the broker, and the same after a restart.
-    pub client: String,
-    /// User and password, if the broker wants them.
-    pub login: Option<(String, Zeroizing<String>)>,
-    /// Without it, everything but the group's keys and messages goes in the clear.
-    pub tls: Option<Tls>,
-    /// Of MQTT. Parties of one group may speak different ones.
-    pub version: Version,
-    /// Of publishes and subscriptions.
-    pub qos: Quality,
-    /// How long the broker may acknowledge nothing of what it got, until another connection is made, which
-    /// gives it less at once.
-    pub patience: Duration,
-}
-
-/// MQTT's quality of service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Quality {
-    /// QoS 0: what is lost is caught up with.
-    AtMostOnce,
-    /// QoS 1, with a session that persists.
-    #[default]
-    AtLeastOnce,
-    /// QoS 2, with a new session for every connection.
-    ExactlyOnce,
-}
-
-/// How the connection is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The broker's host and port.
-    pub address: String,
-    /// Whether it is up, with all subscriptions made.
-    pub connected: bool,
-    /// How often it was made.
-    pub connections: u64,
-    /// What was wrong when it broke last, and what to do about it.
-    pub problem: Option<String>,
-    /// The last message that the broker refused for good, and why. Nobody gets it. Only brokers of MQTT 5
-    /// say so: others may acknowledge a message, and drop it.
-    pub refusal: Option<String>,
-    /// Notices that the application did not fetch in time, and that are lost.
-    pub lost_notices: u64,
-}
-
-/// Reaches a runtime that runs. When all copies are gone, the runtime ends.
-pub struct Handle<R> {
-    calls: mpsc::Sender<Call<R>>,
-    status: watch::Receiver<Status>,
-}
-
-/// A runtime that runs.
-#[derive(Debug)]
-pub struct Running<R: Runtime> {
-    /// To reach it.
-    pub handle: Handle<R>,
-    /// What it reports.
-    pub notices: mpsc::Receiver<R::Notice>,
-    /// How it ended.
-    pub end: JoinHandle<Result<(), Fatal>>,
-}
-
-impl Connection {
-    /// Without login and TLS, in MQTT 5, at QoS 1.
-    pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
-        let (host, client) = (host.into(), client.into());
-        let (version, qos) = Default::default();
-        Self { host, port, client, login: None, tls: None, version, qos, patience: PATIENCE }
-    }
-}
-
-impl Quality {
-    /// From the number in packets: 0, 1 or 2.
-    pub const fn from_level(level: u8) -> Option<Self> {
-        match level {
-            0 => Some(Self::AtMostOnce),
-            1 => Some(Self::AtLeastOnce),
-            2 => Some(Self::ExactlyOnce),
-            _ => None,
-        }
-    }
-}
-
-impl Status {
-    /// What is new since the status `before`.
-    pub fn news(&self, before: &Self) -> Vec<String> {
-        let mut news = Vec::new();
-        if self.refusal != before.refusal {
-            news.extend(self.refusal.clone());
-        }
-        if (self.connected, self.connections) != (before.connected, before.connections)
-            || self.problem != before.problem
-        {
-            match (self.connected, &self.problem) {
-                (true, _) => news.push("connected".to_owned()),
-                (false, Some(problem)) => {
-                    news.push(format!("not connected to {}: {problem}", self.address));
-                }
-                (false, None) => {}
-            }
-        }
-        news
-    }
-}
-
-/// Runs a runtime on the current tokio runtime.
+/// Runs a runtime in a task of the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
 where
     R: Runtime + Send + 'static,
@@ -173,26 +67,6 @@ where
     Running { handle: Handle { calls, status }, notices, end }
 }
 
-impl<R> Handle<R> {
-    /// Calls the runtime, with the time and fresh randomness. `None` if it has ended.
-    pub async fn call<T: Send + 'static>(
-        &self,
-        act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (answer, result) = oneshot::channel();
-        let call: Call<R> = Box::new(move |runtime, now, rng| {
-            let _ = answer.send(act(runtime, now, rng));
-        });
-        self.calls.send(call).await.ok()?;
-        result.await.ok()
-    }
-
-    /// How the connection is, now and whenever it changes.
-    pub fn status(&self) -> watch::Receiver<Status> {
-        self.status.clone()
-    }
-}
-
 /// Randomness from the operating system, for one call of a runtime.
 pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
     let mut seed = Zeroizing::new([0; 32]);
@@ -200,25 +74,23 @@ pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
     Ok(ChaCha20Rng::from_seed(*seed))
 }
 
-type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;
-
 struct Driver<R: Runtime> {
     runtime: R,
     connection: Connection,
     notices: mpsc::Sender<R::Notice>,
     status: watch::Sender<Status>,
     subscriptions: BTreeSet<String>,
-    /// Not handed to the client yet, in order.
+    /// What the client has not taken yet, in order.
     waiting: VecDeque<Deed>,
-    /// Published and not acknowledged, in order.
+    /// Publishes that the broker has not acknowledged, in order.
     flight: VecDeque<Flying>,
     link: Option<Link>,
     /// Publishes that may be in flight, if the link has no lower limit.
     window: Window,
-    /// When the broker acknowledged something last, or when there was nothing that it could have.
+    /// When the broker last acknowledged something, or had nothing to acknowledge.
     answered_at: Instant,
     reconnect_at: Instant,
-    /// Since when the broker has been there.
+    /// Since when the connection is up.
     connected_at: Option<Instant>,
     /// Connections in a row that failed, or did not last.
     failures: u32,
@@ -234,7 +106,7 @@ enum Deed {
 
 struct Flying {
     publish: Publish,
-    /// Once the client has given it one.
+    /// The packet identifier, once the client has chosen it.
     packet: Option<u16>,
     acknowledged: bool,
 }
@@ -292,14 +164,14 @@ impl<R: Runtime> Driver<R> {
         self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
     }
 
-    /// When a broker that acknowledges nothing is given up.
+    /// When the driver gives up a broker that acknowledges nothing.
     fn gives_up_at(&self) -> Option<Instant> {
         let waits = self.link.is_some() && !self.flight.is_empty();
         waits.then(|| self.answered_at + self.connection.patience)
     }
 
-    /// Brokers have stopped answering clients that had more in flight than they were set up for,
-    /// which MQTT 3.1.1 cannot say.
+    /// Some brokers stop answering a client with more publishes in flight than they allow. MQTT
+    /// 3.1.1 has no way to announce that limit.
     fn stalled(&mut self) {
         self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
@@ -311,7 +183,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Takes what the runtime wants done.
+    /// Takes the runtime's outputs.
     fn collect(&mut self) -> Result<(), Fatal> {
         while let Some(output) = self.runtime.poll()? {
             match output {
@@ -336,7 +208,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Hands to the client what it can take.
+    /// Hands over to the client as much as it takes.
     fn pump(&mut self) -> Result<(), Fatal> {
         while self.has_room() {
             let Some(link) = &self.link else { break };
@@ -344,7 +216,7 @@ impl<R: Runtime> Driver<R> {
             let taken = match &deed {
                 Deed::Publish(publish) if !link.fits(publish) => {
                     let (longest, id) = (link.longest_packet(), publish.id);
-                    let why = format!("it takes no packets of more than {longest} bytes");
+                    let why = format!("it accepts no packets of more than {longest} bytes");
                     self.refused_for_good(&publish.topic, &why);
                     self.handle(Input::Acknowledged(id))?;
                     continue;
@@ -374,7 +246,7 @@ impl<R: Runtime> Driver<R> {
         match event {
             Err(problem) => self.broken(problem),
             Ok(Event::Accepted(limits)) => {
-                // A broker may have forgotten the subscriptions, or never have known them.
+                // The broker may not have the subscriptions.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
                 self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
                 if let Some(link) = &mut self.link {
@@ -431,8 +303,8 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// The broker refused a publish: for good, or as long as its reason lasts. Then it is tried again over
-    /// another connection, a little later each time.
+    /// The broker refused a publish, for good or for now. In the second case, it is published again
+    /// over another connection, a little later each time.
     fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
         let Some(flying) = self.under_way(packet) else { return Ok(()) };
         let topic = flying.publish.topic.clone();
@@ -457,8 +329,8 @@ impl<R: Runtime> Driver<R> {
         self.flight.iter_mut().find(is_it)
     }
 
-    /// The connection broke, and the broker has not said why. One that gives a client's place to another
-    /// of the same name often does not.
+    /// The connection broke, and the broker gave no reason. A broker often gives none when another
+    /// client with the same identifier takes over.
     fn broken(&mut self, problem: String) {
         let brief = self.connected_at.is_some_and(|at| at.elapsed() < LASTING);
         self.brief = if brief { self.brief + 1 } else { 0 };
@@ -466,21 +338,21 @@ impl<R: Runtime> Driver<R> {
             problem
         } else {
             format!(
-                "{problem}; several connections in a row ended at once: is another process running \
-                 with our client identifier, {}?",
+                "{problem}; several connections in a row ended at once. Is another process running \
+                 with the client identifier {}?",
                 self.connection.client
             )
         });
     }
 
-    /// The connection broke: a new client will publish again what this one has not got acknowledged.
+    /// The connection broke. The next client publishes again what the broker has not acknowledged.
     fn lost(&mut self, problem: String) {
         self.link = None;
         for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
             self.waiting.push_front(Deed::Publish(flying.publish));
         }
-        // One that ends at once may do so again: what is published again may be what the broker refused,
-        // and the same client elsewhere would take it over in turns with this one.
+        // A connection that ended at once may do so again. The broker may refuse the same publish
+        // again, or a client with the same identifier may take over again.
         if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
             self.failures = 0;
         }
@@ -494,73 +366,14 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// Notices that wait for the application, at most.
+/// Most notices that wait for the application.
 const NOTICES: usize = 4_096;
 
-/// As long as several repetitions of a lost packet take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A connection of this length counts as one.
+/// A connection that lasts this long was successful.
 const LASTING: Duration = Duration::from_secs(5);
 
-/// This many connections that do not last are no accident.
+/// After this many short connections in a row, the status names a likely reason.
 const BRIEF_CONNECTIONS: u32 = 3;
 
-/// How long to wait before the second attempt to connect; it doubles six times, to 3.2 s.
+/// The wait before the second attempt to connect. It doubles six times, to 3.2 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-
-impl<R> Clone for Handle<R> {
-    fn clone(&self) -> Self {
-        Self { calls: self.calls.clone(), status: self.status.clone() }
-    }
-}
-
-impl<R> fmt::Debug for Handle<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("status", &*self.status.borrow()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("host", &self.host)
-            .field("port", &self.port)
-            .field("client", &self.client)
-            .field("user", &self.login.as_ref().map(|(user, _)| user))
-            .field("tls", &self.tls)
-            .field("version", &self.version)
-            .field("qos", &self.qos)
-            .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn news_are_told_once() {
-        let status = Status { address: "broker:1883".to_owned(), ..Status::default() };
-        assert_eq!(status.news(&status), [""; 0]);
-        let up = Status { connected: true, connections: 1, ..status.clone() };
-        assert_eq!(up.news(&status), ["connected"]);
-        let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
-        assert_eq!(refused.news(&up), ["no"]);
-        let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
-        assert_eq!(down.news(&refused), ["not connected to broker:1883: cut"]);
-        assert_eq!(down.news(&up), ["no", "not connected to broker:1883: cut"]);
-        let late = Status { lost_notices: 1, ..down.clone() };
-        assert_eq!(late.news(&down), [""; 0]);
-    }
-
-    #[test]
-    fn a_quality_has_its_level() {
-        let levels = [0, 1, 2, 3].map(Quality::from_level);
-        let [zero, one, two, none] = levels;
-        assert_eq!(zero, Some(Quality::AtMostOnce));
-        assert_eq!(one, Some(Quality::AtLeastOnce));
-        assert_eq!(two, Some(Quality::ExactlyOnce));
-        assert_eq!(none, None);
-    }
-}

@@ -23,13 +23,13 @@ pub struct Form {
 /// Why a form does not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
-    /// It is for reproducing papers, and nobody has said that it may run anyway.
+    /// It exists to reproduce papers, and the operator has not allowed it.
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
-    /// What was received names something that does not exist here.
+    /// A received form names a scheme, parameter or algorithm that is unknown here.
     Unknown,
-    /// Messages would not be protected.
+    /// Messages would have no protection.
     Unprotected,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Written {
 }
 
 impl Form {
-    /// A scheme in its sound form, with the standard suite and signatures.
+    /// A scheme with the sound profile, the standard suite and signatures.
     pub fn of(scheme: &'static catalogue::Scheme) -> Self {
         Self {
             group: GroupId(1),
@@ -61,8 +61,8 @@ impl Form {
         }
     }
 
-    /// Refuses what must not run live. `published_allowed` is the operator's explicit word that a form
-    /// which exists for reproducing papers may run.
+    /// Refuses a form that must not run live. `published_allowed` allows forms that exist to
+    /// reproduce papers.
     pub fn check(&self, published_allowed: bool) -> Result<(), FormError> {
         let scheme = self.configuration.scheme();
         if scheme.law != Law::OneKey {
@@ -83,7 +83,7 @@ impl Form {
         Ok(())
     }
 
-    /// What a step's context needs of it.
+    /// The part that a step's context needs.
     pub(crate) const fn setting(&self) -> Setting {
         Setting { group: self.group, scheme: self.configuration.scheme().id, suite: self.suite }
     }
@@ -104,7 +104,8 @@ impl Form {
 
     pub(crate) fn read(written: &Written) -> Result<Self, FormError> {
         let scheme = catalogue::scheme(&written.scheme).ok_or(FormError::Unknown)?;
-        let profile = named(Profile::ALL, Profile::name, &written.profile)?;
+        let profile = named(Profile::ALL, Profile::name, &written.profile);
+        let profile = profile.ok_or(FormError::Unknown)?;
         let mut configuration = scheme.configuration(profile);
         if written.values.len() != scheme.parameters.len() {
             return Err(FormError::Unknown);
@@ -112,21 +113,19 @@ impl Form {
         for (parameter, &value) in scheme.parameters.iter().zip(&written.values) {
             configuration.set(parameter.name, value).map_err(|_| FormError::Unknown)?;
         }
-        Ok(Self {
-            group: GroupId(written.group),
-            configuration,
-            suite: named(Suite::ALL, Suite::name, &written.suite)?,
-            guard: named(Guard::ALL, Guard::name, &written.guard)?,
-        })
+        let suite = named(Suite::ALL, Suite::name, &written.suite).ok_or(FormError::Unknown)?;
+        let guard = named(Guard::ALL, Guard::name, &written.guard).ok_or(FormError::Unknown)?;
+        Ok(Self { group: GroupId(written.group), configuration, suite, guard })
     }
 }
 
-fn named<T: Copy, const N: usize>(
+/// The value that has this name.
+pub(crate) fn named<T: Copy, const N: usize>(
     all: [T; N],
     name: impl Fn(T) -> &'static str,
     wanted: &str,
-) -> Result<T, FormError> {
-    all.into_iter().find(|&one| name(one) == wanted).ok_or(FormError::Unknown)
+) -> Option<T> {
+    all.into_iter().find(|&one| name(one) == wanted)
 }
 
 impl fmt::Display for FormError {
@@ -134,19 +133,19 @@ impl fmt::Display for FormError {
         match self {
             Self::ForReproductionOnly(what) => write!(
                 f,
-                "{what} is there to reproduce papers and is weaker than it should be; \
-                 set allow_published = true to run it all the same"
+                "{what} exists to reproduce papers and is weaker than a live group needs; \
+                 set allow_published = true to run it anyway"
             ),
             Self::NoGroupKey(scheme) => write!(
                 f,
-                "{scheme} does not give all members one group key after every change, which is what \
-                 runs live so far"
+                "{scheme} does not give all members one group key after every operation, as a live \
+                 group needs"
             ),
-            Self::Unknown => write!(f, "a scheme, parameter or algorithm that is not known here"),
+            Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
             Self::Unprotected => write!(
                 f,
                 "without protection anybody can rekey the group; set allow_published = true to run it \
-                 all the same"
+                 anyway"
             ),
         }
     }

@@ -1,16 +1,19 @@
 //! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
 //!
-//! A request becomes a call of the [`Service`], as an operator's line on standard input does: it waits in
-//! the same queue, and is answered after what it led to is durable. Nothing here holds a state of its own.
+//! A request becomes a call of the [`Service`], like an operator's line on standard input. It waits
+//! in the same queue, and is answered once its effects are durable. Nothing here has a state of its
+//! own.
 //!
 //! ```text
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
 //!             for each connection       Limits         token
 //! ```
 //!
-//! What there is, `openapi.json` says (served under that name); what a client may cost, [`Limits`] says.
+//! `openapi.json`, which is served under that name, describes the interface. [`Limits`] are the
+//! limits for clients.
 
 mod condition;
+mod limits;
 mod metrics;
 mod page;
 mod problem;
@@ -27,22 +30,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+pub use self::limits::Limits;
 use crate::Service;
 use crate::driver::Handle;
 use crate::keyring::Secret;
-
-/// What clients may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once. More wait in the kernel's queue until one ends.
-    pub connections: usize,
-    /// How long a connection may last: from its first byte to the last of the answer.
-    pub connection_time: Duration,
-    /// How long the service may take to answer. What was asked may be done all the same.
-    pub answer_time: Duration,
-    /// Bytes of a request's body.
-    pub body: usize,
-}
 
 /// Answers requests until it is dropped.
 pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secret, limits: Limits) {
@@ -50,14 +41,14 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
     let places = Arc::new(Semaphore::new(limits.connections));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
-            // As when the process has too many files open.
+            // The process may have too many open files, for example.
             sleep(Duration::from_millis(100)).await;
             continue;
         };
         let router = router.clone();
         tokio::spawn(async move {
             let _place = place;
-            // One request for each connection, so that nobody holds a place by doing nothing.
+            // One request for each connection, so that an idle client holds no place.
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .max_buf_size(HEAD)
@@ -68,18 +59,6 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
     }
 }
 
-impl Default for Limits {
-    /// 64 connections of 15 s at most, 10 s for the service, bodies of 4 KiB.
-    fn default() -> Self {
-        Self {
-            connections: 64,
-            connection_time: Duration::from_secs(15),
-            answer_time: Duration::from_secs(10),
-            body: 4 << 10,
-        }
-    }
-}
-
-/// Bytes of a request's head, and lines in it.
+/// Most bytes of a request's head, and most header lines.
 const HEAD: usize = 16 << 10;
 const HEADERS: usize = 64;

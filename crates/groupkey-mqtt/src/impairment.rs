@@ -1,18 +1,17 @@
-//! A bad network on a good one: every connection through a TUN device has delay and loss of its
-//! own.
+//! Delay and loss on a real network: a TUN device impairs each connection on its own.
 //!
-//! The device has an address A and a neighbour B that nobody is. A broker listens on A and a
-//! client connects to B. What the kernel sends to B comes out of the device; [`Emulator`] swaps
-//! source and destination (which leaves the checksums as they are), holds the packet for its
-//! delay, or drops it, and puts it back: the broker sees a client at B, and the client a broker at
-//! B. So each packet passes the device once, whichever way it goes, and a connection's ports tell
-//! whose link it is on.
+//! The device has an address A and a neighbour B that does not exist. A broker listens on A, and a
+//! client connects to B. The kernel sends packets for B to the device. [`Emulator`] swaps source
+//! and destination, which keeps the checksums valid. It then holds the packet for its delay, or
+//! drops it, and gives it back to the kernel. The broker sees a client at B, and the client sees a
+//! broker at B. So each packet passes the device once in either direction, and a connection's ports
+//! identify its link.
 //!
-//! A broker that is elsewhere comes behind the device by a [`Relay`], which listens in its place.
+//! For a broker on another host, a [`Relay`] listens behind the device.
 //!
-//! The kernel's netem does the same where it is there; this needs the TUN device alone, and the
-//! right to make one (CAP_NET_ADMIN). It works late when the machine is busy, so it records by how
-//! much ([`Lateness`]); a live result without that says little.
+//! The kernel's netem does the same where it is available. This needs only the TUN device, and the
+//! right to create one (CAP_NET_ADMIN). On a busy machine packets leave late, so it records by how
+//! much ([`Lateness`]): report that with every live result.
 
 mod device;
 mod latency;

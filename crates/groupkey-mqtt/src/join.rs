@@ -7,25 +7,29 @@
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
 //! ```
 //!
-//! - A device proves that it may join by a secret that it shares with the service (a pre-shared key, or
-//!   an enrolment token that is good for one time), with HMAC-SHA-256 over the body; or by the identity
-//!   under which it joined before. It signs body and proof with that identity (Ed25519) in any case.
-//! - The welcome is sealed with ChaCha20-Poly1305 under HKDF-SHA-256 of X25519 between both ephemeral
-//!   keys and of the shared secret, if there is one. The salt is the hash of the request, so that a
-//!   welcome answers one request and no other. A key encrypts one welcome; the nonce is zero.
-//! - The service signs hash, ephemeral key and sealed text. A device that knows the service's public key
-//!   checks it; one that does not must have a shared secret, which proves as much, and remembers the
-//!   public key that the welcome holds.
-//! - A member's topic has its number, and what the controller sends there must not come before the member
-//!   listens. So a device without a number gets an offer of one, subscribes, and asks again with it. The
-//!   offer is a hint: whoever forges one makes the device ask for a number that it does not get.
-//! - `stamp` grows with every request of a name (ms since 1970 do): the service takes none twice.
-//! - `attempt` is drawn when a device begins to join, and again when long nothing has come back. By
-//!   it the service distinguishes a member that still waits for its welcome, and gets it once more,
-//!   from one that has lost its memory, and must leave and rejoin.
+//! - A device proves that it may join in one of two ways. It computes HMAC-SHA-256 over the body
+//!   with a secret that it shares with the service: a pre-shared key or a one-time enrolment token.
+//!   Or it uses the identity under which it joined before. In both cases it signs body and proof
+//!   with its identity (Ed25519).
+//! - The service encrypts the welcome with ChaCha20-Poly1305. The key is HKDF-SHA-256 of the X25519
+//!   secret of both ephemeral keys and of the shared secret, if there is one. The salt is the hash
+//!   of the request, so a welcome answers exactly one request. A key encrypts one welcome; the
+//!   nonce is zero.
+//! - The service signs hash, ephemeral key and ciphertext. A device that knows the service's public
+//!   key verifies the signature. Any other device needs a shared secret, which authenticates the
+//!   service too, and keeps the public key that is in the welcome.
+//! - A member's topic has its number, and the member must subscribe to it before the controller
+//!   sends. So the service first offers a number; the device subscribes and asks again with it. The
+//!   offer is not authenticated: a forged one makes the device ask for a number that it does not
+//!   get.
+//! - `stamp` grows with every request of a name, such as ms since 1970. The service takes each
+//!   stamp once.
+//! - `attempt` is random. A device draws it when it begins to join, and again after a long time
+//!   without an answer. With the same attempt, a member still waits for its welcome, and the
+//!   service repeats it. With another one, the member has lost its state: it must leave and rejoin.
 //!
-//! An attacker who records the exchange and later learns a pre-shared key or an identity cannot
-//! open the welcome.
+//! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
+//! decrypt the welcome.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Key as SealKey, Nonce};
@@ -37,18 +41,31 @@ use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
+use crate::codec::{decoded, encoded};
 use crate::form::Written;
 use crate::keyring::{self, Secret};
-use crate::member::Settings;
 
-/// The longest payload that is looked at, bytes: a rekey message of a group of many thousands fits.
+/// The longest payload that is parsed, in bytes. A rekey message of a group of many thousands fits.
 pub const MAX_PAYLOAD: usize = 1 << 20;
 
-/// What a device asks.
+/// What a device asks with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credentials<'a> {
+    /// The prefix of the group's topics.
+    pub(crate) prefix: &'a str,
+    /// The device's name.
+    pub(crate) name: &'a str,
+    /// The device's identity.
+    pub(crate) identity: &'a Secret,
+    /// A pre-shared key or an enrolment token.
+    pub(crate) shared: Option<&'a Secret>,
+}
+
+/// The signed part of a request.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Body {
-    /// The group's prefix of topics: a request for one group is none for another.
+    /// The group's prefix of topics. It binds the request to one group.
     #[n(0)]
     pub(crate) context: String,
     #[n(1)]
@@ -62,41 +79,41 @@ pub(crate) struct Body {
     /// The member's number, once the device knows it.
     #[n(5)]
     pub(crate) number: Option<u32>,
-    /// The same in all requests of a device that has lost nothing in between.
+    /// The same in all requests of a device until it loses its state.
     #[n(6)]
     pub(crate) attempt: ByteArray<8>,
 }
 
-/// The number that a device would have as a member.
+/// The member's number that the service offers to a device.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Offer {
     #[n(0)]
     pub(crate) number: u32,
-    /// Of the request that it answers.
+    /// The hash of the request that it answers.
     #[n(1)]
     hash: ByteArray<32>,
 }
 
-/// A request whose proofs are yet to be checked.
+/// A parsed request. Its proofs are not checked yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) body: Body,
     body_bytes: Vec<u8>,
     proof: Option<[u8; 32]>,
     signature: [u8; 64],
-    /// Of the whole request.
+    /// The hash of the whole request.
     hash: [u8; 32],
 }
 
-/// A device's side while it waits for its welcome.
+/// A request that waits for its welcome.
 pub(crate) struct Asking {
     ephemeral: StaticSecret,
     hash: [u8; 32],
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a new member learns.
+/// The content of a welcome.
 #[derive(Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Welcome {
@@ -110,7 +127,7 @@ pub(crate) struct Welcome {
     /// The public keys of controller and subgroup controllers, by the parties' numbers.
     #[n(3)]
     pub(crate) controllers: Vec<(i64, ByteArray<32>)>,
-    /// The parties' enrolment messages, in order.
+    /// The enrolment messages of controller and subgroup controllers, in order.
     #[n(4)]
     pub(crate) enrolment: Vec<ByteVec>,
     /// When the group was founded, ms since 1970.
@@ -120,17 +137,17 @@ pub(crate) struct Welcome {
 
 /// Makes a request.
 pub(crate) fn ask(
-    settings: &Settings,
+    credentials: Credentials<'_>,
     attempt: [u8; 8],
     ephemeral: [u8; 32],
     stamp: u64,
     number: Option<u32>,
 ) -> Asking {
-    let Settings { prefix, name, identity, shared, .. } = settings;
+    let Credentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(ephemeral);
     let body = Body {
-        context: prefix.clone(),
-        name: name.clone(),
+        context: prefix.to_owned(),
+        name: name.to_owned(),
         identity: identity.public().into(),
         ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
         stamp,
@@ -138,7 +155,7 @@ pub(crate) fn ask(
         attempt: attempt.into(),
     };
     let body = encoded(&body);
-    let proof = shared.as_ref().map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
+    let proof = shared.map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
     let proof = proof.unwrap_or_default();
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
@@ -162,17 +179,17 @@ impl Request {
         })
     }
 
-    /// Whether it has a proof of any shared secret.
+    /// Whether it has a proof.
     pub(crate) const fn has_proof(&self) -> bool {
         self.proof.is_some()
     }
 
-    /// Whether its sender knows this secret.
+    /// Whether the sender knows this secret.
     pub(crate) fn proves(&self, shared: &Secret) -> bool {
         self.proof.is_some_and(|proof| mac(shared, &self.body_bytes).verify_slice(&proof).is_ok())
     }
 
-    /// Whether its sender has the identity that it names.
+    /// Whether the sender has the identity that the request names.
     pub(crate) fn is_signed(&self) -> bool {
         let proof = self.proof.as_ref().map_or(&[][..], |proof| proof);
         let parts = [&self.body_bytes[..], proof];
@@ -184,7 +201,7 @@ impl Request {
         encoded(&Offer { number, hash: self.hash.into() })
     }
 
-    /// Seals a welcome that only the sender of the request can open.
+    /// Encrypts a welcome that only the sender of the request can decrypt.
     pub(crate) fn answer(
         &self,
         welcome: &Welcome,
@@ -204,13 +221,13 @@ impl Request {
 }
 
 impl Asking {
-    /// Reads an offer that answers this request.
+    /// Reads an offer; `None` unless it answers this request.
     pub(crate) fn offered(&self, bytes: &[u8]) -> Option<u32> {
         decoded::<Offer>(bytes).filter(|offer| *offer.hash == self.hash).map(|offer| offer.number)
     }
 
-    /// Opens a welcome: `None` if it is not one, or answers another request. `service` is the service's
-    /// public key, if it is known; without it there must be a shared secret.
+    /// Decrypts a welcome; `None` unless it is valid and answers this request. `service` is the
+    /// service's public key. Without it there must be a shared secret.
     pub(crate) fn open(
         &self,
         bytes: &[u8],
@@ -237,17 +254,6 @@ impl Asking {
     }
 }
 
-/// Shortest form of something of ours, which cannot fail in memory.
-pub(crate) fn encoded<T: Encode<()>>(value: &T) -> Vec<u8> {
-    minicbor::to_vec(value).unwrap_or_default()
-}
-
-/// Reads something to its last byte, and refuses encodings that we would not have made.
-pub(crate) fn decoded<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Option<T> {
-    let value: T = minicbor::decode(bytes).ok()?;
-    (encoded(&value) == bytes).then_some(value)
-}
-
 const REQUEST: &str = "groupkey join request 1";
 const WELCOME: &str = "groupkey welcome 1";
 
@@ -262,7 +268,7 @@ fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
     mac
 }
 
-/// `None` if the other's key contributes nothing (RFC 7748 section 6.1).
+/// `None` if the other public key has small order (RFC 7748 section 6.1).
 fn seal_key(
     own: &StaticSecret,
     other: &[u8; 32],

@@ -1,4 +1,4 @@
-//! The keys with which parties protect their messages, and the identities behind them.
+//! The keys with which parties protect their messages, and their identities.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; 32]);
 
-/// The keys of one process: of its own parties the secret ones, of all it knows the public ones.
+/// The keys of one process: the secret keys of its own parties, and the public keys of all parties.
 #[derive(Default)]
 pub struct Keyring {
     own: BTreeMap<PartyId, Identity>,
@@ -21,7 +21,7 @@ pub struct Keyring {
 }
 
 impl Secret {
-    /// A secret of these bytes.
+    /// A secret with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -38,22 +38,22 @@ impl Secret {
         bytes_from_hex(text).map(Self)
     }
 
-    /// The secret as 64 hexadecimal digits, for the file that keeps it.
+    /// The secret as 64 hexadecimal digits, to be kept in a file.
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(hex(&self.0))
     }
 
-    /// The bytes. Whoever copies them wipes the copy.
+    /// The bytes. The caller must wipe copies.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The public key of the identity that these bytes are: 32 bytes (RFC 8032).
+    /// The public key (RFC 8032) of the identity with these bytes.
     pub fn public(&self) -> [u8; 32] {
         SigningKey::from_bytes(&self.0).verifying_key().to_bytes()
     }
 
-    /// Signs what is in `parts`; `purpose` keeps signatures for different ends apart.
+    /// Signs `parts`. A signature for one `purpose` is invalid for another.
     pub fn sign(&self, purpose: &'static str, parts: &[&[u8]]) -> [u8; 64] {
         SigningKey::from_bytes(&self.0).sign(&statement(purpose, parts)).to_bytes()
     }
@@ -67,7 +67,7 @@ impl Keyring {
         self.own.insert(party, identity);
     }
 
-    /// Learns somebody's public key; `false` if the bytes are none.
+    /// Adds a party's public key; `false` if the bytes are not a public key.
     pub fn learn(&mut self, party: PartyId, public: &[u8; 32]) -> bool {
         let public = PublicIdentity::from_bytes(public);
         public.is_some_and(|public| {
@@ -76,7 +76,7 @@ impl Keyring {
         })
     }
 
-    /// Forgets somebody: what they sign is refused from now on.
+    /// Removes a party's public key. Its signatures are refused from now on.
     pub fn forget(&mut self, party: PartyId) {
         self.public.remove(&party);
     }
@@ -86,8 +86,8 @@ impl Keyring {
         self.mac = Some(MacKey::from_bytes(*key.as_bytes()));
     }
 
-    /// What a party of this process needs to protect and check messages; `None` if it has no key for
-    /// this kind of protection.
+    /// The keys that a party of this process needs to protect and check messages; `None` if it has
+    /// none for this kind of protection.
     pub fn protection(&self, guard: Guard, me: PartyId) -> Option<Protection<'_>> {
         match guard {
             Guard::Mac => self.mac.as_ref().map(Protection::Mac),
@@ -106,7 +106,7 @@ impl Directory for Keyring {
     }
 }
 
-/// Whether a signature of [`Secret::sign`] is that of the identity `public`.
+/// Whether the identity `public` made this signature with [`Secret::sign`].
 pub fn verifies(
     public: &[u8; 32],
     purpose: &'static str,
@@ -137,7 +137,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is signed: purpose, a zero byte, and each part behind its length, so that no two statements have
+/// The signed bytes: purpose, a zero byte, and each part behind its length. No two statements have
 /// the same bytes.
 fn statement(purpose: &'static str, parts: &[&[u8]]) -> Vec<u8> {
     let mut statement = purpose.as_bytes().to_vec();

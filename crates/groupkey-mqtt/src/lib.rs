@@ -1,9 +1,16 @@
 //! Groups over a real MQTT broker: the parties that the benchmark measures and the simulator runs, live.
 //!
-//! Two layers. The **core** has no sockets, no clock and no randomness of its own: [`Service`] is the
-//! controller's side (who may join, what is stored, what leaves), [`Member`] a member's, [`Peer`] that
-//! of a member of a contributory scheme, which needs no controller. They take [`Input`]s and leave
-//! [`Output`]s. The **driver** ([`run`](driver::run)) connects one of them to a broker.
+//! [`connect`] makes a device a member of a group:
+//!
+#![cfg_attr(
+    feature = "broker",
+    doc = concat!("```\n", include_str!("../examples/member.rs"), "```")
+)]
+//!
+//! Below it are two layers. The **core** has no sockets, no clock and no randomness of its own: [`Service`]
+//! is the controller, [`Member`] a member, and [`Peer`] a member of a contributory scheme, which needs no
+//! controller. They take [`Input`]s and leave [`Output`]s. The **driver** ([`run`](driver::run)) connects
+//! one of them to a broker.
 //!
 //! ```text
 //!   broker  <-- TCP -->  connection  <-- Input / Output -->  Service | Member | Peer
@@ -13,20 +20,24 @@
 //!
 //! [`study`] measures instead: it carries the simulator's own groups through a real broker.
 //!
-//! What a party sends is published as it is: the payload is the simulator's, byte for byte
-//! (`tests/simulator.rs`). What this crate adds has topics of its own ([`topics`]): joining
-//! ([`join`]), the retained notice of the current epoch ([`notice`]), and what members say to each
-//! other. `docs/live.md` is the page for users, ADRs 12 and 15 say why it is made this way.
+//! A party's messages are published unchanged: the payload is the simulator's, byte for byte
+//! (`tests/simulator.rs`). This crate adds topics of its own ([`topics`]) for requests to join ([`join`]),
+//! for the retained notice of the current epoch ([`notice`]) and for messages to the group. `docs/live.md`
+//! is the page for users. ADRs 12 and 15 give the reasons for this design.
 
 #![forbid(unsafe_code)]
 
 pub mod agent;
 #[cfg(feature = "broker")]
 pub mod broker;
+mod codec;
 pub mod config;
 pub mod counters;
+#[cfg(feature = "broker")]
+pub mod demo;
 pub mod disk;
 pub mod driver;
+mod early;
 pub mod form;
 #[cfg(feature = "http")]
 pub mod http;
@@ -36,12 +47,14 @@ pub mod join;
 pub mod keyring;
 mod login;
 pub mod member;
+mod membership;
 pub mod notice;
 pub(crate) mod packet;
 mod parties;
 pub mod peer;
 pub mod policy;
 pub mod probe;
+mod publish;
 pub mod runtime;
 pub mod service;
 pub mod store;
@@ -51,8 +64,11 @@ pub mod tls;
 pub mod topics;
 pub mod version;
 
+pub use driver::Connection;
 pub use form::Form;
+pub use keyring::Secret;
 pub use member::Member;
+pub use membership::{ConnectError, Device, Membership, MembershipError, connect};
 pub use peer::Peer;
 pub use policy::Policy;
 pub use runtime::{Input, Output, Runtime};

@@ -1,50 +1,37 @@
-//! A member of a group with a controller: it joins, follows the key, catches up, and talks.
+//! A member of a group with a controller: it joins, follows the group key, catches up, and sends
+//! and receives messages.
 //!
-//! A member keeps nothing on disk but its identity. After a restart it joins again by it: the service
-//! removes the one that has lost its memory and adds the new one, with a new key. After an absence
-//! without a restart it catches up: the retained notice of the epoch says how far it is behind.
+//! A member keeps only its identity on disk. After a restart it joins again with it. The service
+//! removes the earlier member and adds it again, with a new group key. A member that was offline
+//! without a restart catches up: the retained notice of the epoch says how far it is behind.
 
-use std::collections::{BTreeMap, VecDeque};
+mod settings;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::messages;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
+pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
-use crate::topics::{BadPrefix, Place, Topics};
-
-/// What a device needs to know to join.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The prefix of the group's topics.
-    pub prefix: String,
-    /// The device's name: see [`is_name`](crate::topics::is_name).
-    pub name: String,
-    /// The device's identity, which it keeps.
-    pub identity: Secret,
-    /// A pre-shared key, or an enrolment token for the first time.
-    pub shared: Option<Secret>,
-    /// The service's public key. Without it there must be a shared secret.
-    pub service: Option<[u8; 32]>,
-    /// How messages to the group are made.
-    pub messages: messages::Settings,
-}
+use crate::topics::{Place, Topics};
 
 /// A member's runtime.
 pub struct Member {
     settings: Settings,
     topics: Topics,
-    /// The service's public key, when it is known.
+    /// The service's public key, once it is known.
     service: Option<[u8; 32]>,
     number: Option<u32>,
     stamp: u64,
@@ -52,26 +39,15 @@ pub struct Member {
     standing: Standing,
     /// When our group was founded, ms since 1970.
     founded: u64,
-    /// The latest epochs that the service announced, by the group's number and when it was founded: which is
-    /// ours, the welcome says.
+    /// The latest epochs that the service announced, by the group's number and founding time. The
+    /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
     behind: Option<Behind>,
     desk: Desk,
 }
 
-/// Settings with which nobody can join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingsError {
-    /// A device cannot have this name.
-    Name,
-    /// Neither a shared secret nor the service's public key: a stranger could play the service.
-    NoTrust,
-    /// Topics cannot have this prefix.
-    Prefix(BadPrefix),
-}
-
 enum Standing {
-    /// Has asked, or will as soon as there is a connection.
+    /// It asks to join, or will once it is connected.
     Outside {
         attempt: [u8; 8],
         /// The requests of this attempt: a welcome may answer any of them.
@@ -81,28 +57,22 @@ enum Standing {
         /// How often another number was offered in this attempt.
         renumbered: u32,
         hint: Hint,
-        early: VecDeque<(Recipient, Vec<u8>)>,
+        early: Early<EARLY>,
     },
     Inside(Box<Agent>),
     Out,
 }
 
-/// A member that misses something.
+/// A member that has missed a message.
 struct Behind {
     due: u64,
     tries: u32,
 }
 
 impl Member {
-    /// A device that will join as soon as it is connected.
+    /// A device that asks to join once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
-        if !crate::topics::is_name(&settings.name) {
-            return Err(SettingsError::Name);
-        }
-        if settings.shared.is_none() && settings.service.is_none() {
-            return Err(SettingsError::NoTrust);
-        }
+        let topics = settings.topics()?;
         let mut desk = Desk::default();
         let listen = [
             topics.welcome(&settings.name),
@@ -134,7 +104,7 @@ impl Member {
         }
     }
 
-    /// The member's number, once it is in.
+    /// The member's number, once it is admitted.
     pub fn number(&self) -> Option<MemberId> {
         match &self.standing {
             Standing::Inside(agent) => Some(agent.me()),
@@ -147,9 +117,14 @@ impl Member {
         matches!(self.standing, Standing::Out)
     }
 
-    /// What was taken and refused.
+    /// Counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
+    }
+
+    /// Publishes that the broker has not acknowledged.
+    pub const fn unacknowledged(&self) -> u64 {
+        self.desk.unacknowledged()
     }
 
     /// Encrypts something to the group: at most 65,535 bytes.
@@ -177,7 +152,8 @@ impl Member {
         let mut ephemeral = [0; 32];
         rng.fill_bytes(&mut ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let request = ask(&self.settings, *attempt, ephemeral, self.stamp, self.number);
+        let request =
+            ask(self.settings.credentials(), *attempt, ephemeral, self.stamp, self.number);
         self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;
@@ -209,7 +185,7 @@ impl Member {
         };
         if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
             *hint = Hint::Known;
-            // Anybody can make an offer, so it must not make us ask for ever.
+            // Anybody can forge an offer, so the number of offers that we follow is limited.
             if self.number != Some(number) && *renumbered < OFFERS {
                 *renumbered += 1;
                 let old = self.number.replace(number).map(MemberId);
@@ -228,12 +204,12 @@ impl Member {
             *hint = Hint::Unopened;
             return;
         };
-        let early = std::mem::take(early);
+        let early = early.take();
         if self.enter(&welcome, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return;
         }
-        for (_, bytes) in early {
+        for bytes in early {
             self.receive(&bytes, now, rng);
         }
         self.compare(now, rng);
@@ -265,7 +241,7 @@ impl Member {
         Some(())
     }
 
-    /// Somebody, signed by the service, says that we are out since this epoch.
+    /// The service says, with its signature, that we are not a member since this epoch.
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
         match &self.standing {
@@ -274,7 +250,7 @@ impl Member {
                 self.behind = None;
                 self.desk.tell(Told::Evicted);
             }
-            // From an earlier membership, or the one that we left to join again.
+            // It concerns an earlier membership, or one that we gave up to join again.
             _ => self.desk.counters.replayed += 1,
         }
     }
@@ -286,7 +262,7 @@ impl Member {
     }
 
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        // Before the welcome, nobody can tell whether the notice is good.
+        // Without the service's public key, a notice cannot be verified.
         let Some(service) = self.service else { return };
         let reached = match &self.standing {
             Standing::Inside(agent) => {
@@ -298,7 +274,7 @@ impl Member {
         match Notice::read(bytes, &self.settings.prefix, reached, &service) {
             Ok(Some(notice)) => {
                 self.announce((notice.group, notice.founded), notice.epoch);
-                // The service has lost our group and founded another.
+                // The service has lost its store and founded another group.
                 if reached.is_some_and(|ours| ours.founded < notice.founded) {
                     self.join_again(now, rng);
                 }
@@ -314,7 +290,7 @@ impl Member {
         *announced = epoch.max(*announced);
     }
 
-    /// Begins to catch up where something was missed.
+    /// Begins to catch up if the message shows that an epoch was missed.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
             && let Standing::Inside(agent) = &self.standing
@@ -324,20 +300,20 @@ impl Member {
         self.compare(now, rng);
     }
 
-    /// Sets the time to catch up if the service is ahead, and forgets it if not.
+    /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
         let announced = self.announced.get(&(agent.group(), self.founded));
         let patience = match agent.group_key() {
             _ if announced.is_some_and(|announced| agent.epoch().0 < *announced) => PATIENCE,
-            // What makes the first key may be lost, and the notice with it.
+            // The message with the first key may be lost, and so may the notice.
             None => PATIENCE_WITHOUT_KEY,
             Some(_) => {
                 self.behind = None;
                 return;
             }
         };
-        // What was missed may be on its way; and not all who are behind should ask at once.
+        // The missed message may still arrive, and members must not all ask at once.
         let due = now.saturating_add(patience + rng.next_u64() % patience);
         let behind = self.behind.get_or_insert(Behind { due, tries: 0 });
         if behind.tries == 0 {
@@ -363,7 +339,7 @@ impl Runtime for Member {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match input {
-            Input::Acknowledged(_) => {}
+            Input::Acknowledged(_) => self.desk.acknowledged(),
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
                 self.desk.counters.oversized += 1;
             }
@@ -372,18 +348,14 @@ impl Runtime for Member {
                 Some(Place::Talk) => {
                     if let Standing::Inside(agent) = &mut self.standing {
                         let result = agent.hear(&mut self.desk, payload, now, rng);
-                        // Nobody has proven the epoch of a message that does not open, so it moves
-                        // nothing; the notice does.
+                        // The epoch of a message that does not decrypt is unproven. Only the notice
+                        // makes us catch up.
                         let _ = result;
                     }
                 }
-                Some(Place::To(to)) => match &mut self.standing {
+                Some(Place::To(_)) => match &mut self.standing {
                     Standing::Outside { early, .. } => {
-                        if early.len() == EARLY {
-                            early.pop_front();
-                            self.desk.counters.overflowed += 1;
-                        }
-                        early.push_back((to, payload.to_vec()));
+                        early.keep(payload, &mut self.desk.counters);
                     }
                     Standing::Inside(_) => self.receive(payload, now, rng),
                     Standing::Out => {}
@@ -430,36 +402,35 @@ impl Standing {
             tries: 0,
             renumbered: 0,
             hint: Hint::NoAnswer,
-            early: VecDeque::new(),
+            early: Early::new(),
         }
     }
 }
 
-/// How long to wait for an answer to the first request; it doubles four times.
+/// How long to wait for an answer to the first request, ns. It doubles four times.
 const FIRST_PAUSE: u64 = SECOND;
 
-/// Requests of one attempt, some 100 s of them. A device whose welcome is lost for good, because
-/// the service began again before the broker had it, comes in by the next.
+/// Requests of one attempt, which take some 100 s. If the service restarts before the broker has
+/// the welcome, that is lost: the next attempt succeeds.
 const TRIES: u32 = 8;
 
-/// After so many requests of an attempt, some 14 s, the application is told.
+/// Requests of an attempt, some 14 s, after which the application is told.
 const HINT_AFTER: u32 = 3;
 
-/// Offers of another number that are taken in one attempt: one, and another if the service has
-/// begun again.
+/// Offers of another number that an attempt follows: one, and another if the service restarts.
 const OFFERS: u32 = 2;
 
-/// How long what was missed may be on its way.
+/// How long a missed message may still be on its way, ns.
 const PATIENCE: u64 = 200 * MILLISECOND;
 
-/// The same of the first key, and nobody has said that it is there.
+/// The same for the message with the first key, if no notice was seen.
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
-/// Requests to catch up before the member joins again, some 100 s of them: a service that is slow to answer
-/// would be slower still if all that wait joined again.
+/// Requests to catch up before the member joins again, which take some 100 s. An overloaded service
+/// would only have more work if all members joined again at once.
 const CATCH_UPS: u32 = 8;
 
-/// Messages that came before the welcome and are kept, at most.
+/// Most messages that are kept until the welcome comes.
 const EARLY: usize = 64;
 
 impl fmt::Debug for Member {
@@ -471,21 +442,3 @@ impl fmt::Debug for Member {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name => {
-                write!(f, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
-            }
-            Self::NoTrust => write!(
-                f,
-                "give a pre-shared key, a token or the service's public key: without any of them, \
-                 anybody could play the service"
-            ),
-            Self::Prefix(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}

@@ -1,14 +1,12 @@
-//! What the service tells members beside the scheme: the current epoch, and that one of them is
-//! out.
+//! Messages of the service beside the scheme's: the current epoch, and that a member was evicted.
 //!
-//! A scheme's message that a member missed may have been the last for a long time, or have gone to a
-//! subset that the member was still subscribing to. So the service keeps a signed notice of the
-//! current epoch on a topic of its own, retained by the broker: whoever connects learns at once
-//! whether it is behind, and catches up.
+//! A member may miss the scheme's last message for a long time, or one to a subset that it was
+//! still subscribing to. So the broker retains a signed notice of the current epoch on a topic of
+//! its own. A member that connects learns at once whether it is behind, and catches up.
 //!
-//! A service that lost its store founds a group anew, under the same name and with the same key. So
-//! both say when their group was founded: what is left of an earlier one means nothing to a member of
-//! a later one, and a member of an earlier one learns that there is a later one.
+//! A service that lost its store founds another group with the same name and service key. So both
+//! messages have the time when their group was founded. Members ignore messages of an earlier
+//! group, and learn from the notice that there is a later one.
 //!
 //! ```text
 //! notice:    [group, founded, epoch, members, signature]
@@ -18,7 +16,7 @@
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
-use crate::join::{decoded, encoded};
+use crate::codec::{decoded, encoded};
 use crate::keyring::{self, Secret};
 
 /// The current epoch of a group.
@@ -38,7 +36,7 @@ pub(crate) struct Notice {
     signature: ByteArray<64>,
 }
 
-/// A member is out, since the change that led to this epoch.
+/// A member was removed by the change that led to this epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Farewell {
@@ -53,7 +51,7 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
-/// How far a member is: its group's number, when that was founded, and the epoch that it has reached.
+/// A member's state: its group's number and founding time, and the epoch that it has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) group: u64,
@@ -61,7 +59,7 @@ pub(crate) struct Reached {
     pub(crate) epoch: u64,
 }
 
-/// Not a notice of the service about the group.
+/// It is not a notice of this service about this group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Foreign;
 
@@ -76,9 +74,9 @@ impl Notice {
         encoded(&notice)
     }
 
-    /// Reads a notice that this service signed; it may have several groups. One that tells a member nothing
-    /// new, because its group is not of earlier date and it has the key of that epoch, is not worth
-    /// checking a signature: most notices are of that kind.
+    /// Reads a notice that this service signed. `Ok(None)` means that it has nothing new for a
+    /// member that has reached `reached`. Its signature is not verified then, because most notices
+    /// are of that kind.
     pub(crate) fn read(
         bytes: &[u8],
         prefix: &str,
@@ -101,7 +99,7 @@ impl Notice {
             .ok_or(Foreign)
     }
 
-    /// What is signed, with the prefix.
+    /// The signed content, beside the prefix.
     fn content(&self) -> [[u8; 8]; 4] {
         [self.group, self.founded, self.epoch, self.members].map(u64::to_be_bytes)
     }

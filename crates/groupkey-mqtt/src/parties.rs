@@ -1,4 +1,4 @@
-//! The parties of one process with their keys: steps, and what comes of them within the process.
+//! The parties of one process with their keys, and the messages between them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,15 +14,15 @@ use rand_chacha::ChaCha20Rng;
 use crate::form::Form;
 use crate::keyring::Keyring;
 
-/// Parties that live in one process. What one of them sends to another goes straight to it; the rest is
-/// for the network.
+/// Parties of one process. Messages between them are delivered directly; the others leave for the
+/// network.
 pub(crate) struct Parties {
     form: Form,
     pub(crate) keyring: Keyring,
     seats: BTreeMap<PartyId, Box<dyn Party>>,
 }
 
-/// A command that owns what it names, to be stored.
+/// A command that owns its lists of members, so that it can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) enum Order {
     #[n(0)]
@@ -41,19 +41,19 @@ pub(crate) enum Order {
     Remove(#[n(0)] u32),
 }
 
-/// What a party is given.
+/// The input of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given<'a> {
     Message(Channel, &'a [u8]),
     Order(&'a Order),
 }
 
-/// What a step left, and what the steps that followed from it within the process left.
+/// The output of a step, and of the steps that it caused within the process.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// For parties elsewhere.
+    /// Messages to parties elsewhere.
     pub(crate) sent: Vec<Sent>,
-    /// Of the party that had the first step.
+    /// Events of the party that took the first step.
     pub(crate) events: Vec<Event>,
 }
 
@@ -81,13 +81,14 @@ impl Parties {
         self.seats.get(&id)?.group_key()
     }
 
-    /// The epoch of an event that was announced and is not complete at a party.
+    /// The epoch of an announced event that is not complete at a party.
     pub(crate) fn under_way(&self, id: PartyId) -> Option<Epoch> {
         self.seats.get(&id)?.under_way()
     }
 
-    /// A step of one party, and those of its neighbours that follow. On an error nothing has changed.
-    /// What a neighbour refuses changes nothing there, and is as if it had been lost on the way.
+    /// A step of one party, and the steps that it causes at other parties of the process. On an
+    /// error nothing has changed. A message that such a party refuses has no effect, as if it had
+    /// been lost.
     pub(crate) fn step(
         &mut self,
         id: PartyId,
@@ -106,7 +107,7 @@ impl Parties {
         Ok(left)
     }
 
-    /// Something that needs the party's context and the party, such as a messenger.
+    /// Calls `act` with a party and its context, such as for a messenger.
     pub(crate) fn at<R>(
         &mut self,
         id: PartyId,
@@ -181,5 +182,6 @@ impl std::fmt::Debug for Parties {
     }
 }
 
-/// Steps that one step may cause within the process: far more than a controller and its subgroups' do.
+/// Most steps that one step may cause within the process: far more than a controller and its
+/// subgroups need.
 const STEPS_WITHIN: usize = 100_000;

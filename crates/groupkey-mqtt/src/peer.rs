@@ -1,147 +1,80 @@
 //! A member of a group without a controller: a contributory scheme under [`Ordered`].
 //!
-//! Every peer knows the others' public keys beforehand. Founders say that they are there until all are,
-//! so that nobody's first message is lost, and then found the group; others ask to join it.
+//! Every peer knows the other peers' public keys beforehand. Founders send hellos until all of them
+//! are online, so that no first message is lost, and then create the group. Other peers ask to join
+//! it.
 //!
 //! ```text
 //! hello:  [member, epoch, nonce, signature]
 //! ```
 //!
-//! With epoch 0, on the topic for joining, it asks who is there; the nonce is the sender's, drawn when it
-//! started and at each new doubt. A peer that has the group key answers, on the asker's own topic, with that
-//! key's epoch and the asker's nonce. So nobody can make a founder believe, by a recording, that the group is
-//! there. A peer that is connected again, or hears group messages of an epoch that it does not know, which
-//! anybody can make up, asks so too, and believes the answer.
+//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, new at each
+//! start and each doubt. A peer that has the group key answers on the topic of the peer that asks,
+//! with the key's epoch and the same nonce. So a replayed answer cannot make a founder believe that
+//! the group exists.
+//!
+//! A peer also asks after a reconnection, and after a group message of an epoch that it does not
+//! know. Anybody can forge such a message, so the peer acts on the answer only.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod hello;
+mod settings;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use groupkey::catalogue::Class;
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::messages;
-use groupkey::protection::Guard;
 use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
-use minicbor::bytes::ByteArray;
-use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
+use self::hello::Hello;
+pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Told};
+use crate::codec::decoded;
 use crate::counters::Counters;
-use crate::form::Form;
-use crate::join::{MAX_PAYLOAD, decoded, encoded};
-use crate::keyring::{self, Keyring, Secret};
+use crate::early::Early;
+use crate::join::MAX_PAYLOAD;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
-use crate::topics::{BadPrefix, Place, Topics};
-
-/// What a peer needs to know.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The prefix of the group's topics.
-    pub prefix: String,
-    /// This peer's number.
-    pub me: MemberId,
-    /// This peer's identity.
-    pub identity: Secret,
-    /// Scheme, parameters, algorithms: the same for all.
-    pub form: Form,
-    /// Everybody that may ever be a member, with their public keys.
-    pub directory: Vec<(MemberId, [u8; 32])>,
-    /// The founders of the group, the same list for all.
-    pub founders: Vec<MemberId>,
-    /// How messages to the group are made.
-    pub messages: messages::Settings,
-}
+use crate::topics::{Place, Topics};
 
 /// A peer's runtime.
 pub struct Peer {
     settings: Settings,
     topics: Topics,
     agent: Agent,
-    /// Whether the party has been told to found or to join.
+    /// Whether the party was told to create the group or to join it.
     begun: bool,
-    /// Founders that said that they are there.
+    /// Founders whose hello came.
     here: BTreeSet<MemberId>,
-    /// What came before we began.
-    early: VecDeque<Vec<u8>>,
+    /// Messages that came before we began.
+    early: Early<EARLY>,
     due: Option<u64>,
-    /// What answers to our hellos carry.
+    /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
-    /// Not before this time another answer to a peer's hello.
+    /// The earliest time of the next answer to each peer, ns.
     answers_from: BTreeMap<MemberId, u64>,
-    /// Not before this time another hello because of a doubt.
+    /// The earliest time of the next hello because of a doubt, ns.
     doubts_from: u64,
-    /// Not before this time another request to get back in.
+    /// The earliest time of the next request to rejoin, ns.
     asks_from: u64,
-    /// The event that was announced and is not complete here.
+    /// The epoch of an announced event that is not complete here.
     under_way: Option<Epoch>,
-    /// Whether something came from an epoch that nothing led us to.
+    /// Whether a message came of an epoch that we cannot reach.
     is_behind: bool,
-    /// Whether the others may have a later key: a group message said so, or the connection was gone.
+    /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_in_doubt: bool,
-    /// When a member that lacks a key asks for a new beginning, and how long after that again, ns.
+    /// When a member without the current key asks to rejoin, and the time to the next request, ns.
     overdue_at: u64,
     patience: u64,
     desk: Desk,
 }
 
-/// Settings with which nobody can take part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingsError {
-    /// The scheme has a controller: its members join a service.
-    HasController,
-    /// The scheme's members need each other's long-term keys, and peers have none.
-    LongTermKeys,
-    /// A member whose public key is missing, or none.
-    NoKey(MemberId),
-    /// Messages are to have a MAC, and peers have no key in common.
-    NoMacKey,
-    /// Topics cannot have this prefix.
-    Prefix(BadPrefix),
-}
-
-/// Somebody is there.
-#[derive(Encode, Decode)]
-#[cbor(array)]
-struct Hello {
-    #[n(0)]
-    member: u32,
-    /// Of the group key that the sender has; 0 if it asks.
-    #[n(1)]
-    epoch: u64,
-    /// Of the peer that asks.
-    #[n(2)]
-    nonce: ByteArray<16>,
-    #[n(3)]
-    signature: ByteArray<64>,
-}
-
 impl Peer {
-    /// A peer that founds or joins as soon as it is connected.
+    /// A peer that creates the group or joins it once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let topics = Topics::new(&settings.prefix).map_err(SettingsError::Prefix)?;
+        let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
-        if form.configuration.scheme().class() != Class::Distributed {
-            return Err(SettingsError::HasController);
-        }
-        if WITH_LONG_TERM_KEYS.contains(&form.configuration.scheme().id) {
-            return Err(SettingsError::LongTermKeys);
-        }
-        if form.guard == Guard::Mac {
-            return Err(SettingsError::NoMacKey);
-        }
-        let mut keyring = Keyring::default();
-        for (member, public) in &settings.directory {
-            if !keyring.learn((*member).into(), public) {
-                return Err(SettingsError::NoKey(*member));
-            }
-        }
-        let known = |member| settings.directory.iter().any(|&(other, _)| other == member);
-        if let Some(&stranger) = settings.founders.iter().find(|&&founder| !known(founder)) {
-            return Err(SettingsError::NoKey(stranger));
-        }
-        keyring.own((*me).into(), &settings.identity);
         let party = Ordered::new(form.configuration.clone(), *me)
             .map_err(|_| SettingsError::HasController)?;
         let (form, party) = (form.clone(), Box::new(party));
@@ -161,7 +94,7 @@ impl Peer {
             agent,
             begun: false,
             here: BTreeSet::new(),
-            early: VecDeque::new(),
+            early: Early::new(),
             due: None,
             nonce: None,
             answers_from: BTreeMap::new(),
@@ -181,12 +114,12 @@ impl Peer {
         self.agent.group_key()
     }
 
-    /// Whether the group goes on without the peer. Only a new one asks to come back in.
+    /// Whether the peer was evicted or has left. To rejoin, make a new peer.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
     }
 
-    /// What was taken and refused.
+    /// Counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
     }
@@ -196,7 +129,7 @@ impl Peer {
         self.agent.say(&mut self.desk, content, now, rng)
     }
 
-    /// Asks for somebody's eviction, or to leave.
+    /// Asks for the eviction of a member, or to leave.
     pub fn remove(
         &mut self,
         member: MemberId,
@@ -210,23 +143,23 @@ impl Peer {
         self.settings.founders.contains(&self.settings.me)
     }
 
-    /// Founds the group or asks to join it, perhaps again.
+    /// Creates the group or asks to join it, perhaps again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
         self.overdue_at = now.saturating_add(self.patience);
-        for bytes in std::mem::take(&mut self.early) {
+        for bytes in self.early.take() {
             self.receive(&bytes, now, rng);
         }
         Ok(())
     }
 
-    /// Whether there is no key yet, or is to be a later one.
+    /// Whether the current key is missing.
     fn lacks_key(&self) -> bool {
         self.group_key().is_none() || self.under_way.is_some() || self.is_behind
     }
 
-    /// What is to be done from time to time until there is the key that should be there.
+    /// Repeats requests until the current key is there.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let is_busy = self.lacks_key() || self.is_in_doubt;
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
@@ -247,13 +180,13 @@ impl Peer {
             self.ask_around(rng);
         }
         if self.lacks_key() && now >= self.overdue_at {
-            // It missed how the others came to their key, if they did.
+            // We may have missed the messages that led to the key.
             self.lose_patience();
             self.get_back(now, rng);
         }
     }
 
-    /// Asks for a new beginning.
+    /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.asks_from = now.saturating_add(INTERVAL);
         self.overdue_at = now.saturating_add(self.patience);
@@ -264,7 +197,7 @@ impl Peer {
         self.patience = self.patience.saturating_mul(2).min(LAST_PATIENCE);
     }
 
-    /// Others may have a later key. Only answers to what is asked from now on count.
+    /// Notes that others may have a later key. Only answers to later questions count.
     fn doubt(&mut self) {
         if !self.is_in_doubt {
             self.is_in_doubt = true;
@@ -272,13 +205,13 @@ impl Peer {
         }
     }
 
-    /// Notes what has become of the event under way, and of the key that we had.
+    /// Notes changes of the event under way and of the key.
     fn watch(&mut self, key_before: Epoch, now: u64) {
         if self.agent.epoch() != key_before {
             (self.is_behind, self.is_in_doubt) = (false, false);
             self.patience = FIRST_PATIENCE;
             if self.agent.has_early() {
-                // Something is of a later epoch still.
+                // A kept message is of a still later epoch.
                 self.doubt();
             }
         }
@@ -286,7 +219,8 @@ impl Peer {
         if under_way != self.under_way {
             let is_given_up = self.under_way.is_some() && under_way.is_some();
             if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
-                // Somebody's patience was over, and ours nearly: such an event takes longer here.
+                // Another member gave up the event shortly before we would have: events take longer
+                // here than we wait.
                 self.lose_patience();
             }
             self.under_way = under_way;
@@ -297,7 +231,7 @@ impl Peer {
         }
     }
 
-    /// Says that we are there, and asks who else is.
+    /// Sends a hello, and asks for those of others.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
         let nonce = *self.nonce.get_or_insert_with(|| {
             let mut nonce = [0; 16];
@@ -308,7 +242,7 @@ impl Peer {
     }
 
     fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
-        // It is repeated, so that the broker need not keep it for those that are away.
+        // It is repeated, so it may expire.
         self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
     }
 
@@ -319,7 +253,7 @@ impl Peer {
         };
         let member = MemberId(hello.member);
         let is_answer = hello.epoch > 0;
-        // The broker sends us what we said; an answer may be one to somebody's earlier question.
+        // The broker also sends us our own hellos, and answers to earlier questions.
         let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
         if member == self.settings.me || !is_for_us {
             return;
@@ -342,7 +276,7 @@ impl Peer {
         }
     }
 
-    /// One that has lost its memory learns that the group is there, and one in doubt where it is.
+    /// Tells a peer that restarted, or is in doubt, the group's epoch.
     fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
         let Some((Epoch(epoch), _)) = self.group_key() else { return };
         let from = self.answers_from.entry(member).or_default();
@@ -361,7 +295,7 @@ impl Peer {
         }
     }
 
-    /// Founds the group if all founders are there.
+    /// Creates the group if all founders are online.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Settings { founders, me, .. } = &self.settings;
         let is_here = |id: &MemberId| id == me || self.here.contains(id);
@@ -373,11 +307,7 @@ impl Peer {
 
     fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         if !self.begun {
-            if self.early.len() == EARLY {
-                self.early.pop_front();
-                self.desk.counters.overflowed += 1;
-            }
-            self.early.push_back(bytes.to_vec());
+            self.early.keep(bytes, &mut self.desk.counters);
             return;
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
@@ -394,32 +324,12 @@ impl Peer {
     }
 }
 
-impl Hello {
-    fn write(settings: &Settings, epoch: u64, nonce: [u8; 16]) -> Vec<u8> {
-        let (member, nonce) = (settings.me.0, nonce.into());
-        let mut hello = Self { member, epoch, nonce, signature: [0; 64].into() };
-        hello.signature = hello
-            .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
-        encoded(&hello)
-    }
-
-    fn is_by(&self, public: &[u8; 32], prefix: &str) -> bool {
-        self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
-    }
-
-    /// What is signed.
-    fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
-        let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
-        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..]])
-    }
-}
-
 impl Runtime for Peer {
     type Notice = Told;
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if self.is_out() {
-            // Whoever took it out need not do so again and again.
+            // A removed peer stays silent, so that nobody must remove it again.
             self.due = None;
             return Ok(());
         }
@@ -441,7 +351,7 @@ impl Runtime for Peer {
                 Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
-                // Whatever happened meanwhile may be gone, and nobody else would speak of it.
+                // Messages of the meantime may be lost, and nobody repeats them.
                 if self.group_key().is_some() {
                     self.doubt();
                 }
@@ -466,21 +376,16 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })))
 }
 
-const HELLO: &str = "groupkey hello 2";
-
-/// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
-const WITH_LONG_TERM_KEYS: [&str; 3] = ["cka", "d-lkh", "d-oft"];
-
-/// How often a peer without a key says that it is there, ns.
+/// How often a peer without a key sends a hello, ns.
 const INTERVAL: u64 = 2 * SECOND;
 
 /// Longer than most creations take, ns.
 const FIRST_PATIENCE: u64 = 30 * SECOND;
 
-/// Longer it does not wait before it asks again, ns.
+/// The longest wait before it asks again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
 
-/// Messages that came before we began and are kept, at most.
+/// Most messages that are kept before we begin.
 const EARLY: usize = 256;
 
 impl fmt::Debug for Peer {
@@ -491,27 +396,3 @@ impl fmt::Debug for Peer {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HasController => write!(
-                f,
-                "the scheme has a controller: its members join a service and are not peers"
-            ),
-            Self::LongTermKeys => write!(
-                f,
-                "the scheme's members need each other's long-term keys, which peers do not have; take \
-                 tgdh, or another one of groupkey schemes --class distributed"
-            ),
-            Self::NoMacKey => write!(
-                f,
-                "peers have no key in common for a MAC: set protection = \"signature\", or leave it out"
-            ),
-            Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
-            Self::Prefix(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}

@@ -11,39 +11,39 @@ use crate::keyring::Secret;
 pub struct Policy {
     /// Scheme, parameters, algorithms. It is fixed when the group is founded.
     pub form: Form,
-    /// The operator's explicit word that a form that exists to reproduce papers may run.
+    /// Whether a form that exists to reproduce papers may run.
     pub published_allowed: bool,
-    /// The service's identity, if it was made beforehand so that devices know its public key. Else one is
-    /// drawn when the group is founded.
+    /// The service's identity, if it was made beforehand so that devices can be given its public
+    /// key. Without it, one is drawn when the group is founded.
     pub identity: Option<Secret>,
     /// The prefix of all topics.
     pub prefix: String,
-    /// Devices with a key of their own, by name. They prove it at every join.
+    /// Pre-shared keys of devices, by name. A device proves its key at every join.
     pub keys: BTreeMap<String, Secret>,
-    /// Tokens, each of which lets one unknown device join. From then on the device joins
-    /// by its identity, until [`Service::evict`](crate::Service::evict) bars it. Its name goes to another
-    /// identity only after [`Service::readmit`](crate::Service::readmit).
+    /// Enrolment tokens. Each lets one unknown device join. From then on the device joins by its
+    /// identity, until [`Service::evict`](crate::Service::evict) bars it. Another identity can have
+    /// its name only after [`Service::readmit`](crate::Service::readmit).
     pub tokens: Vec<Secret>,
-    /// Devices whose identities (Ed25519 public keys) are known beforehand, by name.
+    /// Identities (Ed25519 public keys) of devices that are known beforehand, by name.
     pub identities: BTreeMap<String, [u8; 32]>,
-    /// With how many devices the group is created: at least two.
+    /// How many devices create the group: at least two.
     pub founders: usize,
     /// How long requests to join are collected.
     pub batch: Duration,
-    /// After how long the key is changed if nobody comes or goes. Only a scheme that has
-    /// [`Operation::Rekey`](groupkey::Operation::Rekey) does it.
+    /// After how long the key changes without a join or leave. It needs a scheme that has
+    /// [`Operation::Rekey`](groupkey::Operation::Rekey).
     pub period: Option<Duration>,
-    /// How long a broker of MQTT 5 keeps messages that change the key for members that are away: whole
-    /// seconds, as MQTT has them, 1 or more. A member that is away longer catches up with one request.
+    /// How long a broker of MQTT 5 keeps rekey messages for members that are offline, in s: 1 or
+    /// more. A member that is offline for longer catches up with one request.
     pub rekey_expiry_s: u32,
-    /// What is kept at most.
+    /// Limits of memory and storage.
     pub limits: Limits,
 }
 
 /// Limits of memory and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries of the log. Two to four make an operation. A service whose log is full refuses all
+    /// Entries of the log. An operation adds two to four. A service whose log is full refuses all
     /// operations; see ADR 13.
     pub log: u64,
     /// Devices that wait to be admitted.
@@ -53,8 +53,8 @@ pub struct Limits {
 }
 
 impl Policy {
-    /// A policy that lets nobody in yet: topics under `groupkey/1`, two founders, joins collected for
-    /// 50 ms, no periodic change, messages that expire after a minute.
+    /// A policy that admits no device yet: topics under `groupkey/1`, two founders, joins collected
+    /// for 50 ms, no periodic change of the key, rekey messages that expire after a minute.
     pub fn of(form: Form) -> Self {
         Self {
             form,

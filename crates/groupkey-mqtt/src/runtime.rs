@@ -1,13 +1,14 @@
-//! What the core and its driver say to each other.
+//! The interface between the core and its driver: inputs, outputs, and fatal errors.
 
 use std::time::Duration;
 
 use groupkey::Epoch;
 use rand_chacha::ChaCha20Rng;
 
+pub use crate::publish::Publish;
 use crate::store::StoreError;
 
-/// What happens to a runtime.
+/// An input of a runtime.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// The broker has taken responsibility for the publish with this number.
@@ -21,78 +22,62 @@ pub enum Input<'a> {
     },
     /// The broker is connected, and the subscriptions are made.
     Connected,
-    /// The time that [`Runtime::deadline`] named has come, or a little more.
+    /// The time of [`Runtime::deadline`] has come.
     Tick,
 }
 
-/// What a runtime wants done.
+/// An output of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output<N> {
     /// Tell the application.
     Notice(N),
     /// Publish, and again after a reconnection, until the broker acknowledges.
     Publish(Publish),
-    /// Receive what comes on this topic from now on.
+    /// Subscribe to this topic.
     Subscribe(String),
-    /// Receive it no longer.
+    /// Unsubscribe from this topic.
     Unsubscribe(String),
 }
 
-/// A message to publish.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Publish {
-    /// Its number: publishes leave in this order, and are acknowledged by it.
-    pub id: u64,
-    /// Where to.
-    pub topic: String,
-    /// What.
-    pub payload: Vec<u8>,
-    /// Whether the broker keeps it for later subscribers.
-    pub retain: bool,
-    /// How long the broker keeps it for clients that are away, in s; without it, as long as their
-    /// sessions. MQTT 3.1.1 has no such limit. It counts from when the broker has the message.
-    pub expiry: Option<u32>,
-}
-
-/// One that cannot continue. It must be reopened from its store.
+/// Why a runtime cannot continue. A service must be reopened from its store.
 #[derive(Debug)]
 pub enum Fatal {
-    /// It has died: a commit failed, or a fault point was reached; see [`Service::crash_at`](crate::Service::crash_at).
+    /// A commit failed, or a fault point was reached: see
+    /// [`Service::crash_at`](crate::Service::crash_at).
     Crashed,
-    /// The service has announced another group, which was founded later by its clock.
+    /// The service has announced another group that was founded later, by its clock.
     EarlierGroup {
         /// When the group in the store was founded, ms since 1970.
         founded: u64,
-        /// When the one that the broker retains, signed by the service, was.
+        /// When the group in the retained notice was founded, ms since 1970.
         announced: u64,
     },
     /// The operating system gives no randomness.
     NoRandomness,
     /// The store ends in an earlier epoch than the one that the service has announced.
     OldStore {
-        /// Where the store ends.
+        /// The last epoch in the store.
         stored: Epoch,
-        /// What the broker retains, signed by the service.
+        /// The epoch in the retained notice.
         announced: Epoch,
     },
-    /// The store failed. Nothing has left that is not in it.
+    /// The store failed. All that was published is in it.
     Store(StoreError),
 }
 
 /// A state machine around parties, without sockets, clock or randomness.
 pub trait Runtime {
-    /// What is reported to the application.
+    /// Reports to the application.
     type Notice;
 
-    /// Takes an input at the time `now` (ns since 1970), with randomness for what it needs: fresh from
-    /// the operating system for each call. Bad messages are counted, not reported.
+    /// Takes an input at the time `now`, in ns since 1970. `rng` must be fresh from the operating
+    /// system for each call. Bad messages are counted, not reported.
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal>;
 
-    /// The next thing to do.
+    /// The next output; `None` if there is none.
     fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
 
-    /// What the last input or call led to is done, at this time. For whatever measures how long
-    /// things take.
+    /// Tells the runtime that the last input or call is done, for measuring its duration.
     fn finished(&mut self, _now: u64) {}
 
     /// When to call it with [`Input::Tick`], ns since 1970.
@@ -102,11 +87,11 @@ pub trait Runtime {
 impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Crashed => write!(f, "it has crashed: reopen it from its store"),
+            Self::Crashed => write!(f, "the service has crashed: start it again with its store"),
             Self::EarlierGroup { founded, announced } => write!(
                 f,
-                "the store's group was founded {} s before one that this service has announced: the store \
-                 is an old copy, from before that group, or the clock was behind when it was founded; put \
+                "the store's group was founded {} s before another group of this service: the store \
+                 is an old copy, or the clock was behind when it was founded; put \
                  the last copy back, or found the group anew with an empty store",
                 announced.saturating_sub(*founded).div_ceil(1000)
             ),
@@ -129,10 +114,10 @@ impl From<StoreError> for Fatal {
     }
 }
 
-/// How long a request or the answer to one is of use, in s: whoever asks in vain asks again sooner.
+/// How long a request and its answer are valid, in s. Requests are repeated sooner.
 pub(crate) const REQUEST_EXPIRY: u32 = 30;
 
-/// A time so much after another, ns.
+/// The time `wait` after `start`, ns.
 pub(crate) fn after(start: u64, wait: Duration) -> u64 {
     start.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,15 +1,18 @@
-//! The controller's side of a live group: who may join, what is stored, what leaves.
+//! The controller of a live group: it admits devices, stores each step, and publishes the messages.
 //!
-//! A service holds the controller's party, and those of the subgroups' controllers where the scheme has
-//! such: what these say to each other does not leave the process. Every step is in the store's log,
-//! in one transaction with the messages that it left, before one of them leaves. [`Service::open`]
-//! replays the log and sends again what the broker had not acknowledged; members refuse what they
-//! have seen (`StaleEpoch`), so that sending twice does no harm. No epoch is used twice, because a
-//! step that was not stored has sent nothing.
+//! A service runs the controller's party, and those of the subgroup controllers if the scheme has
+//! them. Messages between these parties do not leave the process.
+//!
+//! One transaction of the store has each step's log entry and its messages, before any of them
+//! leaves. [`Service::open`] replays the log and publishes again what the broker had not
+//! acknowledged. Members refuse repeated messages (`StaleEpoch`). No epoch is used twice, because a
+//! step that is not stored has published nothing.
 
 mod admission;
+mod applicant;
 mod error;
 mod faults;
+mod happened;
 pub mod history;
 mod intake;
 mod log;
@@ -25,15 +28,17 @@ use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroize;
 
+use self::applicant::Applicant;
 pub use self::error::{OpenError, OperationError};
 use self::faults::Faults;
+pub use self::happened::{Device, Happened, Why};
 use self::history::{History, Tally};
 use self::log::{Draw, Entry};
 use self::roster::Roster;
 use self::welcomes::Welcomes;
+use crate::codec::encoded;
 use crate::counters::Counters;
 use crate::form::Form;
-use crate::join::{Request, encoded};
 use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
@@ -55,28 +60,28 @@ pub struct Service {
     parties: Parties,
     roster: Roster,
     used_tokens: BTreeSet<[u8; 32]>,
-    /// Numbers that were offered to devices which have not come back with them.
+    /// Numbers that were offered to devices and are not used yet.
     offers: BTreeMap<String, u32>,
-    /// When a device was answered last, ns, and in which of its attempts to join.
+    /// The attempt and the time (ns) of the last answer to each device.
     answers: BTreeMap<String, ([u8; 8], u64)>,
     waiting: Vec<Applicant>,
-    /// Who was not let in and why, and when that was told, ns.
+    /// Refused devices, the reasons, and when the operator was told, ns.
     refusals: BTreeMap<(String, Why), u64>,
     welcomes: Welcomes,
-    /// When those that wait are admitted.
+    /// When waiting devices are admitted, ns.
     admission_due: Option<u64>,
-    /// When the notice of the epoch is said again to a broker that may have forgotten it.
+    /// When the notice of the epoch is published again, because the broker may have lost it, ns.
     notice_due: Option<u64>,
-    /// When the key is changed if nothing else changes it.
+    /// When the key changes without a join or leave, ns.
     rekey_due: Option<u64>,
     store: Box<dyn Store>,
     log_length: u64,
     next_publish: u64,
     unacknowledged: BTreeSet<u64>,
-    /// Acknowledged, but still in the store.
+    /// Acknowledged publishes that are still in the store.
     acknowledged: Vec<u64>,
     forget_due: Option<u64>,
-    /// What the input at hand has led to so far.
+    /// What the current input has led to so far.
     change: Change,
     tally: Tally,
     announced: Epoch,
@@ -87,78 +92,8 @@ pub struct Service {
     faults: Faults,
 }
 
-/// What a service tells its operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// A device is a member now.
-    Admitted {
-        /// Its name.
-        name: String,
-        /// Its number.
-        member: MemberId,
-    },
-    /// A device is not let in. It is told once a minute.
-    Refused {
-        /// The name that it gives, unchecked.
-        name: String,
-        /// The reason.
-        why: Why,
-    },
-    /// A device may join, and waits for the group to be founded.
-    Waits {
-        /// Its name.
-        name: String,
-        /// How many wait.
-        waiting: usize,
-        /// How many there must be.
-        founders: usize,
-    },
-    /// A member is out.
-    Left {
-        /// Its name.
-        name: String,
-        /// Its number.
-        member: MemberId,
-    },
-    /// The group has a new key.
-    Rekeyed {
-        /// Its epoch.
-        epoch: Epoch,
-        /// How many members have it.
-        members: usize,
-    },
-}
-
-/// Why a device is not let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// It was evicted.
-    Barred,
-    /// Too many wait.
-    Full,
-    /// What it shows is no key, token or identity by which it may join.
-    NoPermission,
-    /// It has said something later before: its clock was ahead then, or somebody repeats what it said.
-    Replayed,
-    /// It is a member that has lost its memory, and the group is too small to lose it.
-    TooFew,
-}
-
-/// A device that is or was a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its number.
-    pub member: MemberId,
-    /// Whether it is a member now.
-    pub is_current: bool,
-    /// Whether it was evicted, and may not come back until it is readmitted.
-    pub is_barred: bool,
-}
-
 impl Service {
-    /// The public key that members check the service by.
+    /// The service's public key.
     pub fn public(&self) -> [u8; 32] {
         self.identity.public()
     }
@@ -173,12 +108,12 @@ impl Service {
         self.roster.members().map(|(id, record)| (record.name.clone(), MemberId(id))).collect()
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub const fn member_count(&self) -> usize {
         self.roster.current()
     }
 
-    /// The devices that are or were members, from a number on.
+    /// The devices that are or were members, from the number `from` on.
     pub fn devices(&self, from: MemberId) -> impl Iterator<Item = Device<'_>> {
         self.roster.records(from.0).map(|(number, record)| Device {
             name: &record.name,
@@ -188,32 +123,32 @@ impl Service {
         })
     }
 
-    /// Devices that may join and wait to be admitted.
+    /// The number of devices that wait to be admitted.
     pub const fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// What the operator decided.
+    /// The operator's decisions.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// What it has done since the process began.
+    /// The operations since the process began.
     pub const fn history(&self) -> &History {
         &self.history
     }
 
-    /// What was taken and refused since the process began.
+    /// Accepted and refused messages since the process began.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Entries in the log, and messages that the broker has not acknowledged.
+    /// The number of entries in the log, and of publishes that the broker has not acknowledged.
     pub fn stored(&self) -> (u64, usize) {
         (self.log_length, self.unacknowledged.len())
     }
 
-    /// Whether it can take operations: it lives, and the log has room for one more.
+    /// Whether it can take operations: it has not crashed, and the log has room for one more.
     pub fn ready(&self) -> Result<(), Fatal> {
         self.faults.alive()?;
         let limit = self.policy.limits.log;
@@ -223,8 +158,9 @@ impl Service {
         Ok(())
     }
 
-    /// Evicts a member and bars it from coming back. It is not an error if it is out already. A group of two
-    /// can lose nobody: then the member is barred, and out as soon as somebody else has joined.
+    /// Evicts a member and bars it from rejoining. A former member is barred only. A group has at
+    /// least two members: an eviction from a group of two takes effect when a third member joins,
+    /// and returns [`OperationError::BarredOnly`] until then.
     pub fn evict(
         &mut self,
         name: &str,
@@ -255,15 +191,15 @@ impl Service {
         }
     }
 
-    /// Lets a device that was evicted join again, by what it joined by before. Until it is back, its name
-    /// may also go to other hardware, by a token or by the identity that the policy lists now. A
-    /// device that joined while its clock was ahead is also heard again.
+    /// Lets an evicted device join again with the credentials that it had before. Until it does,
+    /// another device may also join under its name, with a token or with the identity that the
+    /// policy lists. A device whose clock was ahead when it joined may then use earlier stamps.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.ready()?;
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
-        // Stamps are in ms. A device whose clock was ahead has said one that it cannot exceed again.
+        // Stamps are in ms. After a clock that was ahead, a device cannot exceed its last stamp.
         let stamp = now / MILLISECOND;
         self.change.entries.push(encoded(&Entry::Barred(member, false)));
         self.change.entries.push(encoded(&Entry::Restamped(member, stamp)));
@@ -272,7 +208,7 @@ impl Service {
         Ok(self.commit(now)?)
     }
 
-    /// Changes the key even if nobody comes or goes, where the scheme can.
+    /// Changes the key without a join or leave, if the scheme supports it.
     pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
         self.ready()?;
         self.order(Order::Rekey, now, rng)?;
@@ -280,19 +216,19 @@ impl Service {
         Ok(self.epoch())
     }
 
-    /// From here on, the service dies at the `point`-th place where dying is different from dying at
-    /// the one before: before a step, after it, after the commit, before each publish. For tests.
+    /// Makes the service crash at its `point`-th fault point from now on: before a step, after it,
+    /// after the commit, before each publish. For tests.
     pub const fn crash_at(&mut self, point: u64) {
         self.faults.left = Some(point);
     }
 
-    /// How many such places were passed.
+    /// How many fault points were passed.
     pub const fn fault_points(&self) -> u64 {
         self.faults.passed
     }
 
-    /// Gives the controller a command: a step, its entry in the log, and what is to be sent. What went
-    /// to new members over the confidential channel is returned.
+    /// Gives the controller a command, and adds the step's log entry and messages to the change.
+    /// Returns the messages for the confidential channel to new members.
     fn order(
         &mut self,
         order: Order,
@@ -357,7 +293,7 @@ impl Service {
         enrolment
     }
 
-    /// Publishes what nobody can ask for again, so that it must not expire.
+    /// Publishes a message that nobody can ask for again. It does not expire.
     fn publish(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         self.queue(topic, payload, retain, None);
     }
@@ -375,7 +311,8 @@ impl Service {
         Notice::write(&self.policy.prefix, reached, members, &self.identity)
     }
 
-    /// Publishes what may be lost: whoever misses it asks again. What is retained does not expire.
+    /// Publishes a message that may be lost, because the receiver asks again. Only a retained one
+    /// does not expire.
     fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         let id = self.next_publish;
         self.next_publish += 1;
@@ -383,7 +320,7 @@ impl Service {
         self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain, expiry }));
     }
 
-    /// Makes durable what the input at hand has led to, and lets it leave.
+    /// Makes the change of the current input durable, and then publishes its messages.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
         let epoch = self.epoch();
         let tally = std::mem::take(&mut self.tally);
@@ -404,7 +341,7 @@ impl Service {
         if !change.is_empty() {
             self.faults.pass()?;
             if let Err(error) = self.store.commit(&change) {
-                // The parties are ahead of the log now, so nothing may follow.
+                // The parties are ahead of the log now, so the service must end.
                 self.faults.dead = true;
                 return Err(error.into());
             }
@@ -425,22 +362,8 @@ impl Service {
     }
 }
 
-/// A device that may join and waits for it.
-struct Applicant {
-    request: Request,
-    /// What it proved to know.
-    shared: Option<Secret>,
-    token: Option<[u8; 32]>,
-}
-
-impl Applicant {
-    fn name(&self) -> &str {
-        &self.request.body.name
-    }
-}
-
-/// Entries that one operation adds to the log, at most: of the largest admission, one for each device and
-/// two for each command.
+/// Most entries that one operation adds to the log. The largest admission adds one for each device
+/// and two for each command.
 const ENTRIES_OF_AN_OPERATION: u64 = 64;
 
 /// Whether the scheme of a form has an operation.

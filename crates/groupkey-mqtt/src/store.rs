@@ -1,9 +1,8 @@
-//! What survives a crash: a log of steps, and the messages that the broker has not acknowledged.
+//! Durable state: a log of steps, and the messages that the broker has not acknowledged.
 //!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
-//! input, the randomness it was given and its time; replaying it gives the party as it was. An
-//! entry and the messages that its step left are durable in one transaction, before any of them
-//! leaves.
+//! input, randomness and time; replaying it restores the party. One transaction makes an entry and
+//! the messages of its step durable, before any of them leaves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use minicbor::{Decode, Encode};
 
-use crate::runtime::Publish;
+use crate::publish::Publish;
 
-/// Keeps a log and a queue. All secrets of a group are in it.
+/// Keeps a log and a queue. It holds all secrets of a group.
 pub trait Store: Send {
     /// Everything that was committed.
     fn load(&mut self) -> Result<Saved, StoreError>;
@@ -22,7 +21,7 @@ pub trait Store: Send {
     fn commit(&mut self, change: &Change) -> Result<(), StoreError>;
 }
 
-/// A change.
+/// What one transaction writes.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The number of the first of `entries` in the log.
@@ -31,42 +30,41 @@ pub struct Change {
     pub entries: Vec<Vec<u8>>,
     /// New messages.
     pub queued: Vec<Publish>,
-    /// Messages that need not be sent again.
+    /// Numbers of messages that the broker has acknowledged.
     pub acknowledged: Vec<u64>,
 }
 
-/// What is in a store.
+/// The content of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
     /// The log.
     pub entries: Vec<Vec<u8>>,
-    /// Messages that were not acknowledged, by number.
+    /// Messages that the broker has not acknowledged, by number.
     pub queue: BTreeMap<u64, Publish>,
-    /// The number of the next message: none is used twice.
+    /// The number of the next message. Each number is used once.
     pub next: u64,
 }
 
-/// A store failed.
+/// Why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The medium: what happened, in its words.
+    /// The medium failed: its error message.
     Failed(String),
     /// The log is from another version, or damaged.
     Unreadable,
     /// The log has as many entries as are allowed.
     Full {
-        /// This many.
+        /// The most entries that are allowed.
         limit: u64,
     },
 }
 
-/// A store that forgets everything with the process. Copies share what they keep, so that a test can
-/// have one outlive a crash.
+/// A store in memory. Clones share their content, so that in a test it outlives a crash.
 #[derive(Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Saved>>);
 
 impl Change {
-    /// Whether there is nothing to commit.
+    /// Whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.queued.is_empty() && self.acknowledged.is_empty()
     }

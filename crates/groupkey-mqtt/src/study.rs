@@ -1,14 +1,14 @@
 //! A study through a real broker: the groups that the simulator runs, each party on an MQTT
 //! connection of its own.
 //!
-//! [`LiveNetwork`] is a [`Carrier`], as the simulated network is. So the same parties with the same
-//! keys, the same topics, the same pauses for computation and the same stopwatch are at work, and
-//! what an operation sends is the same, byte for byte (`tests/study.rs`). Only what carries it
-//! differs: the kernel's TCP, a broker, and where there is one the [`Emulator`].
+//! [`LiveNetwork`] is a [`Carrier`], like the simulated network. Both use the same parties, keys,
+//! topics, pauses for computation and stopwatch, and an operation sends the same messages, byte for
+//! byte (`tests/study.rs`). Only the network differs: the kernel's TCP, a broker, and perhaps the
+//! [`Emulator`].
 //!
-//! Whether an operation is over is asked of the broker. Once everything that was published is
-//! acknowledged and has reached its recipients, all clients have the broker answer them, twice;
-//! what was still under way would come before these answers.
+//! An operation is over when its messages are acknowledged and have arrived. To make sure, all
+//! clients then send a PINGREQ, twice: messages that were still on the way arrive before the
+//! answers.
 
 mod client;
 mod session;
@@ -41,8 +41,8 @@ pub struct Settings<'a> {
     pub qos: Qos,
     /// When a subscriber hands a QoS 2 message over.
     pub hand_over: HandOver,
-    /// What is on the way there, if anything is: everybody's link. Connections are made, and
-    /// operations are seen to be over, without loss, as in the simulator.
+    /// The impairment of all clients' links, if there is one. As in the simulator, connections are
+    /// made without loss, and so are the checks whether an operation is over.
     pub impaired: Option<(&'a Emulator, Link)>,
 }
 
@@ -81,9 +81,9 @@ struct Client {
 }
 
 impl<'a> LiveNetwork<'a> {
-    /// A network with nobody on it yet. Fails where the system gives no event queue.
+    /// A network without parties. Fails if the system has no event queue.
     pub fn new(settings: Settings<'a>) -> io::Result<Self> {
-        // As short as the simulator counts it, and no other run's that uses the same broker.
+        // As long as in the simulator, and different for each run at the same broker.
         let number = RandomState::new().build_hasher().finish();
         let prefix = format!("{:03x}", number & 0xfff);
         let (teller, news) = unbounded_channel();
@@ -110,9 +110,8 @@ impl<'a> LiveNetwork<'a> {
         Ok(network)
     }
 
-    /// Has everybody ask the broker for an answer, twice; says whether nothing else came. What was
-    /// on its way to the broker before has come there by the first answer, and on to its
-    /// subscribers by the second.
+    /// Lets all clients ping the broker twice, and returns whether nothing else came. By the first
+    /// answer, earlier messages have reached the broker, and by the second their subscribers.
     fn settle(&mut self) -> Result<bool, String> {
         self.lose_packets(false);
         for _ in 0..2 {
@@ -137,7 +136,7 @@ impl<'a> LiveNetwork<'a> {
         match news {
             News::Answered => self.pings = self.pings.saturating_sub(1),
             News::Arrived { topic, payload } => {
-                // What is not ours is somebody else's, who uses the same topic.
+                // Other messages come from another user of the topic.
                 if let Some(&(message, from)) = self.sent.get(&(topic, payload)) {
                     self.awaited.remove(&(message, client));
                     self.deliveries += 1;
@@ -152,11 +151,11 @@ impl<'a> LiveNetwork<'a> {
         Ok(())
     }
 
-    /// The next news, if there are some before it is this late.
+    /// The next news before this time, if there are any.
     fn next_news(&mut self, until: Instant) -> Option<(ClientId, News)> {
         let Self { runtime, news, .. } = self;
         runtime.block_on(async {
-            // The timer counts in milliseconds; what is left of them is spent looking.
+            // The timer counts in milliseconds. The rest is spent polling.
             if let Some(early) = until.checked_sub(TIMER_STEP).filter(|it| *it > Instant::now())
                 && let Ok(news) = tokio::time::timeout_at(early.into(), news.recv()).await
             {
@@ -176,7 +175,7 @@ impl<'a> LiveNetwork<'a> {
         self.begin + Duration::from_nanos(time.as_nanos())
     }
 
-    /// Sets loss apart from delay: that stays as it is.
+    /// Switches loss on or off. The delay stays.
     fn lose_packets(&mut self, lossy: bool) {
         if let Some((emulator, link)) = self.settings.impaired {
             let lossless = |direction| Impairment { loss: 0.0, ..direction };
@@ -201,7 +200,7 @@ impl<'a> LiveNetwork<'a> {
 impl Carrier for LiveNetwork<'_> {
     const ALTERS_NOTHING: bool = false;
 
-    /// Connects; the station's link and device are not ours to choose.
+    /// Connects. The station's link and device do not apply to a real network.
     fn seat(&mut self, party: PartyId, _: Station) -> ClientId {
         let number = self.clients.len() as u32;
         let client = ClientId::from_index(number);
@@ -209,7 +208,7 @@ impl Carrier for LiveNetwork<'_> {
         let Settings { broker, qos, hand_over, .. } = self.settings;
         let name = format!("{}-{number}", self.name);
         let teller = self.teller.clone();
-        // Nobody listens any more only when the whole network is gone.
+        // The receiver is gone only if the whole network is.
         let tell = move |news| drop(teller.send((client, news)));
         let session = Session::new(qos, hand_over);
         self.runtime.spawn(client::run(broker, name, session, incoming, tell));
@@ -232,7 +231,7 @@ impl Carrier for LiveNetwork<'_> {
     }
 
     fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]) {
-        // What nobody ever listened to is not sent, as in the simulator.
+        // As in the simulator, messages to topics without a subscriber are not sent.
         let Some(subscribers) = self.subscribers.get(&to) else { return };
         let awaiting = subscribers.iter().map(|&subscriber| ((message, subscriber), to));
         self.awaited.extend(awaiting);
@@ -272,16 +271,16 @@ impl Carrier for LiveNetwork<'_> {
                 Some((client, news)) => self.take(client, news)?,
                 None if next.is_some() => {}
                 None if self.unacknowledged > 0 => {
-                    return Err("the broker acknowledges nothing any more".to_owned());
+                    return Err("the broker does not acknowledge any more".to_owned());
                 }
-                // It does not come any more: who was meant had not subscribed in time.
+                // It will not come: the recipient had not subscribed in time.
                 None => self.awaited.clear(),
             }
         }
     }
 
-    /// Long enough that TCP has nothing more to acknowledge; more than a retransmission timeout makes no
-    /// difference to it.
+    /// Long enough that TCP has nothing more to acknowledge. More than a retransmission timeout
+    /// makes no difference.
     fn rest(&mut self, done: Time, time: groupkey_sim::Duration) -> Result<(), String> {
         while !self.settle()? {
             self.ready.clear();
@@ -310,16 +309,16 @@ impl Carrier for LiveNetwork<'_> {
 
 impl Client {
     fn order(&self, order: Order) {
-        // Should its task have ended, it has told why.
+        // If its task has ended, it has reported why.
         let _ = self.orders.send(order);
     }
 }
 
-/// How long nothing may happen while something should: several of TCP's retransmissions.
+/// How long to wait for a message or an answer: several of TCP's retransmissions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longer than acknowledgements are delayed, which is 40 ms: what is not acknowledged yet makes TCP repeat
-/// what comes after it sooner (`docs/network.md`).
+/// Longer than TCP delays an acknowledgement, which is 40 ms. Unacknowledged data would make TCP
+/// retransmit later data sooner (`docs/network.md`).
 const SHORTEST_REST: Duration = Duration::from_millis(100);
 
 /// Longer than a retransmission timeout without delay, which is 0.2 s.

@@ -1,7 +1,7 @@
-//! TLS to the broker: whose certificates are trusted, and which one the client shows.
+//! TLS to the broker: trusted authorities, and the client's certificate.
 //!
-//! Group keys do not depend on it: they are encrypted between devices and service. TLS hides who talks,
-//! and a client's certificate is what a broker's access list can go by.
+//! The secrecy of group keys does not depend on TLS: they are encrypted between devices and
+//! service. TLS hides topics and names. A broker's access list can use the client's certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-/// TLS 1.2 or 1.3 with certificates of one's own choice; those of the system are not trusted.
+/// TLS 1.2 or 1.3 with the given authorities. The system's authorities are not trusted.
 #[derive(Clone)]
 pub struct Tls(Arc<ClientConfig>);
 
@@ -24,13 +24,13 @@ pub enum TlsError {
     NoCertificate,
     /// The client's file has no private key.
     NoKey,
-    /// They do not fit: what rustls says.
+    /// Rustls refuses them.
     Refused(rustls::Error),
 }
 
 impl Tls {
-    /// Trusts brokers whose certificates one of the authorities in `authorities` has signed. `own` is
-    /// the client's chain of certificates and its private key, for brokers that want one. All in PEM.
+    /// Trusts brokers with a certificate that one of `authorities` signed. `own` is the client's
+    /// certificate chain and private key, for brokers that require them. All are PEM.
     pub fn new(authorities: &[u8], own: Option<(&[u8], &[u8])>) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities).ok_or(TlsError::NoAuthority)? {
@@ -51,7 +51,7 @@ impl Tls {
         Ok(Self(Arc::new(configuration)))
     }
 
-    /// What rustls needs.
+    /// The configuration for rustls.
     pub fn configuration(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.0)
     }

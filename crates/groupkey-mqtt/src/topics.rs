@@ -1,4 +1,4 @@
-//! Topics, all under one prefix, and who uses them.
+//! The topics of a group, with their senders and receivers. All have one prefix.
 //!
 //! | topic | payload | from | to |
 //! |---|---|---|---|
@@ -55,7 +55,7 @@ impl Topics {
         if fits { Ok(Self { prefix: prefix.to_owned() }) } else { Err(BadPrefix) }
     }
 
-    /// Where a party's message to `to` goes.
+    /// The topic of a party's message to `to`.
     pub fn of(&self, to: Recipient) -> String {
         let prefix = &self.prefix;
         match to {
@@ -82,7 +82,7 @@ impl Topics {
         format!("{}/talk", self.prefix)
     }
 
-    /// Answers to the device of this name; peers have their member's number.
+    /// Answers to the device of this name. A peer's name is its member's number.
     pub fn welcome(&self, name: &str) -> String {
         format!("{}/welcome/{name}", self.prefix)
     }
@@ -112,7 +112,7 @@ impl Topics {
     }
 }
 
-/// Whether a device may have this name: 1 to 64 letters, digits, `.`, `_` and `-`, so that it is one
+/// Whether a device may have this name: 1 to 64 ASCII letters, digits, `.`, `_` and `-`. It is one
 /// level of a topic.
 pub fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');

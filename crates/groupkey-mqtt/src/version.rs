@@ -1,4 +1,4 @@
-//! The versions of MQTT that are spoken.
+//! The supported versions of MQTT.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use std::fmt;
 pub enum Version {
     /// MQTT 3.1.1 (OASIS, 2014).
     V3,
-    /// MQTT 5.0 (OASIS, 2019). The default: what is stale expires, sessions end, and refusals have reasons.
+    /// MQTT 5.0 (OASIS, 2019). The default: stale messages expire, sessions end, and refusals have
+    /// reasons.
     #[default]
     V5,
 }

@@ -1,4 +1,4 @@
-//! The example does what it says.
+//! The example runs to its end.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,5 +1,6 @@
-//! Real packets through the emulator, in a network namespace of their own. Skipped, loudly, where
-//! the rights, the device or Mosquitto are missing, unless `GROUPKEY_REQUIRE_ALL` is set.
+//! Real packets through the emulator, in a network namespace of their own. The tests are skipped
+//! with a message where the rights, the device or Mosquitto are missing, unless
+//! `GROUPKEY_REQUIRE_ALL` is set.
 #![cfg(target_os = "linux")]
 
 use std::env;
@@ -11,7 +12,7 @@ use groupkey_mqtt::impairment::{
     Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, Relay, measure,
 };
 
-/// Runs the test below within a new namespace, for a namespace is a process's matter.
+/// Runs the test below in a new namespace. A namespace belongs to a process.
 #[test]
 fn delay_and_loss_are_as_asked() {
     let namespace = match Namespace::new() {
@@ -33,7 +34,7 @@ fn delay_and_loss_are_as_asked() {
     assert!(status.success());
 }
 
-/// A broker that is elsewhere comes behind the device by a relay.
+/// A relay stands behind the device for a broker elsewhere.
 fn assert_relay_is_behind_the_device(emulator: &Emulator) {
     let status = Command::new("ip").args(["link", "set", "lo", "up"]).status();
     assert!(status.expect("ip has just worked").success());
@@ -77,7 +78,7 @@ fn within_a_namespace() {
         measured
     };
 
-    // Without loss, latency is the exchange's one-way delays (and what the machine adds).
+    // Without loss, latency is the sum of the exchange's one-way delays, and of the machine's own.
     impair(0.0, 0.0);
     for (qos, until, delays) in [
         (0, HandOver::PubRel, 2),
@@ -100,7 +101,7 @@ fn within_a_namespace() {
     assert_eq!((emulator.counts().dropped, emulator.counts().overflow), (0, 0));
     assert!(emulator.counts().bytes > 40 * emulator.counts().held);
 
-    // With loss, packets go missing and everything arrives all the same, later.
+    // With loss, packets are dropped, and everything arrives later.
     impair(0.1, 0.1);
     let before = emulator.counts();
     let measured = run(2, HandOver::PubRel, 40);
@@ -140,7 +141,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A namespace that stays behind does no harm.
+        // A namespace that remains is harmless.
         let _ = Command::new("ip").args(["netns", "delete", &self.0]).status();
     }
 }

@@ -1,5 +1,5 @@
-//! The simulator and the live service send the same: the same bytes to the same topics for the same
-//! operations of the same seed.
+//! For one seed, the simulator and the live service send the same bytes to the same topics in each
+//! operation.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ impl Live {
         sent
     }
 
-    /// What parties sent since the last time.
+    /// The parties' messages since the last call.
     fn sent(&mut self) -> Vec<(Recipient, Vec<u8>)> {
         self.now += 1_000_000_000;
         self.service.handle(Input::Tick, self.now, &mut self.rng).unwrap();

@@ -20,7 +20,7 @@ use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Q
 #[test]
 fn simulated_and_live_groups_send_the_same_bytes() {
     for (broker, levels, _running) in brokers() {
-        // Most of the time groups wait for TCP to come to rest.
+        // Groups wait most of the time until TCP is at rest.
         thread::scope(|scope| {
             for schemes in SCHEMES.chunks(4) {
                 scope.spawn(move || {
@@ -41,7 +41,7 @@ fn assert_same_bytes(scheme: &Scheme, broker: SocketAddr, qos: Qos) {
     assert_eq!(simulated, live, "{} at {qos:?}", scheme.id);
 }
 
-/// What a device computes is a pause before it sends, live as simulated.
+/// Computation is a pause before sending, in the live study as in the simulator.
 #[test]
 fn computation_takes_as_long_as_the_device_takes() {
     let address = broker::start().expect("the embedded broker starts");
@@ -80,7 +80,7 @@ fn a_broker_that_is_not_there_is_told() {
     assert!(told.contains("no connection to the broker"), "{told}");
 }
 
-/// Everything that a group sends in its life, and how much that is.
+/// All messages of a group, and their amount.
 fn lives<C: Carrier>(scheme: &Scheme, mut group: Group<C>) -> Vec<(Vec<String>, u64, u64)> {
     let has = |operation| scheme.operations.contains(&operation);
     let mut sent = Vec::new();

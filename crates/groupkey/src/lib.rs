@@ -36,6 +36,7 @@ pub mod context;
 #[cfg(any(test, feature = "rig", feature = "workbench"))]
 pub mod credentials;
 pub mod crypto;
+pub mod device;
 pub mod error;
 pub mod identity;
 mod mechanisms;

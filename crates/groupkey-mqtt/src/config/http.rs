@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{identity, secret};
+use super::identity_file::identity;
+use super::value::secret;
 use crate::keyring::Secret;
 
 /// Where a service's HTTP interface listens, and who may use it.
@@ -13,7 +14,7 @@ use crate::keyring::Secret;
 pub struct HttpConfig {
     /// The address.
     pub listen: SocketAddr,
-    /// What a client shows to be let in.
+    /// The token that clients must send.
     pub token: Secret,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct HttpFile {
 }
 
 impl HttpFile {
-    /// Nothing, if it does not listen. The token's file is made if it is not there.
+    /// `None` without an address. Creates the token's file if it is missing.
     pub(super) fn understand(self, folder: &Path) -> Result<Option<HttpConfig>, String> {
         let Some(listen) = self.listen else { return Ok(None) };
         let listen: SocketAddr = listen.parse().map_err(|_| {

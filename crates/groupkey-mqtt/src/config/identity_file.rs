@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::{ConfigError, wrong};
+use super::file::{ConfigError, wrong};
 use crate::keyring::{Secret, hex};
 
-/// Reads an identity, or another secret, from its file, or draws one and writes it, with mode 0600. A file
-/// that others may read is refused.
+/// Reads an identity, or another secret, from its file. If the file is missing, draws a secret and
+/// writes it with mode 0600. A file that others may read is refused.
 pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
     if let Some(secret) = kept(path)? {
         return Ok(secret);
@@ -26,8 +26,8 @@ pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
     }
 }
 
-/// Holds an identity as long as the file that is returned lives: no other process can hold it then. The
-/// system lets go of it when a process dies.
+/// Locks an identity until the returned file is dropped, so that only one process uses it. The
+/// system releases the lock when the process ends.
 pub fn hold(path: &Path) -> Result<File, ConfigError> {
     let file = File::open(path).map_err(|error| wrong(path, error))?;
     match file.try_lock() {
@@ -61,14 +61,15 @@ fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
             return Err(wrong(path, advice));
         }
     }
-    // So much room that it never moves: what it leaves behind would not be wiped.
+    // The capacity suffices, so the text never moves: a copy that it leaves behind would not be
+    // wiped.
     let mut text = Zeroizing::new(String::with_capacity(2 * LONGEST));
     file.take(LONGEST as u64).read_to_string(&mut text).map_err(|error| wrong(path, error))?;
     let secret = Secret::from_hex(&text);
     secret.ok_or_else(|| wrong(path, "64 hexadecimal digits are needed")).map(Some)
 }
 
-/// Whole or not at all: what a crash leaves is no file, or a good one.
+/// Writes a secret atomically: after a crash, the file is missing or complete.
 fn keep(path: &Path, secret: &Secret) -> io::Result<()> {
     let mut tag = [0; 8];
     getrandom::fill(&mut tag).map_err(|error| io::Error::other(error.to_string()))?;
@@ -104,7 +105,7 @@ fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Bytes of a file that are looked at.
+/// Most bytes of a file that are read.
 const LONGEST: usize = 1_024;
 
 #[cfg(test)]
@@ -168,5 +169,16 @@ mod tests {
                 Err(error) => assert!(is_refused && error.to_string().contains("chmod 600")),
             }
         }
+    }
+
+    #[test]
+    fn one_process_at_a_time_holds_an_identity() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.key");
+        identity(&path).unwrap();
+        let held = hold(&path).unwrap();
+        assert!(hold(&path).unwrap_err().to_string().contains("another groupkey member"));
+        drop(held);
+        hold(&path).unwrap();
     }
 }

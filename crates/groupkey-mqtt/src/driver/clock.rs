@@ -1,11 +1,11 @@
-//! The time, which is never set back while the process runs.
+//! A clock that never goes back while the process runs.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time in ns since 1970. Where the system's clock is set back, it goes on from what it was: else all that
-/// waits for a time would wait as much longer. Where the clock is set forward, it follows: a device without
-/// a clock of its own may learn the time late.
+/// The time in ns since 1970. If the system's clock is set back, this one continues from its last
+/// value: deadlines would come late otherwise. If the system's clock is set forward, this one
+/// follows: a device without a battery-backed clock may learn the time late.
 pub fn now() -> u64 {
     static CLOCK: Mutex<Option<Reading>> = Mutex::new(None);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -15,7 +15,7 @@ pub fn now() -> u64 {
     u64::try_from(reading.time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What was returned last, and when.
+/// The last value, and when it was returned.
 #[derive(Clone, Copy)]
 struct Reading {
     /// Since 1970.

@@ -1,75 +1,31 @@
-//! One connection's client. What differs between the versions of MQTT ends here: the driver sees one
-//! kind of event.
+//! One connection's client. It hides the differences between the versions of MQTT: the driver sees
+//! one kind of event.
 
+pub(super) mod client;
 mod reasons;
 mod v3;
 mod v5;
 
-use std::time::Duration;
-
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Connection, Quality};
-use crate::join::MAX_PAYLOAD;
-use crate::runtime::Publish;
+use self::client::{Client, Event, Limits, QUEUE};
+use super::connection::{Connection, Quality};
+use crate::publish::Publish;
 use crate::version::Version;
 
-/// A client from its connection to the connection's end.
+/// A client, from the begin of its connection to the end.
 pub(super) struct Link {
     client: Box<dyn Client>,
     events: mpsc::Receiver<Result<Event, String>>,
-    /// Polls the client: in a task of its own, since a connection attempt must not be cancelled.
+    /// Polls the client, in a task of its own: an attempt to connect must not be cancelled.
     poller: JoinHandle<()>,
     qos: Quality,
     limits: Limits,
     /// Subscriptions that the broker has not confirmed.
     unconfirmed: usize,
-    /// Whether it has confirmed all that there were at the beginning.
+    /// Whether the broker has confirmed all first subscriptions.
     pub(super) ready: bool,
-}
-
-/// What happens to a link. That it has ended is an error in its place, which says why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// The broker has taken the connection.
-    Accepted(Limits),
-    /// It has confirmed subscriptions.
-    Subscribed,
-    /// It has refused one: why.
-    NotSubscribed(&'static str),
-    /// A message came.
-    Arrived { topic: String, payload: Vec<u8> },
-    /// The client has sent the next publish, under this packet identifier; 0 at QoS 0.
-    Sent(u16),
-    /// The broker has taken responsibility for that publish.
-    Acknowledged(u16),
-    /// It does not take it.
-    Refused(u16, Refusal),
-}
-
-/// Why a broker does not take a publish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) why: &'static str,
-    /// Whether it would be refused again.
-    pub(super) is_final: bool,
-}
-
-/// What a broker takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// Publishes that it has not acknowledged.
-    pub(super) publishes: usize,
-    /// Bytes of a packet.
-    pub(super) packet: usize,
-}
-
-/// What a version's client is asked for. It takes nothing while it has no room: `false`.
-trait Client: Send {
-    fn publish(&self, publish: &Publish, qos: Quality) -> bool;
-    fn subscribe(&self, topics: &[String], qos: Quality) -> bool;
-    fn unsubscribe(&self, topic: &str) -> bool;
 }
 
 impl Link {
@@ -84,7 +40,7 @@ impl Link {
         Self { client, events, poller, qos, limits, unconfirmed: 0, ready: false }
     }
 
-    /// The next event of a link; never, if there is none.
+    /// The next event of a link. Without a link, it never returns.
     pub(super) async fn next(link: &mut Option<Self>) -> Result<Event, String> {
         match link {
             Some(link) => {
@@ -94,7 +50,7 @@ impl Link {
         }
     }
 
-    /// The broker has taken the connection: subscribes to everything at once.
+    /// The broker has accepted the connection. Subscribes to all topics.
     pub(super) fn accepted(&mut self, limits: Limits, topics: &[String]) {
         self.limits = limits;
         for topics in topics.chunks(FILTERS) {
@@ -105,23 +61,23 @@ impl Link {
         self.ready = self.unconfirmed == 0;
     }
 
-    /// The broker confirmed a subscription. Whether the link is ready now, and was not before.
+    /// The broker confirmed a subscription. Returns whether the link became ready by that.
     pub(super) fn subscribed(&mut self) -> bool {
         self.unconfirmed = self.unconfirmed.saturating_sub(1);
         !std::mem::replace(&mut self.ready, self.unconfirmed == 0) && self.ready
     }
 
-    /// Whether one more publish can be under way beside these.
+    /// Whether one more publish may be in flight.
     pub(super) const fn has_room(&self, under_way: usize) -> bool {
         self.ready && under_way < self.limits.publishes
     }
 
-    /// Whether the broker takes a publish as long as this.
+    /// Whether the broker accepts a publish of this length.
     pub(super) const fn fits(&self, publish: &Publish) -> bool {
         publish.topic.len() + publish.payload.len() + FRAMING <= self.limits.packet
     }
 
-    /// Bytes of the longest packet that the broker takes.
+    /// The longest packet that the broker accepts, bytes.
     pub(super) const fn longest_packet(&self) -> usize {
         self.limits.packet
     }
@@ -142,38 +98,15 @@ impl Link {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET }
-    }
-}
-
 impl Drop for Link {
     fn drop(&mut self) {
         self.poller.abort();
     }
 }
 
-/// Requests that a client takes before it has sent them, and events that wait.
-const QUEUE: usize = 256;
-
-/// Packet identifiers that rumqttc uses.
-const PACKETS: u16 = 128;
-
-/// Publishes that are not acknowledged, at most; fewer than there are packet identifiers, so that none is
-/// used twice at once.
-const WINDOW: u16 = PACKETS / 2;
-
-/// Filters in one SUBSCRIBE.
+/// Most filters in one SUBSCRIBE.
 const FILTERS: usize = 100;
 
-/// Longer ones end the connection; so does a broker of MQTT 3.1.1 that lets longer ones through. Those
-/// between this and what a runtime takes are counted and dropped.
-const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
-
-/// Bytes of a PUBLISH beside topic and payload, at most: of the header, 5; of the topic's length, 2; the
-/// identifier, 2; the properties' length, 1; of the expiry, 5.
+/// Most bytes of a PUBLISH beside topic and payload: header 5, topic length 2, identifier 2,
+/// properties length 1, expiry 5.
 const FRAMING: usize = 15;
-
-/// How often a ping is sent, unless the broker wants to hear more often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);

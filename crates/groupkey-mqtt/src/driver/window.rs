@@ -1,27 +1,27 @@
-//! How many publishes may be in flight to a broker that does not say how many it takes.
+//! How many publishes may be in flight to a broker that does not announce a limit.
 
-/// A number of publishes: without limit, until a broker stalls.
+/// A number of publishes. It is unlimited until a broker stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     size: usize,
-    /// Acknowledged since it grew last.
+    /// Acknowledgements since it last grew.
     acknowledged: usize,
 }
 
 impl Window {
-    /// Whether one more can be in flight.
+    /// Whether one more publish may be in flight.
     pub(super) const fn has_room(self, flying: usize) -> bool {
         flying < self.size
     }
 
-    /// The broker has acknowledged none of this many for long: a quarter of them is what it gets
-    /// from now on.
+    /// The broker stalled with this many in flight. It gets a quarter of them from now on.
     pub(super) fn stalled(&mut self, flying: usize) {
         *self = Self { size: (flying / 4).max(1), acknowledged: 0 };
     }
 
-    /// The broker has acknowledged one. A window full of them makes it larger by one: what a broker takes
-    /// is found again, slowly enough that one that is set up for few seldom stalls.
+    /// The broker acknowledged one. A full window of acknowledgements makes the window larger by
+    /// one. So it grows towards the broker's limit, slowly enough that a broker with a low limit
+    /// seldom stalls.
     pub(super) const fn acknowledged(&mut self) {
         self.acknowledged += 1;
         if self.acknowledged >= self.size {
@@ -50,7 +50,7 @@ mod tests {
         assert!(!window.has_room(10));
         window.acknowledged();
         assert!(window.has_room(10) && !window.has_room(11));
-        // From the smallest to more than a link ever has in flight.
+        // From the smallest window to more than a link ever has in flight.
         window.stalled(3);
         assert!(window.has_room(0) && !window.has_room(1));
         (0..2_080).for_each(|_| window.acknowledged());

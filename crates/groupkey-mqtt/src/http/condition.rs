@@ -1,4 +1,4 @@
-//! On which condition an operation is to be done.
+//! The condition of an operation.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -11,16 +11,16 @@ use super::problem::Problem;
 use super::views::epoch;
 use crate::Service;
 
-/// The body of an operation, which may be left out.
+/// The optional body of an operation.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
-    /// Do it only if this is still the epoch. So a request whose answer was lost can be made again.
+    /// Do the operation only in this epoch. So a client can repeat a request whose answer was lost.
     #[serde(default, deserialize_with = "whole")]
     epoch: Option<u64>,
 }
 
-/// A whole number, which in JSON Schema 7.0 is as well.
+/// A whole number. In JSON Schema, 7.0 is one too.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     const TOO_MUCH: f64 = 18_446_744_073_709_551_616.0;
     let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
@@ -61,7 +61,7 @@ impl<S: Send + Sync> FromRequest<S> for Condition {
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
         if !body.trim_ascii_start().starts_with(b"{") {
-            // Serde would read a struct from a list too.
+            // Serde would also accept a list for a struct.
             return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
         }
         serde_json::from_slice(&body)

@@ -10,7 +10,7 @@ use crate::service::history::Total;
 /// The media type.
 pub(super) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All of a service's, at this moment.
+/// All metrics of a service, at this moment.
 pub(super) fn of(service: &Service, broker: &Status) -> String {
     let mut text = Text::default();
     let counters = service.counters();
@@ -57,7 +57,7 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     text.0
 }
 
-/// One of the sums over a kind of operation.
+/// One sum over the operations of a kind.
 type Sum = fn(&Total) -> u64;
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Text {
     }
 
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP groupkey_{name} {help}\n# TYPE groupkey_{name} {kind}");
     }
 

@@ -1,4 +1,4 @@
-//! The page for the browser: one file without anything from elsewhere.
+//! The page for the browser: one file that loads nothing from elsewhere.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use super::problem::Problem;
 use crate::keyring::Secret;
 
-/// The page, with a nonce of its own, so that nothing runs or paints in it that did not come with it.
+/// The page. A fresh nonce in its content security policy allows only its own scripts and styles.
 pub(super) async fn page() -> Result<Response, Problem> {
     let failed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no randomness for a nonce");
     let nonce = Secret::random().map_err(failed)?.to_hex();

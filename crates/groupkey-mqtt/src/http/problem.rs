@@ -1,4 +1,4 @@
-//! What went wrong with a request, as RFC 9457 has it.
+//! Errors of requests, as problem details (RFC 9457).
 
 use axum::Json;
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -18,7 +18,7 @@ pub(super) struct Problem {
 
 #[derive(Serialize)]
 struct Body {
-    /// The status says all that a type could.
+    /// The status says as much as a type could.
     r#type: &'static str,
     title: &'static str,
     status: u16,

@@ -1,4 +1,4 @@
-//! Who may ask what, and what answers.
+//! The routes, their handlers, and the check of the token.
 
 use std::time::Duration;
 
@@ -15,14 +15,16 @@ use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
 use super::condition::Condition;
+use super::limits::Limits;
 use super::problem::Problem;
 use super::views::{Devices, Group, Groups, Health, Operations, Outcome};
-use super::{Limits, metrics, page};
+use super::{metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
+use crate::service::OperationError;
 
-/// All that is served.
+/// All routes.
 pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
     let desk = Desk { service, token, patience: limits.answer_time };
     let guarded = Router::new()
@@ -40,16 +42,19 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .route("/health", get(health))
         .route("/openapi.json", get(description))
         .merge(guarded)
-        .fallback(|| async { Problem::not_found("there is nothing here: see /openapi.json") })
+        .fallback(|| async { Problem::not_found("this path does not exist: see /openapi.json") })
         .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the header Allow says what is possible")
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "the header Allow lists the allowed methods",
+            )
         })
         .layer(DefaultBodyLimit::max(limits.body))
         .layer(map_response(harden))
         .with_state(desk)
 }
 
-/// Where requests are handed in.
+/// What handlers need to reach the service.
 #[derive(Clone)]
 struct Desk {
     service: Handle<Service>,
@@ -73,6 +78,23 @@ impl Desk {
         .await?
     }
 
+    /// Carries out an operation of the group, if its condition holds.
+    async fn operate(
+        &self,
+        group: String,
+        condition: Condition,
+        act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
+        + Send
+        + 'static,
+    ) -> Result<Json<Outcome>, Problem> {
+        self.ask(group, move |service, now, rng| {
+            condition.check(service)?;
+            act(service, now, rng)?;
+            Ok(Json(Outcome::of(service)))
+        })
+        .await
+    }
+
     async fn call<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> T + Send + 'static,
@@ -82,7 +104,7 @@ impl Desk {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(unavailable("the service has ended: start it again")),
             Err(_) => Err(unavailable(
-                "the service is busy; what was asked may be done all the same: look before you ask again",
+                "the service is busy; the operation may still be done: check before you repeat it",
             )),
         }
     }
@@ -147,10 +169,8 @@ async fn evict(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
-    desk.ask(group, move |service, now, rng| {
-        condition.check(service)?;
-        service.evict(&name, now, rng)?;
-        Ok(Json(Outcome::of(service)))
+    desk.operate(group, condition, move |service, now, rng| {
+        service.evict(&name, now, rng).map(drop)
     })
     .await
 }
@@ -161,12 +181,7 @@ async fn readmit(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
-    desk.ask(group, move |service, now, _| {
-        condition.check(service)?;
-        service.readmit(&name, now)?;
-        Ok(Json(Outcome::of(service)))
-    })
-    .await
+    desk.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
 }
 
 async fn rekey(
@@ -175,15 +190,10 @@ async fn rekey(
     condition: Condition,
 ) -> Result<Json<Outcome>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, move |service, now, rng| {
-        condition.check(service)?;
-        service.rekey(now, rng)?;
-        Ok(Json(Outcome::of(service)))
-    })
-    .await
+    desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
 }
 
-/// Lets a request pass that shows the token.
+/// Refuses a request without the token.
 async fn let_in(
     State(desk): State<Desk>,
     request: Request,
@@ -192,7 +202,7 @@ async fn let_in(
     let shown = bearer(request.headers()).and_then(Secret::from_hex);
     let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(desk.token.as_bytes()).into());
     if !fits {
-        let detail = "show the service's token: Authorization: Bearer ...";
+        let detail = "send the service's token: Authorization: Bearer ...";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     }
     Ok(next.run(request).await)
@@ -203,7 +213,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
-/// What a browser must not do with an answer.
+/// Forbids a browser to cache, embed or reinterpret an answer.
 async fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers
@@ -217,14 +227,14 @@ async fn harden(mut response: Response) -> Response {
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 
-/// Which of the members are wanted.
+/// Which members to return.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Portion {
-    /// From this number on.
+    /// The first number.
     #[serde(default)]
     from: u32,
-    /// This many at most.
+    /// The most members.
     #[serde(default = "Portion::usual")]
     limit: usize,
 }
@@ -235,5 +245,5 @@ impl Portion {
     }
 }
 
-/// Members in one answer, at most.
+/// Most members in one answer.
 const MOST_MEMBERS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! What answers say, as JSON. `openapi.json` describes each.
+//! The bodies of answers, as JSON. `openapi.json` describes each.
 
 use groupkey::MemberId;
 use serde::Serialize;
@@ -33,9 +33,9 @@ pub(super) struct Group {
     profile: &'static str,
     suite: &'static str,
     protection: &'static str,
-    /// Whether the scheme changes the key when nobody comes or goes.
+    /// Whether the scheme can change the key without a join or leave.
     can_rekey: bool,
-    /// The public key by which members know the service.
+    /// The service's public key.
     service_key: String,
     /// None before the group is created.
     epoch: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Group {
 #[derive(Serialize)]
 pub(super) struct Devices {
     pub(super) members: Vec<Entry>,
-    /// From which number on there are more.
+    /// The number of the next member, if there are more.
     pub(super) next: Option<u32>,
 }
 
@@ -80,7 +80,7 @@ struct Operation {
     acknowledged_after_ms: Option<f64>,
 }
 
-/// How the group is after an operation.
+/// The group after an operation.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     epoch: Option<u64>,
@@ -88,7 +88,7 @@ pub(super) struct Outcome {
 }
 
 impl Health {
-    /// `ready` is what the service says of itself; nothing, if it does not answer.
+    /// `ready` is the service's answer; `None` if it does not answer.
     pub(super) fn of(ready: Option<Result<(), Fatal>>, broker: &Status) -> Self {
         let store = match ready {
             Some(Ok(())) => "ok",

@@ -1,4 +1,4 @@
-//! The TUN device and the two threads behind it; all that is decided is decided in the queue.
+//! The TUN device and its two threads. All decisions are made in the queue.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use tun_rs::{DeviceBuilder, InterruptEvent, SyncDevice};
 use super::lateness::Lateness;
 use super::queue::{Arrival, Counts, Link, Queue};
 
-/// Impairs what goes through its device, from its start until it is dropped.
+/// Impairs packets through its device until it is dropped.
 #[derive(Debug)]
 pub struct Emulator {
     addresses: Addresses,
@@ -24,20 +24,20 @@ pub struct Emulator {
 /// The two addresses of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// Where the broker listens: the device's own.
+    /// The device's own address, where the broker listens.
     pub broker: SocketAddrV4,
-    /// Where clients connect to: the neighbour that does not exist.
+    /// The neighbour that does not exist, to which clients connect.
     pub clients: SocketAddrV4,
 }
 
-/// Why there is no impaired network. Each message says what is missing.
+/// Why the network cannot be impaired. Each message says what is missing.
 #[derive(Debug)]
 pub enum Error {
-    /// A program that is needed does not start, or fails; its name and what it said.
+    /// A required program does not start, or fails: its name and its error message.
     Command(&'static str, String),
     /// The device cannot be made for some other reason.
     Device(io::Error),
-    /// The kernel has no TUN device, or the container does not show it.
+    /// The kernel has no TUN device, or the container does not have it.
     NoDevice,
     /// The right CAP_NET_ADMIN is missing.
     NoRights,
@@ -93,12 +93,12 @@ impl Emulator {
         self.addresses
     }
 
-    /// Changes all links that have no settings of their own, for packets from now on.
+    /// Changes all links without settings of their own, for packets from now on.
     pub fn set_all(&self, link: Link) {
         self.works.state().queue.set_all(link);
     }
 
-    /// Gives one client, known by its address and port, a link of its own kind.
+    /// Gives one client, identified by address and port, a link of its own.
     pub fn set(&self, client: SocketAddrV4, link: Link) {
         self.works.state().queue.set(client, link);
     }
@@ -150,13 +150,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What both threads work on.
+/// The state of both threads.
 struct Works {
     device: SyncDevice,
     begin: Instant,
     stop: InterruptEvent,
     state: Mutex<State>,
-    /// A packet came that is due before all others, or it is time to stop.
+    /// Notified when a packet arrives that is due before all others, and on stopping.
     sooner: Condvar,
 }
 
@@ -172,7 +172,7 @@ impl Works {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes packets from the kernel. What has no delay goes back at once, without the other
+    /// Takes packets from the kernel. Packets without delay go back at once, without the other
     /// thread.
     fn read(&self) {
         let mut buffer = [0; MTU as usize + 100];
@@ -181,7 +181,7 @@ impl Works {
                 Ok(length) => length,
                 Err(_) if self.state().stopped => return,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
-                // The device is gone; whoever measures sees that nothing arrives.
+                // The device is gone. The measurement shows that nothing arrives.
                 Err(_) => return,
             };
             let now = self.begin.elapsed();
@@ -216,7 +216,7 @@ impl Works {
     fn put_back(&self, state: &mut State) {
         while let Some((packet, late)) = state.queue.leave(self.begin.elapsed()) {
             state.lateness.record(late);
-            // A packet that the kernel does not take is as lost as on a real link.
+            // A packet that the kernel refuses is lost, as on a real link.
             let _ = self.device.send(&packet);
         }
     }

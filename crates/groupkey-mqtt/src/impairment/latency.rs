@@ -13,13 +13,13 @@ use crate::probe::client::Client;
 use crate::probe::{Stop, Target};
 use crate::version::Version;
 
-/// At which packet the subscriber takes a QoS 2 message as delivered.
+/// The packet at which the subscriber delivers a QoS 2 message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HandOver {
-    /// PUBREL, as the papers' clients do: it is there exactly once.
+    /// Deliver on PUBREL, like the papers' clients: exactly once.
     #[default]
     PubRel,
-    /// PUBLISH already.
+    /// Deliver on PUBLISH.
     Publish,
 }
 
@@ -131,7 +131,7 @@ fn measure_connection(
 fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
     let target = Target::at(settings.broker, settings.patience);
     let mut client = Client::dial(&target, Version::V3)
-        .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))?;
+        .map_err(|error| Stop::Broken(format!("cannot connect to the broker: {error}")))?;
     let client_id = format!("groupkey-latency-{}-{name}", std::process::id());
     match client.connect(Connect { client: client_id, clean: true, ..Connect::default() })? {
         Connack { code: 0, .. } => Ok(client),

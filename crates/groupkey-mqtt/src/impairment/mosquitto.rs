@@ -53,7 +53,7 @@ impl Mosquitto {
         let deadline = Instant::now() + READY_WITHIN;
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.0.try_wait() {
-                return Err(Error::Command(NAME, format!("it ends at once, with {status}")));
+                return Err(Error::Command(NAME, format!("it ended at once, with {status}")));
             }
             if TcpStream::connect_timeout(&SocketAddr::V4(address), READY_WITHIN).is_ok() {
                 return Ok(());

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::client::Client;
-use super::{Stop, Target, Version};
+use super::stop::Stop;
+use super::target::Target;
 use crate::packet::{Connack, Connect, FOR_EVER, Publish, Qos};
+use crate::version::Version;
 
 /// The surroundings of one check.
 #[derive(Debug)]
@@ -69,14 +71,16 @@ impl<'a> Bench<'a> {
     /// A client whose session outlives the connection, at its first connection.
     pub(super) fn begin_session(&self, name: &str) -> Result<Client, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
-        super::require(!present, || "the broker claims a session it cannot have".to_owned())?;
+        crate::probe::stop::require(!present, || {
+            "the broker claims a session it cannot have".to_owned()
+        })?;
         Ok(client)
     }
 
     /// The same client again; the broker must know it.
     pub(super) fn resume_session(&self, name: &str) -> Result<Client, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
-        super::require(present, || "the broker has forgotten the session".to_owned())?;
+        crate::probe::stop::require(present, || "the broker has forgotten the session".to_owned())?;
         Ok(client)
     }
 

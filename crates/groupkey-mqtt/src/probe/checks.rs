@@ -6,7 +6,7 @@ mod exactly_once;
 mod limits;
 mod session;
 
-use super::Check;
+use super::check::Check;
 
 /// All checks. A check without clauses of version 3.1.1 tests what only version 5 has.
 pub static CHECKS: &[Check] = &[

@@ -7,8 +7,10 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::line::{Line, is_silence};
-use super::{Stop, Target, Version};
+use super::stop::Stop;
+use super::target::Target;
 use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::version::Version;
 
 /// A connection. Nothing is sent that a check did not ask for.
 #[derive(Debug)]

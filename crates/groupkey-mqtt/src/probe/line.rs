@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-use super::Target;
+use super::target::Target;
 
 /// One connection. No wait is longer than the one that is asked for.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Who may join, and how those who may are taken in.
+//! Checks requests to join, and admits devices.
 
 use std::time::Duration;
 
@@ -8,10 +8,14 @@ use rand_core::Rng;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::applicant::Applicant;
+use super::error::OperationError;
+use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
-use super::{Applicant, Happened, OperationError, Service, Why, has};
-use crate::join::{Body, Request, Welcome, encoded};
+use super::{Service, has};
+use crate::codec::encoded;
+use crate::join::{Body, Request, Welcome};
 use crate::keyring::Secret;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Output, SECOND, after};
@@ -19,8 +23,8 @@ use crate::store::StoreError;
 use crate::topics::is_name;
 
 impl Service {
-    /// Checks a request to join. The cheap checks come first, so that a flood of requests by somebody who
-    /// knows no secret costs no signatures.
+    /// Checks a request to join. Cheap checks come first, so that a flood of requests without a
+    /// valid secret costs no signature checks.
     pub(super) fn apply(&mut self, request: Request, now: u64) {
         let body = &request.body;
         if body.context != self.policy.prefix || !is_name(&body.name) {
@@ -38,7 +42,7 @@ impl Service {
         let last = waiting.map(|index| self.waiting[index].request.body.stamp).or(last);
         if let Some(last) = last.filter(|last| body.stamp <= *last) {
             self.counters.replayed += 1;
-            // The same once more is the broker's doing.
+            // A repetition of the last request comes from the broker.
             if body.stamp < last {
                 self.tell_refusal(&body.name, Why::Replayed, now);
             }
@@ -91,8 +95,8 @@ impl Service {
         self.admission_due = self.admission_due.or(Some(due));
     }
 
-    /// Tells the operator about somebody that does not get in, if that was not told lately. What a stranger
-    /// sends must not fill logs, nor memory.
+    /// Tells the operator about a refused device, unless it did so lately. A stranger must not be
+    /// able to fill logs or memory.
     fn tell_refusal(&mut self, name: &str, why: Why, now: u64) {
         let is_fresh = |at: &u64| now < at.saturating_add(TOLD_AGAIN);
         let key = (name.to_owned(), why);
@@ -109,7 +113,7 @@ impl Service {
         }
     }
 
-    /// Whether who asks has been taken in and has lost nothing but, perhaps, its welcome.
+    /// Whether the device was admitted in this attempt, and may only have missed its welcome.
     fn waits_for_its_welcome(&self, request: &Request) -> bool {
         let body = &request.body;
         self.roster.record(&body.name).is_some_and(|(_, record)| {
@@ -117,7 +121,7 @@ impl Service {
         })
     }
 
-    /// The welcome still answers: to an earlier request of the same attempt.
+    /// Publishes the welcome again. It answers an earlier request of the same attempt.
     fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
         let Some(welcome) = self.welcomes.of(member).map(<[u8]>::to_vec) else {
             self.counters.refused += 1;
@@ -129,8 +133,9 @@ impl Service {
         }
     }
 
-    /// Whether the last answer may still be on its way; if not, there will be one now. Over a slow network
-    /// devices ask again before it comes, and answers to all of that would hold up each other.
+    /// Whether the last answer may still be on its way. If not, notes that one leaves now. On a
+    /// slow network devices ask again before an answer comes, and more answers would add to the
+    /// delay.
     fn is_answered(&mut self, request: &Request, now: u64) -> bool {
         let last = self.answers.get(&request.body.name);
         let is_answered = last.is_some_and(|(attempt, at)| {
@@ -144,14 +149,14 @@ impl Service {
 
     fn note_answer(&mut self, request: &Request, now: u64) {
         if self.answers.len() >= self.policy.limits.waiting {
-            // Who is forgotten is answered once too often.
+            // A forgotten device gets one answer more than necessary.
             self.answers.clear();
         }
         let answer = (request.body.attempt.into(), now);
         self.answers.insert(request.body.name.clone(), answer);
     }
 
-    /// By what a device may join: the secret that it proved to know, and the hash of its token.
+    /// What permits a device to join: the secret that it proved to know, and the hash of its token.
     fn permission(&self, request: &Request) -> Option<(Option<Secret>, Option<[u8; 32]>)> {
         let body = &request.body;
         if let Some(key) = self.policy.keys.get(&body.name) {
@@ -160,7 +165,7 @@ impl Service {
         if request.has_proof() {
             let token = self.policy.tokens.iter().find(|token| request.proves(token))?;
             let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-            // Who used it up may show it again when it comes back, and nobody else.
+            // Only the device that used a token may use it again.
             let returns = self.roster.record(&body.name).is_some_and(|(_, record)| {
                 record.token == Some(hash) && record.identity == *body.identity
             });
@@ -178,7 +183,7 @@ impl Service {
         (self.is_its_name(body) == Some(true)).then_some((None, None))
     }
 
-    /// Whether the name belongs to the identity that asks for it; `None` if it belongs to nobody.
+    /// Whether the name belongs to the identity that asks for it; `None` if the name is free.
     fn is_its_name(&self, body: &Body) -> Option<bool> {
         let record = self.roster.record(&body.name).map(|(_, record)| record);
         let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
@@ -188,7 +193,7 @@ impl Service {
         (is_owner || listed.is_some() || !is_free).then_some(is_owner)
     }
 
-    /// Takes in those who wait, as far as that is possible now.
+    /// Admits the waiting devices, as far as that is possible now.
     pub(super) fn admit(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match self.ready() {
             Err(Fatal::Store(StoreError::Full { .. })) => {
@@ -209,8 +214,9 @@ impl Service {
             let record = service.roster.record(applicant.name());
             record.is_some_and(|(_, record)| record.standing.is_current())
         };
-        // Who is a member and asks to join has lost its memory: out with it first. It comes last, since
-        // a group of two can lose nobody before somebody else has come.
+        // A member that asks to join has lost its state, and is removed first. Such members are
+        // handled last, because a member of a group of two can leave only after another device has
+        // joined.
         let may_come_at = |service: &Self, applicant: &Applicant| {
             let record = service.roster.record(applicant.name()).map(|(_, record)| record);
             let member = record.filter(|record| record.standing.is_current());
@@ -251,13 +257,13 @@ impl Service {
         self.admission_due =
             (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
         left_over.extend(patient);
-        // Until somebody else comes, there is no use in trying again.
+        // These can leave only when another device joins.
         left_over.extend(stuck);
         self.waiting = left_over;
         self.commit(now)
     }
 
-    /// The number of a name: the one that it had, the one that it was offered, or the next free one.
+    /// The number of a name: its former one, the offered one, or the next free one.
     fn number_for(&mut self, name: &str) -> u32 {
         if let Some((number, _)) = self.roster.record(name) {
             return number;
@@ -265,7 +271,7 @@ impl Service {
         let highest = self.offers.values().copied().max();
         let next = self.roster.next_number().max(highest.map_or(0, |number| number + 1));
         if self.offers.len() >= self.policy.limits.waiting {
-            // Who was offered one and did not come back will be offered another.
+            // A device that has not used its offer gets another one.
             self.offers.clear();
         }
         *self.offers.entry(name.to_owned()).or_insert(next)
@@ -277,7 +283,7 @@ impl Service {
         self.roster.admit(admission);
     }
 
-    /// Enrols devices, welcomes them, and makes them members.
+    /// Enrols devices, sends their welcomes, and makes them members.
     fn take_in(
         &mut self,
         applicants: Vec<Applicant>,
@@ -360,19 +366,19 @@ impl Service {
     }
 }
 
-/// Devices that one admission takes into a running group, at most, so that an operation stays short.
+/// Most devices that one admission adds to a running group, so that an operation stays short.
 const AT_ONCE: usize = 16;
 
-/// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16.
+/// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16 s.
 const ANSWER_AGAIN: u64 = 10_000_000_000;
 
-/// The same refusal of the same device is told once in this time, ns; and of all together so many.
+/// The operator is told of each device and reason once in this time, ns, and of this many in all.
 const TOLD_AGAIN: u64 = 60 * SECOND;
 const REFUSALS_TOLD: usize = 100;
 
-/// How long to wait before trying again what was not possible.
+/// How long to wait before the next attempt to admit devices.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Keys of the confidential channel come from a stream of their own, so that the steps draw what they
-/// would draw without it.
+/// Keys of the confidential channel come from a stream of their own: what the steps draw must not
+/// depend on it.
 const CHANNEL_STREAM: u64 = 1;

@@ -1,4 +1,4 @@
-//! Why a service cannot begin, and why an operator's command was not carried out.
+//! Why a service cannot start, and why an operator's command failed.
 
 use std::fmt;
 
@@ -9,16 +9,17 @@ use crate::keyring::hex;
 use crate::runtime::Fatal;
 use crate::topics::BadPrefix;
 
-/// Why a service cannot begin.
+/// Why a service cannot start.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The form does not run live.
+    /// The form must not run live.
     Form(FormError),
-    /// The store holds a group of another form.
+    /// The store has a group of another form.
     FormChanged,
     /// The store failed.
     Fatal(Fatal),
-    /// The store holds a group of a service with this public key, and the policy has another's identity.
+    /// The store has a group of a service with this public key, and the policy has another
+    /// identity.
     IdentityChanged([u8; 32]),
     /// The scheme has no controller: its members need no service.
     NoController,
@@ -26,16 +27,16 @@ pub enum OpenError {
     Prefix(BadPrefix),
 }
 
-/// Why an operator's command was not carried out.
+/// Why an operator's command failed.
 #[derive(Debug)]
 pub enum OperationError {
-    /// The device is barred, but still has the key.
+    /// The device is barred, but still has the key: the eviction is pending.
     BarredOnly(Error),
-    /// The service cannot go on.
+    /// The service cannot continue.
     Fatal(Fatal),
-    /// The scheme or the group's state does not allow it.
+    /// The scheme or the group's state does not allow the operation.
     Refused(Error),
-    /// Nobody ever joined under this name.
+    /// No device ever joined under this name.
     Unknown(String),
 }
 
@@ -57,14 +58,14 @@ impl fmt::Display for OpenError {
             Self::Form(error) => write!(f, "{error}"),
             Self::FormChanged => write!(
                 f,
-                "the store holds a group of another scheme, parameters or algorithms: give the new \
+                "the store has a group with another scheme, parameters or algorithms: give the new \
                  group a store of its own"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::IdentityChanged(public) => write!(
                 f,
-                "the store holds a group of the service {}, and the identity is another's: put the old \
-                 identity back, or leave the line out",
+                "the store has a group of the service {}, and the identity is another one: put the old \
+                 identity back, or remove the line",
                 hex(public)
             ),
             Self::NoController => {
@@ -80,12 +81,12 @@ impl fmt::Display for OperationError {
         match self {
             Self::BarredOnly(error) => write!(
                 f,
-                "{error}: it is barred, but has the key until somebody else joins or the group is \
+                "{error}: the device is barred, but has the key until another device joins or the group is \
                  founded again"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::Refused(error) => write!(f, "{error}"),
-            Self::Unknown(name) => write!(f, "nobody ever joined as {name}"),
+            Self::Unknown(name) => write!(f, "no device ever joined as {name}"),
         }
     }
 }

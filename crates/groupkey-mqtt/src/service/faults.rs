@@ -1,8 +1,8 @@
-//! Places where a service may die, so that a test can let it die at each.
+//! Fault points: places at which a test can make a service crash.
 
 use crate::runtime::Fatal;
 
-/// Where a service may die.
+/// The fault points of a service.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) left: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a service has done since the process began: the last operations, and sums of all.
+//! The operations of a service since the process began: the last ones, and sums of all.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,60 +14,60 @@ pub struct History {
     totals: [Total; Kind::ALL.len()],
 }
 
-/// What changed the key, in the words of RFC 9594 where it has one.
+/// The kind of operation, in the terms of RFC 9594 where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The group was founded.
+    /// The group was created.
     Create,
     /// The operator evicted a member.
     Evict,
-    /// Devices were admitted, some of them perhaps again, after they had lost their memory.
+    /// Devices were admitted. Some may be members that had lost their state.
     Join,
-    /// Nobody came or went.
+    /// The key changed without a join or leave.
     Rekey,
 }
 
-/// An operation: what one input led to, durable in one transaction.
+/// One operation, which one transaction made durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What changed the key.
+    /// Its kind.
     pub kind: Kind,
     /// The epoch that it led to.
     pub epoch: Epoch,
     /// When it began, ns since 1970.
     pub began: u64,
-    /// How many became members.
+    /// How many devices joined.
     pub joined: u64,
-    /// How many ceased to be.
+    /// How many members left.
     pub left: u64,
-    /// How many members there are since.
+    /// The number of members after it.
     pub members: usize,
-    /// The scheme's messages to the members, individual keys in welcomes aside.
+    /// The scheme's messages to the members, without individual keys in welcomes.
     pub messages: u64,
-    /// Their payload.
+    /// Their payload, bytes.
     pub payload_bytes: u64,
-    /// After how long it was computed and durable, ns.
+    /// Time until it was computed and durable, ns.
     pub durable_after: Option<u64>,
-    /// After how long the broker had acknowledged everything, ns.
+    /// Time until the broker had acknowledged all its messages, ns.
     pub acknowledged_after: Option<u64>,
-    /// The numbers of what it published, notice and welcomes included.
+    /// The numbers of its publishes, notice and welcomes included.
     publishes: Range<u64>,
 }
 
 /// Sums over all operations of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// How many there were.
+    /// The number of operations.
     pub operations: u64,
     /// The scheme's messages.
     pub messages: u64,
-    /// Their payload.
+    /// Their payload, bytes.
     pub payload_bytes: u64,
-    /// The time until they were durable, ns.
+    /// The sum of the times until they were durable, ns.
     pub durable_after: u64,
 }
 
-/// What the input at hand has led to so far.
+/// What the current input has led to so far.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     joined: u64,
@@ -123,7 +123,7 @@ impl History {
         });
     }
 
-    /// What was noted last is over now.
+    /// The last operation is durable now.
     pub(super) fn finish(&mut self, now: u64) {
         for done in self.last.iter_mut().take_while(|done| done.durable_after.is_none()) {
             let time = now.saturating_sub(done.began);
@@ -132,7 +132,8 @@ impl History {
         }
     }
 
-    /// The broker has taken a publish; `is_waiting` says whether it has yet to take one of others.
+    /// The broker has acknowledged a publish. `is_waiting` says whether it has yet to acknowledge
+    /// one of a range.
     pub(super) fn acknowledge(
         &mut self,
         id: u64,
@@ -149,10 +150,10 @@ impl History {
 }
 
 impl Kind {
-    /// All, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Create, Self::Evict, Self::Join, Self::Rekey];
 
-    /// As it is written.
+    /// The name in metrics and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -182,7 +183,7 @@ impl Tally {
     }
 }
 
-/// Operations that are remembered.
+/// How many operations are kept.
 pub const LAST: usize = 100;
 
 #[cfg(test)]

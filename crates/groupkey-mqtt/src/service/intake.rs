@@ -1,13 +1,16 @@
-//! What comes in over the broker, and with time.
+//! The inputs of a service: messages from the broker, and ticks of the clock.
 
 use std::time::Duration;
 
 use groupkey::{Channel, Epoch, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 
+use super::Service;
+use super::error::OperationError;
+use super::happened::Happened;
 use super::log::{Draw, Entry};
-use super::{Happened, OperationError, Service};
-use crate::join::{MAX_PAYLOAD, Request, encoded};
+use crate::codec::encoded;
+use crate::join::{MAX_PAYLOAD, Request};
 use crate::notice::{Foreign, Notice, Reached};
 use crate::parties::Given;
 use crate::policy::Limits;
@@ -80,9 +83,9 @@ impl Runtime for Service {
 }
 
 impl Service {
-    /// What the broker retained is the service's own word: if it is ahead of the store, an old copy of the
-    /// store was put in the place of the last one, and epochs would be used twice. A new store may only
-    /// have begun while the clock was behind.
+    /// Compares the store with the notice that the broker retained, which the service signed. If
+    /// the notice is ahead, the store is an old copy, and epochs would be used twice: the service
+    /// ends. A new store is different, because the clock may have been behind when it was created.
     fn compare(&mut self, payload: &[u8], now: u64) -> Result<(), Fatal> {
         let stored = self.epoch();
         let (group, founded) = (self.parties.form().group.0, self.founded);
@@ -90,7 +93,7 @@ impl Service {
         let (prefix, public) = (&self.policy.prefix, self.identity.public());
         match Notice::read(payload, prefix, Some(reached), &public) {
             Ok(Some(notice)) if notice.founded > founded && self.log_length == 1 => {
-                // Members of that group must see that this is the later one.
+                // Members of the other group must see that this one is later.
                 self.founded = notice.founded.saturating_add(1);
                 self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
                 self.change.entries.push(encoded(&Entry::Postdated(self.founded)));
@@ -112,7 +115,7 @@ impl Service {
         }
     }
 
-    /// Takes a message from a member, to the controller or to that of a subgroup.
+    /// Takes a member's message to the controller or to a subgroup controller.
     fn receive(
         &mut self,
         party: PartyId,
@@ -145,8 +148,8 @@ impl Service {
         }
     }
 
-    /// Whether the member that a message claims to be from may make another request yet. A forger can use
-    /// up somebody's allowance for some seconds; it cannot fill the log.
+    /// Whether the member that a message names as its sender may make another request yet. A forger
+    /// can use up a member's allowance for some seconds. It cannot fill the log.
     fn allows(&mut self, bytes: &[u8], now: u64) -> bool {
         let Some(PartyId::Member(member)) = sender(bytes) else { return true };
         let limit = self.policy.limits.allowance;
@@ -166,7 +169,7 @@ impl Service {
             self.admit(now, rng)?;
         }
         if due(self.notice_due) {
-            // The broker may have forgotten what it retained, or retain what an earlier service said.
+            // The broker may have lost the notice, or may retain one of an earlier service.
             self.notice_due = None;
             let notice = self.notice();
             self.publish_unstored(self.topics.epoch(), notice, true);
@@ -186,7 +189,7 @@ impl Service {
     }
 }
 
-/// Who a message says that it is from, unchecked.
+/// The sender that a message names, unchecked.
 fn sender(bytes: &[u8]) -> Option<PartyId> {
     let mut decoder = minicbor::Decoder::new(bytes);
     decoder.array().ok()?;

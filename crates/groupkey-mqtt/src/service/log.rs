@@ -1,4 +1,4 @@
-//! The entries of a service's log. Replayed in order through fresh parties, they give the same state.
+//! The entries of a service's log. New parties that replay them in order reach the same state.
 
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
@@ -8,29 +8,30 @@ use rand_core::SeedableRng;
 use crate::form::Written;
 use crate::parties::Order;
 
-/// What happened.
+/// One entry.
 #[derive(Encode, Decode)]
 pub(super) enum Entry {
-    /// The group's form and the service's secrets. The first entry, and no other.
+    /// The group's form and the service's secrets. Only the first entry is of this kind.
     #[n(0)]
     Founded(#[n(0)] Written, #[n(1)] Secrets),
-    /// A device became a member, or came back.
+    /// A device was admitted, for the first time or again.
     #[n(1)]
     Admitted(#[n(0)] Admission),
-    /// The controller had a command.
+    /// The controller took a command.
     #[n(2)]
     Ordered(#[n(0)] Order, #[n(1)] Draw),
-    /// A party of the service, by its number, took a message.
+    /// The party with this number took a message.
     #[n(3)]
     Received(#[n(0)] i64, #[n(1)] ByteVec, #[n(2)] Draw),
-    /// The operator bars a member from coming back, or no longer does.
+    /// The operator barred a member from rejoining, or readmitted it.
     #[n(4)]
     Barred(#[n(0)] u32, #[n(1)] bool),
-    /// The operator lets a member's stamps count from this one on, if they were ahead of it.
+    /// The operator set a member's last stamp back to this one, if it was later.
     #[n(5)]
     Restamped(#[n(0)] u32, #[n(1)] u64),
-    /// Before anybody was in, the broker knew a group of this service that was founded later by its
-    /// clock: this one counts as founded after it, ms since 1970.
+    /// Before the first member joined, the broker had a notice of another group of this service
+    /// with a later founding time. This group's founding time is set to this later one, ms since
+    /// 1970.
     #[n(6)]
     Postdated(#[n(0)] u64),
 }
@@ -41,7 +42,7 @@ pub(super) struct Secrets {
     pub(super) identity: ByteArray<32>,
     #[n(1)]
     pub(super) mac: Option<ByteArray<32>>,
-    /// By the number of the subgroup.
+    /// The subgroup controllers' identities, by the subgroup's number.
     #[n(2)]
     pub(super) subgroups: Vec<ByteArray<32>>,
     /// When the group was founded, ms since 1970.
@@ -59,14 +60,14 @@ pub(super) struct Admission {
     pub(super) identity: ByteArray<32>,
     #[n(3)]
     pub(super) stamp: u64,
-    /// The hash of the token that was used up.
+    /// The hash of the token that it used.
     #[n(4)]
     pub(super) token: Option<ByteArray<32>>,
     #[n(5)]
     pub(super) attempt: ByteArray<8>,
 }
 
-/// A step's time, and the place in a stream of randomness where it begins.
+/// A step's time, and its position in a stream of randomness.
 #[derive(Clone, Copy, Encode, Decode)]
 pub(super) struct Draw {
     #[n(0)]
@@ -78,9 +79,9 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Where `rng` is now.
+    /// The present position of `rng`.
     pub(super) fn at(now: u64, rng: &ChaCha20Rng) -> Self {
-        // Nobody draws 2^66 bytes from one seed.
+        // No step draws 2^66 bytes from one seed.
         Self { now, seed: rng.get_seed().into(), word: rng.get_word_pos() as u64 }
     }
 

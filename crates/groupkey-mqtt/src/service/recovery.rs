@@ -1,4 +1,4 @@
-//! How a service comes to be: founded in an empty store, or replayed from the log that is there.
+//! How a service starts: it founds a group in an empty store, or replays the log.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,9 +16,9 @@ use super::history::{History, Tally};
 use super::log::{Entry, Secrets};
 use super::roster::Roster;
 use super::welcomes::Welcomes;
+use crate::codec::encoded;
 use crate::counters::Counters;
 use crate::form::Form;
-use crate::join::encoded;
 use crate::keyring::{Keyring, Secret};
 use crate::parties::{Given, Parties};
 use crate::policy::Policy;
@@ -27,7 +27,8 @@ use crate::store::{Change, Saved, Store, StoreError};
 use crate::topics::Topics;
 
 impl Service {
-    /// Founds a group in an empty store, or goes on with the one that is there. The time is in ns since 1970.
+    /// Founds a group in an empty store, or continues the group that is in it. `now` is in ns since
+    /// 1970.
     pub fn open(
         policy: Policy,
         mut store: Box<dyn Store>,
@@ -179,7 +180,7 @@ impl Service {
     }
 }
 
-/// When a party did what the entry has.
+/// When a party took the step of an entry.
 const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),

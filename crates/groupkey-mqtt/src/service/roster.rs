@@ -1,4 +1,4 @@
-//! Who is known to a service, and who is in the group.
+//! The devices that a service knows, and which of them are members.
 
 use std::collections::BTreeMap;
 
@@ -17,30 +17,30 @@ pub(super) struct Roster {
 pub(super) struct Record {
     pub(super) name: String,
     pub(super) identity: [u8; 32],
-    /// Of the last request that was taken.
+    /// The stamp of the last accepted request.
     pub(super) stamp: u64,
-    /// The attempt by which it came in last.
+    /// The attempt in which it joined last.
     pub(super) attempt: [u8; 8],
-    /// The hash of the token by which it joined.
+    /// The hash of the token with which it joined.
     pub(super) token: Option<[u8; 32]>,
     pub(super) standing: Standing,
-    /// Requests since the time.
+    /// The number of requests since a time, ns.
     pub(super) requests: (u32, u64),
-    /// How often it came back in a row after it had lost its memory, and when it did so last, ns.
+    /// How often in a row it rejoined because it had lost its state, and when it did so last, ns.
     returns: (u32, u64),
 }
 
-/// What a device is to the group.
+/// A device's membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Evicted by the operator: it may not come back by its identity alone.
+    /// Evicted: it may not rejoin until it is readmitted.
     Barred,
-    /// Evicted when the group could lose nobody: a member until somebody else has joined.
+    /// Evicted from a group of two: still a member until another device joins.
     BarredMember,
-    /// It left, or was admitted and is not in yet.
+    /// A former member, or a device that is admitted and not a member yet.
     Former,
     Member,
-    /// Not a member, and free to come back: until it does, its name may go to another identity.
+    /// Readmitted after an eviction. Until it rejoins, another identity may take its name.
     Readmitted,
 }
 
@@ -64,8 +64,8 @@ impl Standing {
 }
 
 impl Record {
-    /// When a member that has lost its memory may come in again, ns. It costs everybody two changes of
-    /// the key, so one that comes back over and over waits for longer each time.
+    /// When a member that has lost its state may rejoin, ns. Each time costs two changes of the
+    /// key, so the wait grows with each return.
     pub(super) fn may_return_at(&self) -> u64 {
         match self.returns {
             (0, _) => 0,
@@ -75,7 +75,7 @@ impl Record {
 }
 
 impl Roster {
-    /// Number of members.
+    /// The number of members.
     pub(super) const fn current(&self) -> usize {
         self.current
     }
@@ -89,7 +89,7 @@ impl Roster {
         self.records.get_mut(&member)
     }
 
-    /// A number that nobody had.
+    /// A number that no device has had.
     pub(super) fn next_number(&self) -> u32 {
         self.records.keys().next_back().map_or(0, |last| last + 1)
     }
@@ -99,7 +99,7 @@ impl Roster {
         self.numbers.insert(name.clone(), member);
         let before = self.records.get(&member);
         let is_current = before.is_some_and(|record| record.standing.is_current());
-        // Whoever came by a token and comes back by its identity may still show the token later.
+        // A device that rejoins with its identity may still use its token later.
         let earlier = before.filter(|record| record.identity == *identity);
         let token = token.map(Into::into).or_else(|| earlier.and_then(|record| record.token));
         let record = Record {
@@ -115,7 +115,7 @@ impl Roster {
         self.records.insert(member, record);
     }
 
-    /// A member that has lost its memory comes back.
+    /// Notes that a member which had lost its state rejoins.
     pub(super) fn note_return(&mut self, member: u32, now: u64) {
         if let Some(Record { returns: (times, at), .. }) = self.at(member) {
             let is_long_ago = now >= at.saturating_add(RETURNS_FORGOTTEN);
@@ -123,14 +123,14 @@ impl Roster {
         }
     }
 
-    /// Bars a device from coming back.
+    /// Bars a device from rejoining.
     pub(super) fn bar(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
             record.standing = Standing::of(record.standing.is_current(), true);
         }
     }
 
-    /// Lets a device come back. A member's name stays its own.
+    /// Lets a device rejoin. A current member keeps its name.
     pub(super) fn readmit(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
             record.standing = match record.standing.is_current() {
@@ -140,14 +140,14 @@ impl Roster {
         }
     }
 
-    /// Forgets a stamp that is ahead of this one.
+    /// Sets a device's last stamp back to this one, if it is later.
     pub(super) fn restamp(&mut self, member: u32, stamp: u64) {
         if let Some(record) = self.at(member) {
             record.stamp = record.stamp.min(stamp);
         }
     }
 
-    /// Notes what a command that was carried out means for membership.
+    /// Updates the membership after a command.
     pub(super) fn note(&mut self, order: &Order) {
         match order {
             Order::Add(member) => self.set(*member, true),
@@ -161,13 +161,13 @@ impl Roster {
         }
     }
 
-    /// Members that were evicted when the group could lose nobody.
+    /// Members with a pending eviction.
     pub(super) fn barred_members(&self) -> Vec<u32> {
         let barred = self.members().filter(|(_, record)| record.standing.is_barred());
         barred.map(|(member, _)| member).collect()
     }
 
-    /// All from a number on.
+    /// All records from the number `from` on.
     pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &Record)> {
         self.records.range(from..).map(|(&number, record)| (number, record))
     }
@@ -182,7 +182,7 @@ impl Roster {
             match (record.standing.is_current(), current) {
                 (false, true) => self.current += 1,
                 (true, false) => self.current -= 1,
-                // A readmitted device's name stays free.
+                // Unchanged, so a readmitted device's name stays free.
                 _ => return,
             }
             record.standing = Standing::of(current, record.standing.is_barred());
@@ -190,8 +190,8 @@ impl Roster {
     }
 }
 
-/// How long a device waits that comes back for the second time in a row; it doubles six times.
+/// How long a device waits before its second return in a row, ns. It doubles six times.
 const RETURN_PAUSE: u64 = SECOND;
 
-/// A return so long after the last is not in a row with it.
+/// After this time without a return the count starts again, ns.
 const RETURNS_FORGOTTEN: u64 = 600 * SECOND;

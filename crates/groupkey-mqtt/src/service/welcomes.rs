@@ -1,8 +1,8 @@
-//! Welcomes that may have to be said once more.
+//! Welcomes that may have to be published again.
 
 use std::collections::BTreeMap;
 
-/// The latest welcomes, as they were sealed: whoever else has them learns nothing.
+/// The latest welcomes, encrypted as they were published.
 #[derive(Default)]
 pub(super) struct Welcomes {
     by_age: BTreeMap<u64, (u32, Vec<u8>)>,
@@ -12,7 +12,8 @@ pub(super) struct Welcomes {
 }
 
 impl Welcomes {
-    /// Keeps a member's welcome, and drops its earlier one, and the oldest where there is no room.
+    /// Keeps a member's welcome instead of its earlier one. Drops the oldest welcomes where there
+    /// is no room.
     pub(super) fn keep(&mut self, member: u32, welcome: Vec<u8>) {
         if let Some(age) = self.ages.insert(member, self.next) {
             self.drop_aged(age);
@@ -28,7 +29,7 @@ impl Welcomes {
         }
     }
 
-    /// A member's latest welcome, if it is still there.
+    /// A member's latest welcome, if it is still kept.
     pub(super) fn of(&self, member: u32) -> Option<&[u8]> {
         let (_, welcome) = self.by_age.get(self.ages.get(&member)?)?;
         Some(welcome)
@@ -41,7 +42,7 @@ impl Welcomes {
     }
 }
 
-/// Bytes that are kept at most: some 30,000 welcomes of LKH.
+/// Most bytes that are kept: some 30,000 welcomes of LKH.
 const ROOM: usize = 16 << 20;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! One party's connection to the broker: a task that writes what it is told to and reports what
-//! comes.
+//! One party's connection to the broker: a task that carries out orders and reports what arrives.
 
 use std::net::SocketAddr;
 
@@ -11,10 +10,10 @@ use super::session::{Reaction, Session};
 use crate::Version;
 use crate::packet::{Connack, Connect, Packet};
 
-/// What a client is to do.
+/// An order to a client.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Have the broker answer, which it does after all that came before.
+    /// Ping the broker, which answers after all earlier messages.
     Ping,
     Publish {
         topic: String,
@@ -24,7 +23,7 @@ pub(super) enum Order {
     Unsubscribe(String),
 }
 
-/// What a client tells.
+/// A report of a client.
 #[derive(Debug)]
 pub(super) enum News {
     /// The broker has answered.
@@ -35,11 +34,11 @@ pub(super) enum News {
     },
     /// The connection cannot be made, or has ended, for this reason.
     Broken(String),
-    /// A publication is acknowledged to the end.
+    /// The broker has completed the acknowledgement of a publication.
     Completed,
 }
 
-/// Connects under a name and follows orders until there are no more.
+/// Connects with a client identifier, and follows orders until their sender is dropped.
 pub(super) async fn run(
     broker: SocketAddr,
     name: String,
@@ -95,7 +94,7 @@ impl Client {
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(order) => self.obey(order).await?,
-                    // Whoever gave them is gone, and nobody is there to hear how it ended.
+                    // The sender of the orders is gone, and so is the receiver of reports.
                     None => return self.write(&Packet::Disconnect).await,
                 },
                 received = receive(&mut self.stream, &mut self.unread) => received?,

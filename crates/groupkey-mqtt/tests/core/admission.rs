@@ -1,4 +1,4 @@
-//! Who gets in and who does not, and what becomes known of it.
+//! Admission: accepted and refused devices, and the reports about them.
 
 use groupkey::Epoch;
 use groupkey_mqtt::agent::{Hint, Told};
@@ -35,7 +35,7 @@ fn a_fleet_follows_a_service_that_has_lost_its_store() {
     let epoch = room.epoch();
     assert!(epoch < reached, "it is another group: {epoch}, {reached}");
 
-    // What is left of the earlier group, or said again, means nothing.
+    // Messages of the earlier group are ignored.
     for sent in said
         .iter()
         .filter(|sent| ["/epoch", "/welcome/"].iter().any(|part| sent.topic.contains(part)))
@@ -69,7 +69,7 @@ fn an_old_copy_of_the_store_is_refused_before_an_epoch_is_used_twice() {
     let Fatal::OldStore { stored, announced } = refused else { panic!("{refused}") };
     assert_eq!((stored, announced), (Epoch(1), room.epoch()));
     assert!(service.poll().is_err() && service.ready().is_err());
-    // To the service with the right store it says nothing new.
+    // The service with the latest store ignores it.
     room.service.handle(input(), now, &mut room.rng).unwrap();
 }
 
@@ -86,7 +86,7 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
     room.now -= 60 * SECOND;
     room.lose_store();
     room.service.handle(input(), room.now, &mut room.rng).unwrap();
-    // It keeps to that when it starts again.
+    // It remembers that after a restart.
     let store = Box::new(room.store.clone());
     let (policy, now) = (room.policy.clone(), room.now);
     room.service = Service::open(policy.clone(), store, now, &mut room.rng).unwrap();
@@ -95,7 +95,7 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
     room.run_for(200);
     room.assert_group(&[0, 1, 2]);
 
-    // One with members is not another group all of a sudden.
+    // A group that has members cannot become a later group.
     let mut said = room.heard_by_broker().into_iter().rev();
     let later = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
     let mut copy = MemoryStore::default();
@@ -172,7 +172,7 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     // A secret that the service does not know.
     let shared = Some(Secret::from_bytes([9; 32]));
     room.arrive_with(Settings { shared, ..room.settings(70) });
-    // The service's key is another's.
+    // Another service's public key.
     let service = Some(Secret::from_bytes([8; 32]).public());
     let shared = room.policy.keys.get(&name(5)).cloned();
     room.arrive_with(Settings { service, shared, ..room.settings(5) });

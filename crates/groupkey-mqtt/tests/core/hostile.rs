@@ -32,7 +32,7 @@ fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
             for bytes in [&[][..], &[0xff; 40], &[0x80], &vec![0x41; (1 << 20) + 1]] {
                 room.publish(topic.clone(), bytes.to_vec());
             }
-            // What the service ever published, as it was and with a flipped bit, on this topic.
+            // All earlier publishes of the service on this topic, unchanged and with a flipped bit.
             for publish in &genuine {
                 let mut forged = publish.payload.clone();
                 let middle = forged.len() / 2;
@@ -65,7 +65,7 @@ fn nobody_joins_under_a_name_that_is_not_its_own() {
     let mut room = Room::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
-    // The wrong key; no key; a stranger's identity without a key.
+    // A wrong key, no key, and an unknown identity without a key.
     for shared in [Some(key(9)), None] {
         room.arrive_with(Settings {
             shared,
@@ -79,7 +79,7 @@ fn nobody_joins_under_a_name_that_is_not_its_own() {
     assert!(room.service.counters().refused > 0);
 }
 
-/// A token lets in a device that nobody knows yet. It does not give it somebody else's name.
+/// A token admits an unknown device. It does not give the device another one's name.
 #[test]
 fn who_has_a_token_cannot_take_the_name_of_another_device() {
     let mut room = with_tokens(3);
@@ -88,7 +88,7 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
     let mut room = Room::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
-    // Listed, and not there yet.
+    // Listed, and not a member yet.
     assert!(!steals(&mut room, 70, token(0)));
     room.arrive_with(room.settings(70));
     room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(71) });
@@ -98,7 +98,7 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
         assert!(!steals(&mut room, number, token(1)));
         assert_eq!(room.epoch(), epoch);
         room.assert_group(&[0, 1, 2, 70, 71]);
-        // Its own it may show, and no longer needs to.
+        // It may use its own token, and need not.
         for shared in [(number == 71).then(|| token(0)), None] {
             room.now += 60_000_000_000;
             room.arrive_with(Settings { shared, ..room.settings(number) });
@@ -106,7 +106,7 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
             room.assert_group(&[0, 1, 2, 70, 71]);
         }
     }
-    // The operator's word about a member that is there gives its name to nobody.
+    // Readmitting a current member does not free its name.
     room.service.readmit(&name(71), room.now).unwrap();
     room.now += 60_000_000_000;
     assert!(!steals(&mut room, 71, token(2)));
@@ -136,7 +136,7 @@ fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
     room.now += 60_000_000_000;
     assert!(!steals(&mut room, 70, token(1)), "not yet");
     room.service.readmit(&name(70), room.now).unwrap();
-    // The operator's word is kept.
+    // The readmission is durable.
     room.revive(&Fatal::Crashed);
     room.now += 60_000_000_000;
     let new = Secret::from_bytes([9; 32]);
@@ -147,7 +147,7 @@ fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
     });
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
-    // The old hardware, with its token or without, and another token are of no use any more.
+    // The former device, with its token or without, and another token are refused.
     let seat = room.members.remove(&name(70)).unwrap();
     for shared in [Some(token(0)), Some(token(2)), None] {
         room.now += 60_000_000_000;
@@ -170,7 +170,7 @@ fn token(number: u32) -> Secret {
     Secret::from_bytes([number as u8 + 77; 32])
 }
 
-/// Whether somebody gets in as this device who has a token, and an identity of its own.
+/// Whether another identity with this token is admitted under this name.
 fn steals(room: &mut Room, number: u32, token: Secret) -> bool {
     let seat = room.members.remove(&name(number));
     room.now += 1_000_000_000;
@@ -194,7 +194,7 @@ fn a_request_to_join_is_good_once() {
     }
     room.settle();
     let epoch = room.epoch();
-    // What a listener at the broker heard.
+    // All publishes that an eavesdropper at the broker has.
     for publish in room.heard_by_broker() {
         if publish.topic.ends_with("/join") {
             requests.push(publish);
@@ -228,7 +228,7 @@ fn an_epoch_of_another_group_of_the_same_service_says_nothing() {
         other.settle();
     }
     let notice = other.published.iter().rfind(|sent| sent.topic.ends_with("/epoch")).unwrap();
-    // To three members, and to one who is about to join.
+    // To three members, and to a device that is joining.
     room.arrive(3);
     room.publish(notice.topic.clone(), notice.payload.clone());
     room.settle();
@@ -249,7 +249,7 @@ fn a_flood_of_requests_by_strangers_leaves_nothing_behind() {
     let before = (room.epoch(), room.service.stored());
     let refused = room.service.counters().refused;
     for number in 0..FLOOD {
-        // Names that nobody knows, and names of members with another key than theirs.
+        // Unknown names, and members' names with other keys.
         let name = if number % 2 == 0 { format!("stranger-{number}") } else { name(number % 3) };
         let shared = Some(Secret::from_bytes([99; 32]));
         room.intrude(Settings { name, shared, ..room.settings(0) });

@@ -1,11 +1,11 @@
-//! The service dies at every place where dying makes a difference.
+//! The service crashes at every fault point.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::room::Room;
 
-/// How often the service died during each kind of operation.
+/// How often the service crashed during each kind of operation.
 #[derive(Debug, Default)]
 struct Kills {
     create: u64,
@@ -13,7 +13,7 @@ struct Kills {
     remove: u64,
 }
 
-/// What happens to a group that four found.
+/// The life of a group with four founders.
 fn life(room: &mut Room) -> Kills {
     let mut kills = Kills::default();
     (0..4).for_each(|number| room.arrive(number));
@@ -34,8 +34,7 @@ fn life(room: &mut Room) -> Kills {
     kills
 }
 
-/// One after the other, at every point where dying makes a difference. The room itself watches that no
-/// epoch has two keys.
+/// Crashes at every fault point, one run for each. The room asserts that no epoch has two keys.
 #[test]
 fn killed_anywhere_it_goes_on_and_no_epoch_is_used_twice() {
     let mut kills = Kills::default();
@@ -67,7 +66,7 @@ fn killed_again_and_again_it_goes_on_all_the_same() {
     for round in 0..40 {
         let (scheme, parameters) = SCHEMES[round % SCHEMES.len()];
         let mut room = Room::new(scheme, parameters, 4);
-        // Devices whose requests died with the service ask again, up to 17 s later.
+        // Devices whose requests were lost in the crash ask again, up to 17 s later.
         room.patience = 20_000_000_000;
         room.deaths = (0..8).map(|_| rng.next_u64() % 12).collect();
         room.service.crash_at(rng.next_u64() % 12);

@@ -1,4 +1,4 @@
-//! Groups that live: come, go, sleep, lose their memory, talk.
+//! Lives of groups: members join, leave, sleep, lose their state, and send messages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -97,7 +97,8 @@ fn who_slept_through_changes_catches_up() {
     }
 }
 
-/// Its messages are gone: only the notice of the epoch says that it missed something.
+/// The broker has dropped its messages: only the notice of the epoch shows that it missed
+/// something.
 #[test]
 fn who_was_away_for_many_epochs_catches_up() {
     for (scheme, parameters) in SCHEMES {
@@ -108,7 +109,7 @@ fn who_was_away_for_many_epochs_catches_up() {
             let before = room.epoch();
             room.members.get_mut(&name(3)).unwrap().asleep = true;
             for change in 0..epochs {
-                // A newcomer, and out with it.
+                // A new member joins and is evicted.
                 let newcomer = 6 + change / 2;
                 if change % 2 == 0 {
                     room.arrive(newcomer);
@@ -141,7 +142,7 @@ fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
     assert!(room.epoch() > before.0);
 }
 
-/// Otherwise, a group that is founded over a slow network would lose and find each member many times.
+/// Otherwise, on a slow network each member of a new group would be removed and added many times.
 #[test]
 fn who_asks_again_while_its_welcome_is_on_its_way_is_taken_in_once() {
     let mut room = Room::new("lkh-group", &[], 3);
@@ -170,8 +171,8 @@ fn a_welcome_that_was_lost_is_said_again() {
     assert_eq!(room.published.len(), said + 1, "and no oftener than need be");
 }
 
-/// The service has forgotten the welcome, and may not take the device for one without memory: who
-/// recorded its requests could have it thrown out.
+/// The service has dropped the welcome. It must not treat the device as one that lost its state: an
+/// attacker with a recorded request could have it evicted.
 #[test]
 fn whose_welcome_is_gone_for_good_comes_in_by_its_next_attempt() {
     let mut room = without_the_welcome_of_3();
@@ -209,7 +210,7 @@ fn who_never_hears_of_the_first_key_asks_for_it() {
     }
 }
 
-/// Four members, of whom the last one's welcome was lost just now.
+/// Four members; the welcome of the last one was just lost.
 fn without_the_welcome_of_3() -> Room {
     let mut room = Room::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
@@ -238,21 +239,21 @@ fn a_token_lets_one_device_in_and_from_then_on_its_identity_does() {
     let mut room = Room::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
-    // Device 70 and 71 have no keys of their own. Both know the token; one comes first.
+    // Devices 70 and 71 have no pre-shared keys. Both know the token; the first one gets in.
     room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(70) });
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
     room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(71) });
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
-    // The first one starts again, with the token or without.
+    // The first one restarts, with the token or without.
     for shared in [Some(token), None] {
         room.now += 60_000_000_000;
         room.arrive_with(Settings { shared, ..room.settings(70) });
         room.settle();
         room.assert_group(&[0, 1, 2, 70]);
     }
-    // Evicted, neither helps, until the operator says so.
+    // After an eviction neither helps until the operator readmits it.
     room.evict(70);
     room.now += 60_000_000_000;
     room.arrive_with(room.settings(70));
@@ -284,7 +285,7 @@ fn the_period_goes_on_when_the_service_begins_again() {
     wait(&mut room, 31);
     room.assert_group(&[0, 1, 2]);
     assert_eq!(room.epoch(), before.next());
-    // What fell due while it was away is done at once.
+    // A rekey that fell due while the service was stopped happens at once.
     room.now += 600 * SECOND;
     room.revive(&Fatal::Crashed);
     wait(&mut room, 0);
@@ -298,7 +299,7 @@ fn the_period_goes_on_when_the_service_begins_again() {
     assert_eq!(room.epoch(), before.next().next().next());
 }
 
-/// Whatever the device says now is older than what the service has taken from it.
+/// All new stamps of the device are earlier than its last accepted one.
 #[test]
 fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
     let mut room = Room::new("lkh-group", &[], 3);
@@ -313,7 +314,7 @@ fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
     room.arrive(3);
     room.settle();
     assert!(room.members[&name(3)].member.group_key().is_none());
-    // What was said before the operator's word is no good after it.
+    // Requests from before the readmission stay invalid.
     room.service.readmit(&name(2), room.now).unwrap();
     let (epoch, replayed) = (room.epoch(), room.service.counters().replayed);
     for publish in room.heard_by_broker() {
@@ -332,7 +333,7 @@ fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
     room.assert_group(&[0, 1, 2, 3]);
 }
 
-/// Three members of a scheme that can change its key for its own sake, and does it every minute.
+/// Three members of a scheme that can rekey without a join or leave, and does so every minute.
 fn with_a_period() -> Room {
     let mut room = Room::new("igkmp", &[("subgroups", 2)], 3);
     room.policy.period = Some(Duration::from_secs(60));

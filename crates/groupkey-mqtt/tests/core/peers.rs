@@ -1,4 +1,4 @@
-//! Members without a service get their key whatever is lost on the way.
+//! Members without a service get their key although messages are lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ use groupkey_mqtt::{Form, Input, Output, Runtime};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// Three peers around a broker that loses, for a while, what it is told to.
+/// Three peers and a broker that drops the given messages for a while.
 struct Circle {
     scheme: &'static str,
     peers: BTreeMap<u32, (Peer, BTreeSet<String>)>,
@@ -62,7 +62,7 @@ impl Circle {
         self.peers.insert(number, (peer, BTreeSet::new()));
     }
 
-    /// Goes on until this time, or until nobody has anything to do.
+    /// Runs until this time, or until no peer has anything to do.
     fn run_until(&mut self, end: u64) {
         for _ in 0..100_000 {
             if self.carry() {
@@ -80,7 +80,7 @@ impl Circle {
         panic!("{}: it never ends", self.scheme);
     }
 
-    /// What peers have to say, and one message to whom it is for.
+    /// Publishes the peers' outputs, and delivers one message.
     fn carry(&mut self) -> bool {
         for (number, (peer, topics)) in &mut self.peers {
             while let Some(output) = peer.poll().unwrap() {
@@ -236,7 +236,7 @@ fn a_founder_that_restarts_asks_until_it_is_heard() {
 
 #[test]
 fn peers_that_do_not_settle_an_event_ask_for_a_new_beginning() {
-    // Nothing but the order of events comes through.
+    // Only messages about the order of events arrive.
     for scheme in SCHEMES {
         let circle = one_removed_while(scheme, |_, publish| publish.payload[4] != ORDER);
         assert_agreed_without_third(&circle, Epoch(2));
@@ -281,7 +281,7 @@ fn founders_that_hear_recorded_hellos_found_a_group() {
         circle.assert_agreed();
         let hellos: Vec<_> = circle.said.iter().filter(|sent| is_greeting(sent)).cloned().collect();
         assert!(hellos.iter().any(|hello| !is_question(hello)), "{scheme}");
-        // All devices are switched off; the last one to come back hears what was recorded.
+        // All devices are switched off. The last one to restart gets recorded messages.
         circle.peers.clear();
         [1, 2].into_iter().for_each(|number| circle.arrive(number));
         circle.on_the_way.extend(hellos.into_iter().filter(|hello| !is_question(hello)));
@@ -303,7 +303,7 @@ fn a_group_message_of_a_later_epoch_leads_to_the_key() {
     assert_agreed_without_third(&circle, Epoch(3));
 }
 
-/// Nobody speaks, and what the others did is gone for good.
+/// No peer sends anything, and the messages of the others' event are lost for good.
 #[test]
 fn a_peer_that_comes_back_asks_whether_its_key_is_still_the_groups() {
     let (mut circle, before) = first_missed_removal();
@@ -321,7 +321,7 @@ fn a_recorded_answer_ends_no_doubt() {
     circle.lossy_until = 0;
     circle.run_until(8 * SECOND);
     circle.assert_agreed();
-    // A question is answered, and the answers do not arrive.
+    // The others answer a question, and the answers are lost.
     circle.lossy_until = 20 * SECOND;
     let (peer, _) = circle.peers.get_mut(&1).unwrap();
     peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
@@ -387,7 +387,7 @@ fn a_recorded_question_gets_few_answers() {
     assert_eq!(circle.said.iter().filter(is_answer).count() - before, 2, "one of each other peer");
 }
 
-/// One member removes another, and for a while this is lost; then ten minutes pass.
+/// One member removes another, these messages are lost for a while, and then ten minutes pass.
 fn one_removed_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Circle {
     let mut circle = Circle::new(scheme, loses);
     circle.lossy_until = 0;
@@ -405,7 +405,7 @@ fn one_removed_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> 
     circle
 }
 
-/// The first peer does not hear what it announced itself, and the second one has the key without it.
+/// The first peer does not receive its own announcement, and the second one has the key without it.
 fn first_missed_removal() -> (Circle, Vec<Option<(Epoch, Key)>>) {
     let circle = one_removed_while("tgdh", FIRST_MISSES_REMOVAL);
     let keys = circle.keys();
@@ -413,7 +413,7 @@ fn first_missed_removal() -> (Circle, Vec<Option<(Epoch, Key)>>) {
     (circle, keys)
 }
 
-/// The first peer hears of what others do no more than that it is to be done.
+/// Of the others' events the first peer receives only the announcements.
 const FIRST_MISSES_REMOVAL: fn(u32, &Publish) -> bool =
     |to, publish| to == 1 && (publish.payload[4] != ORDER || publish.payload[5] == 3);
 
@@ -424,7 +424,7 @@ fn assert_agreed_without_third(circle: &Circle, least: Epoch) {
     assert!(circle.peers.values().all(|(peer, _)| peer.deadline().is_none()), "{}", circle.scheme);
 }
 
-/// A founder restarts, and for a while this is lost; then ten minutes pass.
+/// A founder restarts, these messages are lost for a while, and then ten minutes pass.
 fn restarted_while(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Circle {
     let mut circle = Circle::new(scheme, loses);
     circle.lossy_until = 0;

@@ -24,19 +24,19 @@ pub(crate) struct Room {
     pub(crate) crashes: u64,
     /// What the service told its operator.
     pub(crate) told: Vec<Happened>,
-    /// At which fault points a service that was opened again dies once more.
+    /// The fault points at which a reopened service crashes again.
     pub(crate) deaths: VecDeque<u64>,
-    /// How long nobody must have anything to do before the room counts as settled, ns.
+    /// How long the room must be idle to be settled, ns.
     pub(crate) patience: u64,
     /// What the broker keeps back for now.
     pub(crate) keep_back: fn(&Publish) -> bool,
     pub(crate) kept_back: Vec<Publish>,
-    /// All that went over the broker.
+    /// All messages that the broker has forwarded.
     heard: Vec<Publish>,
     service_topics: BTreeSet<String>,
     retained: BTreeMap<String, Vec<u8>>,
     on_the_way: VecDeque<Publish>,
-    /// Every key that any member ever had, by epoch: none may be used twice.
+    /// All keys of all members, by epoch. No epoch may have two.
     keys: BTreeMap<Epoch, Key>,
 }
 
@@ -123,7 +123,7 @@ impl Room {
         self.reconnect(&name);
     }
 
-    /// A stranger says what a device with these settings would say first.
+    /// A stranger sends the first request of a device with these settings.
     pub(crate) fn intrude(&mut self, settings: Settings) {
         let mut stranger = Member::new(settings).unwrap();
         stranger.handle(Input::Connected, self.now, &mut self.rng).unwrap();
@@ -134,7 +134,7 @@ impl Room {
         }
     }
 
-    /// A member is there again, and gets what the broker retained.
+    /// A member is online again, and gets the retained messages.
     pub(crate) fn reconnect(&mut self, name: &str) {
         let seat = self.members.get_mut(name).unwrap();
         seat.asleep = false;
@@ -146,7 +146,7 @@ impl Room {
         }
     }
 
-    /// The broker delivers what it kept back.
+    /// The broker delivers the messages that it held back.
     pub(crate) fn let_go(&mut self) {
         self.keep_back = |_| false;
         self.on_the_way.extend(self.kept_back.drain(..));
@@ -156,8 +156,8 @@ impl Room {
         self.on_the_way.push_back(Publish { id: 0, topic, payload, retain: false, expiry: None });
     }
 
-    /// Runs until nobody has anything to do for a while of virtual time. A service that crashes is
-    /// opened again from its store.
+    /// Runs until the room is idle for some virtual time. A service that crashes is reopened from
+    /// its store.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200_000 {
             match self.round() {
@@ -195,7 +195,7 @@ impl Room {
         }
     }
 
-    /// The store is lost. The service begins again with an empty one, and the same identity.
+    /// The store is lost. The service restarts with an empty one and the same identity.
     pub(crate) fn lose_store(&mut self) {
         self.store = MemoryStore::default();
         self.keys.clear();
@@ -223,7 +223,7 @@ impl Room {
         self.settle();
     }
 
-    /// All of these, and nobody else, are members and have the service's key.
+    /// Asserts that exactly these are members and have the service's key.
     pub(crate) fn assert_group(&self, numbers: &[u32]) {
         let mut expected: Vec<_> = numbers.iter().copied().map(name).collect();
         expected.sort();

@@ -1,4 +1,5 @@
-//! The page in a headless Chromium: someone opens it, errs, evicts a member, and leaves.
+//! The page in a headless Chromium: an operator opens it, types a wrong token, evicts a member, and
+//! logs out.
 
 mod chromium;
 
@@ -65,7 +66,7 @@ fn evict(browser: &mut Browser) {
     browser.wait("parseFloat(at('operations').rows[0].cells[7].textContent) > 0");
 }
 
-/// On a phone nothing sticks out; in the dark it is dark.
+/// The page fits a phone's width, and follows the dark colour scheme.
 fn look_at_it(browser: &mut Browser) {
     let mut grounds = Vec::new();
     for (scheme, width) in [("light", 1200), ("light", 360), ("dark", 360), ("dark", 1200)] {
@@ -80,7 +81,7 @@ fn look_at_it(browser: &mut Browser) {
 }
 
 fn leave(browser: &mut Browser) {
-    // The token outlives a reload, and not the button.
+    // The token survives a reload, and the button removes it.
     browser.reload();
     browser.wait("typeof at === 'function' && at('members').rows.length === 4");
     browser.ask("at('leave').click(); 0");
@@ -89,7 +90,7 @@ fn leave(browser: &mut Browser) {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// A name that would be markup is text; and what the page is told to run it does not.
+/// A name with markup is shown as text, and injected scripts do not run.
 fn try_to_break_out(browser: &mut Browser) {
     let hostile = "memberRows([{ name: '<img src=x onerror=alert(1)>', number: 1, current: true, barred: false }])[0]";
     assert_eq!(browser.ask(&format!("{hostile}.querySelectorAll('img').length")), 0);

@@ -26,7 +26,7 @@ impl Answer {
         lines.find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// That it is a problem as RFC 9457 has it, with this status.
+    /// Asserts that it is a problem (RFC 9457) with this status.
     pub(crate) fn assert_problem(&self, status: u16) {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
@@ -52,7 +52,7 @@ pub(crate) async fn send(
     raw(address, request.as_bytes()).await.expect("an answer")
 }
 
-/// Sends these bytes, and reads until the end. Nothing, if there is no answer.
+/// Sends these bytes, and reads until the end. `None` without an answer.
 pub(crate) async fn raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     // The server may close before it has read everything.

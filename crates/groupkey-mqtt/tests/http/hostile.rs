@@ -1,4 +1,4 @@
-//! Clients that send what they should not, or nothing.
+//! Clients that send invalid requests, or nothing.
 
 use std::time::{Duration, Instant};
 

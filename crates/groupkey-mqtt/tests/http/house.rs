@@ -25,7 +25,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// A service that founds a group of `founders`, and that many members.
+    /// A service that creates a group of `founders`, and as many members.
     pub(crate) async fn with(founders: u32) -> Self {
         Self::with_scheme("lkh-group", founders).await
     }
@@ -67,13 +67,13 @@ impl House {
         self.members.push(run(member, connection(&self.policy.prefix, &name(number))));
     }
 
-    /// Waits until the group has so many members, and the broker everything.
+    /// Waits until the group has this many members and the broker has acknowledged everything.
     pub(crate) async fn wait_for(&self, members: u32) {
         let is_so = |group: &Value| group["members"] == members && group["publish_backlog"] == 0;
         self.wait_until("/api/v1/groups/1", is_so).await;
     }
 
-    /// Waits until an answer is as it should be.
+    /// Waits until an answer meets the condition.
     pub(crate) async fn wait_until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
         loop {
@@ -117,7 +117,7 @@ pub(crate) fn token() -> Secret {
     Secret::from_bytes([7; 32])
 }
 
-/// The header that shows the token.
+/// The header with the token.
 pub(crate) fn bearer() -> String {
     format!("Authorization: Bearer {}", *token().to_hex())
 }

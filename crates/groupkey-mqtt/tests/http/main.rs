@@ -1,4 +1,4 @@
-//! The service's HTTP interface over loopback, by clients that behave and clients that do not.
+//! The service's HTTP interface over loopback, with correct and with hostile clients.
 
 mod browser;
 mod client;

@@ -1,4 +1,4 @@
-//! What an operator does, and what it finds afterwards.
+//! The operator's operations and their effects.
 
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::http::Limits;
@@ -52,7 +52,7 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     house.wait_for(4).await;
     let evicted = house.post("/api/v1/groups/1/members/device-1/evict", "").await;
     assert_eq!(evicted.status, 200, "{evicted:?}");
-    // It dies at once, and its members with it.
+    // It crashes at once, and its members are dropped.
     house.service.end.abort();
     let _ = (&mut house.service.end).await;
     drop(house);
@@ -63,7 +63,7 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     assert_eq!((&group["epoch"], &group["members"]), (&outcome["epoch"], &3.into()));
     let members = house.get("/api/v1/groups/1/members").await.json();
     assert!(is_out(&members, true), "{members}");
-    // Once more is no error, and no operation.
+    // A repetition is neither an error nor an operation.
     let again = house.post("/api/v1/groups/1/members/device-1/evict", "{}").await;
     assert_eq!(again.json(), outcome);
     let readmitted = house.post("/api/v1/groups/1/members/device-1/readmit", "").await;
@@ -72,7 +72,7 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     assert!(is_out(&members, false), "{members}");
 }
 
-/// Whether device-1 is no member, and barred or not.
+/// Asserts that device-1 is not a member, and whether it is barred.
 fn is_out(members: &Value, barred: bool) -> bool {
     let members = members["members"].as_array().unwrap();
     let device = members.iter().find(|member| member["name"] == "device-1").unwrap();
@@ -87,7 +87,7 @@ async fn what_cannot_be_done_is_refused_with_a_reason() {
         ("/api/v1/groups/1/members/stranger/readmit", 404),
         ("/api/v1/groups/2/members/device-0/evict", 404),
         ("/api/v1/groups/01/rekey", 404),
-        // This scheme cannot, and a group of two can lose nobody.
+        // This scheme cannot rekey, and a group of two cannot lose a member.
         ("/api/v1/groups/1/rekey", 409),
         ("/api/v1/groups/1/members/device-0/evict", 409),
     ] {

@@ -1,5 +1,5 @@
-//! Programs that are not ours: schemathesis holds the interface against its description, and Prometheus'
-//! own parser reads the metrics.
+//! Other projects' programs: schemathesis compares the interface with its description, and
+//! Prometheus' own parser reads the metrics.
 //!
 //! It needs a Python with schemathesis and prometheus-client: `GROUPKEY_PYTHON`, or `python3`. Where there is
 //! none, the test says so and passes, unless `GROUPKEY_REQUIRE_ALL` is set.
@@ -27,7 +27,7 @@ async fn schemathesis_finds_what_the_description_says() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     eprintln!("{said}");
-    // Whatever it did, the service lives and the group is whole.
+    // After all requests the service runs, and the group is complete.
     assert_eq!(house.get("/health").await.status, 200);
 }
 

@@ -1,4 +1,4 @@
-//! What machines see that look after a service: metrics, health, and the description of it all.
+//! Interfaces for monitoring: metrics, health, and the OpenAPI description.
 
 use groupkey_mqtt::driver::{fresh_rng, now};
 use groupkey_mqtt::http::Limits;
@@ -16,7 +16,7 @@ async fn metrics_count_what_is_forged_and_what_is_malformed() {
     let zero = |reason: &str| format!("groupkey_messages_refused_total{{reason=\"{reason}\"}} 0");
     assert!(has(&before, &zero("forged")) && has(&before, &zero("malformed")), "{before}");
 
-    // A request to join that its sender signed, but not as it stands here.
+    // A request to join that was changed after its sender signed it.
     let mut forged = request_to_join(&house);
     *forged.last_mut().unwrap() ^= 1;
     let topic = format!("{}/join", house.policy.prefix);
@@ -61,8 +61,8 @@ async fn health_tells_of_the_store_and_of_the_broker() {
     house.post("/api/v1/groups/1/rekey", "").await.assert_problem(503);
 }
 
-/// Each operation of the description is there, wants the token where it says so, and answers as it says;
-/// each method that it does not have is refused; and no route lacks a description.
+/// Each described operation exists, requires the token where the description says so, and answers
+/// as described. Other methods are refused, and every route is described.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_is_of_what_is_served() {
     let house = House::with(3).await;
@@ -113,7 +113,7 @@ fn has(metrics: &str, line: &str) -> bool {
     metrics.lines().any(|found| found == line)
 }
 
-/// What a device that is no member yet would publish.
+/// The first publish of a device that is not a member.
 fn request_to_join(house: &House) -> Vec<u8> {
     let mut member = Member::new(house.settings(9)).unwrap();
     member.handle(Input::Connected, now(), &mut fresh_rng().unwrap()).unwrap();

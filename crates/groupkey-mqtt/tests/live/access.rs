@@ -1,4 +1,4 @@
-//! Who gets to the broker of `docs/mosquitto`, and what its access list lets them do.
+//! Which clients the broker of `docs/mosquitto` accepts, and what its access list permits.
 
 use groupkey_mqtt::driver::{Connection, Quality, run};
 use groupkey_mqtt::{Member, Version, member};
@@ -64,7 +64,7 @@ async fn a_device_gets_no_further_than_its_own_topics() {
     assert_eq!(second.hears().await, [&to_all[..], &["welcome/device-2"]].concat());
 }
 
-/// A client that would like to hear everything.
+/// A client that subscribes to everything.
 struct Client {
     client: AsyncClient,
     heard: mpsc::Receiver<String>,
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// What comes before the last topic, on which all may talk and listen.
+    /// The messages before one on the last topic, which all may publish and receive.
     async fn hears(&mut self) -> Vec<String> {
         let mut topics = Vec::new();
         loop {

@@ -28,13 +28,13 @@ impl Authority {
         fs::write(folder.join("broker.key"), key).unwrap();
     }
 
-    /// What a client of this name connects with.
+    /// The TLS settings of a client of this name.
     pub(crate) fn client(&self, name: &str) -> Tls {
         let (certificate, key) = self.issue(name, &[]);
         self.tls(Some((&certificate, &key)))
     }
 
-    /// Trust in this authority, and what is shown to the broker.
+    /// TLS settings that trust this authority, with the client's certificate.
     pub(crate) fn tls(&self, own: Option<(&str, &str)>) -> Tls {
         let own = own.map(|(certificate, key)| (certificate.as_bytes(), key.as_bytes()));
         Tls::new(self.certificate.as_bytes(), own).unwrap()

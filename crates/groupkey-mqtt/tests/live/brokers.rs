@@ -31,9 +31,9 @@ pub(crate) struct Access {
 /// What the access list of a broker with TLS allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// What `docs/mosquitto` says.
+    /// The access list of `docs/mosquitto`.
     OfDevices,
-    /// What it says for groups without a controller.
+    /// Its lines for groups without a controller.
     OfPeers,
     /// Everything, under any client identifier.
     All,
@@ -54,7 +54,7 @@ pub(crate) fn all() -> Vec<Broker> {
     std::iter::once(embedded).chain(mosquitto()).chain(guarded).collect()
 }
 
-/// Mosquitto, if it is installed; it takes anybody.
+/// Mosquitto, if it is installed. It accepts any client.
 pub(crate) fn mosquitto() -> Option<Broker> {
     let program = program()?;
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
@@ -155,7 +155,7 @@ impl Access {
         Self { version, ..self.clone() }
     }
 
-    /// Through what relays from this port.
+    /// Through a relay that listens on this port.
     pub(crate) fn through(&self, port: u16) -> Self {
         Self { port, ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! What becomes of messages for members that are away: in MQTT 5 they expire, in 3.1.1 they wait.
+//! Messages for members that are offline: in MQTT 5 they expire, in 3.1.1 they wait.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn who_is_away_for_long_gets_nothing_stale_but_one_answer() {
         relay.mend();
         let epoch = group.agree(&[0, 1, 2, 3]).await;
         assert_eq!(epoch.0, founded.0 + u64::from(CHANGES), "{version}");
-        // What should not come has time to.
+        // Messages that must not come have the time to come.
         tokio::time::sleep(Duration::from_millis(500)).await;
 
         let asked = group.service_counters().await.taken - service.taken;

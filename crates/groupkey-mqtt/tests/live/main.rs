@@ -1,4 +1,4 @@
-//! Groups over real brokers: the embedded one always, Mosquitto where it is installed.
+//! Groups over real brokers: the embedded one, and Mosquitto where it is installed.
 
 mod access;
 mod authority;
@@ -60,7 +60,7 @@ impl Group {
         self.arrive_at(number, &self.access.clone());
     }
 
-    /// A device that reaches the broker in a way of its own.
+    /// A device with a connection of its own.
     fn arrive_at(&mut self, number: u32, access: &Access) {
         let member = Member::new(member::Settings {
             prefix: self.prefix.clone(),
@@ -235,7 +235,7 @@ async fn restart(access: Access, path: &Path) {
     (0..3).for_each(|number| group.arrive(number));
     let before = group.agree(&[0, 1, 2]).await;
 
-    // The service dies without a word, and comes back.
+    // The service ends without a DISCONNECT, and restarts.
     group.service.end.abort();
     let _ = (&mut group.service.end).await;
     let service = Service::open(policy, store(), now(), &mut fresh_rng().unwrap()).unwrap();
@@ -394,7 +394,8 @@ async fn peers_agree(peers: &[Running<Peer>]) -> Epoch {
     }
 }
 
-/// How a connection can be; QoS 0 promises nothing that these tests could ask for.
+/// The kinds of connections. QoS 0 is missing, because it guarantees nothing that these tests could
+/// assert.
 const WAYS: [(Version, Quality); 4] = [
     (Version::V5, Quality::AtLeastOnce),
     (Version::V5, Quality::ExactlyOnce),
@@ -405,5 +406,5 @@ const WAYS: [(Version, Quality); 4] = [
 /// The service's name at the broker.
 const SERVICE: &str = "groupkey-service";
 
-/// Far more than it takes on an idle machine.
+/// Far longer than an idle machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);

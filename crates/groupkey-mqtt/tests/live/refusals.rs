@@ -1,4 +1,4 @@
-//! What a broker refuses is told in words, and what it asks for is done.
+//! The status names a broker's refusals, and the driver keeps the broker's limits.
 
 use std::time::Duration;
 
@@ -24,9 +24,12 @@ async fn refused_connections_and_subscriptions_say_why() {
         (Script { connect: 0x86, ..script(Version::V5) }, "password"),
         (Script { connect: 0x87, ..script(Version::V5) }, "user and password"),
         (Script { connect: 0x97, ..script(Version::V5) }, "a limit"),
-        (Script { subscribe: 0x87, ..script(Version::V5) }, "subscription: we are not authorised"),
+        (
+            Script { subscribe: 0x87, ..script(Version::V5) },
+            "subscription: this client is not authorised",
+        ),
         (Script { subscribe: 0x97, ..script(Version::V5) }, "subscription: a limit"),
-        (Script { disconnect: Some(0x8e), ..script(Version::V5) }, "somebody else"),
+        (Script { disconnect: Some(0x8e), ..script(Version::V5) }, "another client"),
         (Script { properties: vec![0x21, 0, 0], ..script(Version::V5) }, "Receive Maximum is 0"),
     ] {
         let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
@@ -39,9 +42,17 @@ async fn refused_connections_and_subscriptions_say_why() {
 #[tokio::test]
 async fn a_refused_message_is_told_and_not_repeated() {
     for (qos, reason, expected) in [
-        (Quality::AtLeastOnce, 0x87, "we are not authorised; look at its access list"),
-        (Quality::ExactlyOnce, 0x87, "we are not authorised; look at its access list"),
-        (Quality::AtLeastOnce, 0x83, "it does not say why; look at its access list and its log"),
+        (
+            Quality::AtLeastOnce,
+            0x87,
+            "this client is not authorised; check the broker's access list",
+        ),
+        (
+            Quality::ExactlyOnce,
+            0x87,
+            "this client is not authorised; check the broker's access list",
+        ),
+        (Quality::AtLeastOnce, 0x83, "it gives no reason; check its access list and its log"),
     ] {
         let script = Script { publish: Some(reason), ..Script::new(Version::V5) };
         let meeting = script.meet(qos, &[b"one"]).await;
@@ -108,7 +119,7 @@ async fn what_is_too_long_for_a_broker_does_not_hold_up_the_rest() {
 
 #[tokio::test]
 async fn a_broker_gets_pings_as_often_as_it_wants() {
-    // None at all is what 0 says; a second is less than we would leave between them.
+    // 0 means no pings. One second is shorter than our own interval.
     for (seconds, pings) in [(0, 0..=1), (1, 1..=2)] {
         let script = Script { properties: vec![0x13, 0, seconds], ..Script::new(Version::V5) };
         let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
@@ -136,13 +147,14 @@ async fn mosquitto_says_what_its_access_list_forbids_in_mqtt_5_only() {
             }
         };
         assert!(status.connected);
-        let expected = "the broker refused a message to groupkey/1/all: we are not authorised";
+        let expected =
+            "the broker refused a message to groupkey/1/all: this client is not authorised";
         let is_told = status.refusal.is_some_and(|refusal| refusal.starts_with(expected));
         assert_eq!(is_told, version == Version::V5);
     }
 }
 
-/// The first status that is so.
+/// The first status that meets the condition.
 async fn when(speaker: &Running<Speaker>, is_so: impl FnMut(&Status) -> bool) -> Status {
     let mut status = speaker.handle.status();
     let status = tokio::time::timeout(PATIENCE, status.wait_for(is_so)).await;

@@ -33,7 +33,7 @@ impl Relay {
         Self { port, passable }
     }
 
-    /// Cuts what is connected, and lets nobody through until it is mended.
+    /// Cuts all connections, and refuses new ones until it is mended.
     pub(crate) fn cut(&self) {
         self.passable.send_replace(false);
     }

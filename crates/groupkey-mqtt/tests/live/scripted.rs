@@ -1,4 +1,4 @@
-//! A broker that answers as a test says, and a runtime that has something to say to it.
+//! A broker whose answers a test scripts, and a runtime that publishes to it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One that takes everything, but for what the test says.
+/// The broker's answers. It accepts everything that the test does not change.
 #[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) version: Version,
@@ -33,7 +33,7 @@ impl Script {
         Self { version, connect, properties: Vec::new(), subscribe, publish, disconnect: None }
     }
 
-    /// Runs it, and a client at this QoS that subscribes and says these payloads.
+    /// Runs the broker, and a client at this QoS that subscribes and publishes these payloads.
     pub(crate) async fn meet(self, qos: Quality, payloads: &[&[u8]]) -> Meeting {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -123,13 +123,13 @@ impl Meeting {
         self.seen.lock().unwrap().iter().filter(|&&seen| seen == packet).count()
     }
 
-    /// What the client was told that it need not say again.
+    /// The publishes that were acknowledged to the client.
     pub(crate) async fn acknowledged(&self) -> Vec<u64> {
         self.speaker.handle.call(|speaker, _, _| speaker.acknowledged.clone()).await.unwrap()
     }
 }
 
-/// A runtime that subscribes to a topic, and says something there.
+/// A runtime that subscribes to a topic and publishes there.
 pub(crate) struct Speaker {
     outputs: VecDeque<Output<()>>,
     acknowledged: Vec<u64>,

@@ -7,11 +7,12 @@ use rumqttc::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, reasons};
-use crate::driver::{Connection, Quality};
-use crate::runtime::Publish;
+use super::client::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE};
+use super::reasons;
+use crate::driver::connection::{Connection, Quality};
+use crate::publish::Publish;
 
-/// Begins to connect; everything that happens goes to `events`.
+/// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<Event, String>>,
@@ -89,7 +90,9 @@ fn understood(happened: Happened) -> Option<Event> {
 fn problem(error: &ConnectionError) -> String {
     let ConnectionError::ConnectionRefused(code) = error else { return error.to_string() };
     let why = match code {
-        ConnectReturnCode::RefusedProtocolVersion => "it does not speak MQTT 3.1.1: set mqtt to 5",
+        ConnectReturnCode::RefusedProtocolVersion => {
+            "it does not support MQTT 3.1.1: set mqtt to 5"
+        }
         ConnectReturnCode::BadClientId => reasons::CLIENT,
         ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
         ConnectReturnCode::BadUserNamePassword => reasons::LOGIN,

@@ -1,8 +1,8 @@
 //! MQTT 5.
 //!
-//! What rumqttc 0.25 does that must be made good here: it never gives up on a connection that takes no
-//! bytes; a Server Keep Alive of 0 makes it ping without a pause; it counts a publish as under way for
-//! ever that PUBREC refuses (rumqtt issue 1060), which the driver ends by another connection.
+//! Workarounds for rumqttc 0.25. It never gives up a connection that takes no bytes. With a Server
+//! Keep Alive of 0 it pings without a pause. It counts a publish that PUBREC refuses as in flight
+//! for ever (rumqtt issue 1060); the driver connects again then.
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
@@ -17,12 +17,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal};
-use super::{WINDOW, reasons};
-use crate::driver::{Connection, Quality};
-use crate::runtime::Publish;
+use super::client::{
+    Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal, WINDOW,
+};
+use super::reasons;
+use crate::driver::connection::{Connection, Quality};
+use crate::publish::Publish;
 
-/// Begins to connect; everything that happens goes to `events`.
+/// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<Event, String>>,
@@ -63,7 +65,7 @@ async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, Stri
             }
             Ok(Ok(happened)) => understood(happened).map(Ok),
             Ok(Err(error)) => Some(Err(problem(&error, is_accepted))),
-            Err(_) => Some(Err("the broker no longer takes or sends anything".to_owned())),
+            Err(_) => Some(Err("the broker neither accepts nor sends data any more".to_owned())),
         };
         let ended = matches!(event, Some(Err(_)));
         if let Some(event) = event
@@ -93,14 +95,14 @@ impl Client for AsyncClient {
     }
 }
 
-/// Half of the broker's Receive Maximum at most: rumqttc begins again with its packet identifiers
-/// when it has used that many.
+/// At most half of the broker's Receive Maximum, because rumqttc reuses its packet identifiers
+/// after that many.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
     let packet = properties.and_then(|properties| properties.max_packet_size);
     if receive_maximum == Some(0) {
-        return Err("the broker breaks MQTT 5: its Receive Maximum is 0".to_owned());
+        return Err("the broker violates MQTT 5: its Receive Maximum is 0".to_owned());
     }
     let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
     let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
@@ -144,7 +146,7 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
         ConnectionError::MqttState(StateError::ConnectionAborted) | ConnectionError::Timeout(_)
             if !is_accepted =>
         {
-            "the broker does not answer: it may want TLS, or speak no MQTT 5; then set mqtt to 3.1.1"
+            "the broker does not answer: it may require TLS, or not support MQTT 5; then set mqtt to 3.1.1"
                 .to_owned()
         }
         error => error.to_string(),
@@ -155,7 +157,7 @@ fn not_connected(code: ConnectReturnCode) -> &'static str {
     match code {
         ConnectReturnCode::UnsupportedProtocolVersion
         | ConnectReturnCode::RefusedProtocolVersion => {
-            "it does not speak MQTT 5: set mqtt to 3.1.1"
+            "it does not support MQTT 5: set mqtt to 3.1.1"
         }
         ConnectReturnCode::ClientIdentifierNotValid | ConnectReturnCode::BadClientId => {
             reasons::CLIENT
@@ -165,9 +167,9 @@ fn not_connected(code: ConnectReturnCode) -> &'static str {
         ConnectReturnCode::ServerUnavailable
         | ConnectReturnCode::ServerBusy
         | ConnectReturnCode::ServiceUnavailable => reasons::BUSY,
-        ConnectReturnCode::Banned => "it has banned us",
+        ConnectReturnCode::Banned => "it has banned this client",
         ConnectReturnCode::QuotaExceeded => QUOTA,
-        ConnectReturnCode::ConnectionRateExceeded => "too many connect at once",
+        ConnectReturnCode::ConnectionRateExceeded => "too many clients connect at once",
         ConnectReturnCode::UseAnotherServer | ConnectReturnCode::ServerMoved => MOVED,
         _ => reasons::UNSPECIFIED,
     }
@@ -188,18 +190,18 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
         PubAckReason::Success | PubAckReason::NoMatchingSubscribers => return None,
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
         PubAckReason::TopicNameInvalid => (TOPIC, true),
-        PubAckReason::PayloadFormatInvalid => ("it does not like the payload", true),
-        // Mosquitto says so of what is too long for it.
+        PubAckReason::PayloadFormatInvalid => ("it rejects the payload", true),
+        // Mosquitto gives this reason for packets that are too long for it.
         PubAckReason::UnspecifiedError | PubAckReason::ImplementationSpecificError => {
             (reasons::UNSPECIFIED, true)
         }
         PubAckReason::QuotaExceeded => (QUOTA, false),
-        PubAckReason::PacketIdentifierInUse => ("our packet identifier is in use", false),
+        PubAckReason::PacketIdentifierInUse => ("the packet identifier is in use", false),
     };
     Some(Refusal { why, is_final })
 }
 
-/// PUBREC's reasons are PUBACK's.
+/// PUBREC has the same reasons as PUBACK.
 const fn as_puback(reason: PubRecReason) -> PubAckReason {
     match reason {
         PubRecReason::Success => PubAckReason::Success,
@@ -219,31 +221,33 @@ fn ended(code: DisconnectReasonCode) -> &'static str {
         DisconnectReasonCode::NotAuthorized => reasons::ACCESS,
         DisconnectReasonCode::ServerBusy => reasons::BUSY,
         DisconnectReasonCode::ServerShuttingDown => "it shuts down",
-        DisconnectReasonCode::KeepAliveTimeout => "it has heard nothing from us for too long",
+        DisconnectReasonCode::KeepAliveTimeout => {
+            "it received nothing from this client for too long"
+        }
         DisconnectReasonCode::SessionTakenOver => {
-            "somebody else has connected with our client identifier"
+            "another client has connected with this client identifier"
         }
         DisconnectReasonCode::TopicFilterInvalid | DisconnectReasonCode::TopicNameInvalid => TOPIC,
-        DisconnectReasonCode::PacketTooLarge => "it does not take packets as long as ours",
+        DisconnectReasonCode::PacketTooLarge => "the packet is too long for it",
         DisconnectReasonCode::QuotaExceeded
         | DisconnectReasonCode::MessageRateTooHigh
         | DisconnectReasonCode::ReceiveMaximumExceeded => QUOTA,
-        DisconnectReasonCode::AdministrativeAction => "its operator did",
+        DisconnectReasonCode::AdministrativeAction => "its operator ended it",
         DisconnectReasonCode::RetainNotSupported => {
-            "it keeps no retained messages, which groups need"
+            "it does not support retained messages, which groups need"
         }
-        DisconnectReasonCode::QoSNotSupported => "it does not offer this QoS: choose a lower one",
+        DisconnectReasonCode::QoSNotSupported => "it does not support this QoS: choose a lower one",
         DisconnectReasonCode::UseAnotherServer | DisconnectReasonCode::ServerMoved => MOVED,
         _ => reasons::UNSPECIFIED,
     }
 }
 
 const QUOTA: &str = "a limit that it sets is reached";
-const TOPIC: &str = "it does not like the topic";
-const MOVED: &str = "it wants us to use another broker";
+const TOPIC: &str = "it rejects the topic";
+const MOVED: &str = "it refers to another broker";
 
-/// How long a broker keeps the session of a client that is gone, in s: a day. What lies in it longer is
-/// caught up with.
+/// How long a broker keeps the session of a client that is offline, in s: a day. A member that is
+/// offline for longer catches up.
 const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 
 impl From<Quality> for QoS {

@@ -2,7 +2,7 @@
 
 use crate::packet::{Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::{Stop, require};
+use crate::probe::stop::{Stop, require};
 
 pub(super) fn first_packet(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("uninvited");

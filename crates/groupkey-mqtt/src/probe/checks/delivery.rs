@@ -2,7 +2,7 @@
 
 use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::{Stop, require};
+use crate::probe::stop::{Stop, require};
 
 pub(super) fn lower_qos(bench: &Bench<'_>) -> Result<String, Stop> {
     let mut wrong = Vec::new();

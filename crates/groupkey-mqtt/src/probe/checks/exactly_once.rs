@@ -3,7 +3,7 @@
 use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
 use crate::probe::client::Client;
-use crate::probe::{Stop, require};
+use crate::probe::stop::{Stop, require};
 
 pub(super) fn forwarded(bench: &Bench<'_>) -> Result<String, Stop> {
     let mut exchange = Exchange::begin(bench)?;

@@ -2,7 +2,7 @@
 
 use crate::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::{Stop, require};
+use crate::probe::stop::{Stop, require};
 
 use super::delivery::texts;
 

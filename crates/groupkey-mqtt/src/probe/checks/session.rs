@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::packet::{Acknowledgement, Connect, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::{Stop, require};
+use crate::probe::stop::{Stop, require};
 
 use super::delivery::texts;
 

@@ -1,4 +1,4 @@
-//! A headless Chromium with one page, spoken to in the DevTools protocol over two pipes.
+//! A headless Chromium with one page, controlled by the DevTools protocol over two pipes.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Opens the page at an address. Nothing, where there is no Chromium and it may be missing.
+    /// Opens the page at an address. `None` if there is no Chromium and it may be missing.
     pub(crate) fn open(address: &str) -> Option<Self> {
         let Some(program) = program() else {
             let missing = "there is no chromium: apt-get install chromium, or set CHROMIUM";
@@ -74,7 +74,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// The value of an expression in the page, or what its promise comes to.
+    /// The value of an expression in the page, or of its promise.
     pub(crate) fn ask(&mut self, expression: &str) -> Value {
         let parameters =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -83,7 +83,7 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true. While it cannot be evaluated, it is not.
+    /// Waits until an expression is true. An error counts as false.
     pub(crate) fn wait(&mut self, expression: &str) {
         let begin = Instant::now();
         let parameters = json!({ "expression": expression, "returnByValue": true });
@@ -106,13 +106,13 @@ impl Browser {
     }
 
     pub(crate) fn reload(&mut self) {
-        // So that nobody takes the old page for the new one.
+        // The old page must not be mistaken for the new one.
         self.ask("document.title = 'old'; 0");
         self.tell("Page.reload", json!({}));
         self.wait("document.title !== 'old' && document.readyState === 'complete'");
     }
 
-    /// What went against the page's policy, and exceptions that nobody caught.
+    /// Violations of the page's policy, and uncaught exceptions.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.complaints.clone()
     }
@@ -146,7 +146,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to, it ends with its helpers, which would otherwise write to the folder for a while.
+        // On this request it ends together with its helper processes, which would write to the
+        // folder otherwise.
         let close = json!({ "id": 0, "method": "Browser.close" }).to_string() + "\0";
         let _ = self.commands.write_all(close.as_bytes());
         let begin = Instant::now();

@@ -1,0 +1,163 @@
+//! One connection of a client: packets in, packets out.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
+
+use crate::broker::fault::Fault;
+use crate::broker::line::Line;
+use crate::broker::sessions::{End, Sessions};
+use crate::packet::Packet;
+use crate::version::Version;
+
+/// Serves a connection until one of the two sides ends it.
+pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<Sessions>>) {
+    // Packets are small, and the next one often waits for the answer to this one.
+    let _ = stream.set_nodelay(true);
+    let (mut incoming, writer) = stream.into_split();
+    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (unsent, closed) = (Rc::new(Cell::new(0)), Rc::new(Notify::new()));
+    let writing = tokio::task::spawn_local(write(writer, queue, Rc::clone(&unsent)));
+    let line = move |version| Line {
+        number,
+        version,
+        outgoing: outgoing.clone(),
+        unsent: Rc::clone(&unsent),
+        closed: Rc::clone(&closed),
+    };
+    let mut talk = Talk { sessions, number, client: None };
+    let mut unread = Vec::new();
+    let end = loop {
+        match talk.take(&mut unread, &line) {
+            Ok(()) => {}
+            Err(end) => break end,
+        }
+        let patience = talk.patience();
+        let closed = line(Version::V3).closed;
+        tokio::select! {
+            read = timeout(patience, incoming.read_buf(&mut unread)) => match read {
+                Ok(Ok(length)) if length > 0 => {}
+                _ => break End::Cut,
+            },
+            () = closed.notified() => break End::Cut,
+        }
+    };
+    if let Some(client) = &talk.client {
+        talk.sessions.borrow_mut().disconnect(&client.name, number, &end);
+    }
+    // What was sent before the end still goes out; then the writer ends, for nobody can send any more.
+    drop(line);
+    let _ = timeout(LINGER, writing).await;
+}
+
+/// What a connection has said so far.
+struct Talk {
+    sessions: Rc<RefCell<Sessions>>,
+    number: u64,
+    client: Option<Client>,
+}
+
+struct Client {
+    name: String,
+    version: Version,
+    keep_alive: u16,
+}
+
+impl Talk {
+    /// Takes all packets that are complete.
+    fn take(&mut self, unread: &mut Vec<u8>, line: &impl Fn(Version) -> Line) -> Result<(), End> {
+        let fault = self.sessions.borrow().fault();
+        loop {
+            let decoded = match &self.client {
+                Some(client) => Packet::decode(client.version, unread)
+                    .map(|packet| packet.map(|packet| (packet, client.version))),
+                None => first(unread),
+            };
+            let ((packet, length), version) = match decoded {
+                Ok(Some(decoded)) => decoded,
+                Ok(None) => return Ok(()),
+                Err(_) if fault == Some(Fault::AnyLength) => {
+                    unread.clear();
+                    return Ok(());
+                }
+                Err(_) => return Err(End::Cut),
+            };
+            unread.drain(..length);
+            let mut sessions = self.sessions.borrow_mut();
+            match (packet, &self.client) {
+                (Packet::Connect(hello), None) => {
+                    let (name, keep_alive) = (hello.client.clone(), hello.keep_alive);
+                    if !sessions.connect(*hello, line(version)) {
+                        return Err(End::Cut);
+                    }
+                    self.client = Some(Client { name, version, keep_alive });
+                }
+                (Packet::Connect(_), Some(_)) if fault != Some(Fault::SecondConnect) => {
+                    return Err(End::Cut);
+                }
+                (Packet::Disconnect, Some(_)) => return Err(End::Disconnect),
+                (packet, Some(client)) => {
+                    if !sessions.handle(&client.name, self.number, packet) {
+                        return Err(End::Cut);
+                    }
+                }
+                (_, None) if fault == Some(Fault::AnyFirstPacket) => {}
+                (_, None) => return Err(End::Cut),
+            }
+        }
+    }
+
+    /// How long the client may be silent: one and a half times its keep-alive (section 3.1.2.10).
+    fn patience(&self) -> Duration {
+        match &self.client {
+            None => GREETING,
+            Some(Client { keep_alive: 0, .. }) => Duration::MAX,
+            Some(client) => Duration::from_secs(client.keep_alive.into()) * 3 / 2,
+        }
+    }
+}
+
+async fn write(
+    mut writer: OwnedWriteHalf,
+    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
+    unsent: Rc<Cell<usize>>,
+) {
+    let mut batch = Vec::new();
+    while let Some(bytes) = queue.recv().await {
+        batch.extend_from_slice(&bytes);
+        while batch.len() < BATCH
+            && let Ok(bytes) = queue.try_recv()
+        {
+            batch.extend_from_slice(&bytes);
+        }
+        // The task that reads finds out that the peer went.
+        if writer.write_all(&batch).await.is_err() {
+            return;
+        }
+        unsent.set(unsent.get().saturating_sub(batch.len()));
+        batch.clear();
+    }
+}
+
+/// The first packet tells the version.
+#[expect(clippy::type_complexity)]
+fn first(bytes: &[u8]) -> Result<Option<((Packet, usize), Version)>, String> {
+    let as_version = |version| {
+        let packet = Packet::decode(version, bytes);
+        packet.map(|packet| packet.map(|packet| (packet, version)))
+    };
+    as_version(Version::V3).or_else(|_| as_version(Version::V5))
+}
+
+/// Bytes that are written at once.
+const BATCH: usize = 64 << 10;
+/// How long a new connection may be silent.
+const GREETING: Duration = Duration::from_secs(60);
+/// How long a connection that has ended may take to send what is left.
+const LINGER: Duration = Duration::from_secs(2);

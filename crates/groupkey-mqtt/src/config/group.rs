@@ -1,0 +1,114 @@
+//! The `[group]` part of both files.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use groupkey::catalogue::{self, Law, Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey::{GroupId, Operation, Suite};
+use serde::Deserialize;
+
+use super::value::choose;
+use crate::form::Form;
+
+#[derive(Clone, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct GroupFile {
+    pub(super) prefix: String,
+    number: u64,
+    pub(super) scheme: String,
+    profile: String,
+    parameters: BTreeMap<String, u32>,
+    suite: String,
+    protection: String,
+    pub(super) allow_published: bool,
+    pub(super) founders: usize,
+    pub(super) batch_ms: u64,
+    pub(super) period_s: Option<u64>,
+    pub(super) rekey_expiry_s: u32,
+}
+
+impl Default for GroupFile {
+    fn default() -> Self {
+        Self {
+            prefix: "groupkey/1".to_owned(),
+            number: 1,
+            scheme: "lkh-group".to_owned(),
+            profile: Profile::Sound.name().to_owned(),
+            parameters: BTreeMap::new(),
+            suite: Suite::Standard.name().to_owned(),
+            protection: Guard::Signature.name().to_owned(),
+            allow_published: false,
+            founders: 2,
+            batch_ms: 50,
+            period_s: None,
+            rekey_expiry_s: 60,
+        }
+    }
+}
+
+impl GroupFile {
+    pub(super) fn form(&self) -> Result<Form, String> {
+        let scheme = catalogue::scheme(&self.scheme)
+            .ok_or_else(|| format!("no scheme is called {}: see groupkey schemes", self.scheme))?;
+        let profile = choose(Profile::ALL, Profile::name, "group.profile", &self.profile)?;
+        let mut configuration = scheme.configuration(profile);
+        for (name, &value) in &self.parameters {
+            configuration
+                .set(name, value)
+                .map_err(|error| format!("group.parameters.{name}: {error}"))?;
+        }
+        let form = Form {
+            group: GroupId(self.number),
+            configuration,
+            suite: choose(Suite::ALL, Suite::name, "group.suite", &self.suite)?,
+            guard: choose(Guard::ALL, Guard::name, "group.protection", &self.protection)?,
+        };
+        form.check(self.allow_published).map_err(|error| error.to_string())?;
+        Ok(form)
+    }
+
+    /// Refuses settings that have no effect in a member's file. A service tells them to its
+    /// members.
+    pub(super) fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
+        let default = Self::default();
+        let (heeded, advice) = if has_peers {
+            let Self { founders, batch_ms, period_s, rekey_expiry_s, .. } = default;
+            let heeded = Self { founders, batch_ms, period_s, rekey_expiry_s, ..self.clone() };
+            let advice = "founders, batch_ms, period_s and rekey_expiry_s are for a service; \
+                          remove them";
+            (heeded, advice)
+        } else {
+            let heeded = Self { prefix: self.prefix.clone(), number: self.number, ..default };
+            let advice = "if the group has a service, a member's file has only prefix and \
+                          number; remove the other lines, which the service sends";
+            (heeded, advice)
+        };
+        if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
+    }
+
+    /// After how long the key changes without a join or leave.
+    pub(super) fn period(&self, form: &Form) -> Result<Option<Duration>, String> {
+        let scheme = form.configuration.scheme();
+        match self.period_s {
+            None => Ok(None),
+            Some(0) => Err("group.period_s is 0: it must be a second or more".to_owned()),
+            Some(_) if !can_rekey(scheme) => {
+                let able = catalogue::SCHEMES.iter().filter(|other| {
+                    can_rekey(other) && other.has_controller() && other.law == Law::OneKey
+                });
+                let able = able.map(|scheme| scheme.id).collect::<Vec<_>>().join(", ");
+                Err(format!(
+                    "group.period_s: {} changes its key only when a device joins or leaves; remove the \
+                     line, or choose a scheme that can change it at any time: {able}",
+                    scheme.id
+                ))
+            }
+            Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        }
+    }
+}
+
+fn can_rekey(scheme: &Scheme) -> bool {
+    scheme.operations.contains(&Operation::Rekey)
+}

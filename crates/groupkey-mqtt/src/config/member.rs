@@ -1,0 +1,202 @@
+//! The file of a member.
+
+use std::path::{Path, PathBuf};
+
+use groupkey::catalogue::Class;
+use groupkey::{MemberId, messages};
+use serde::Deserialize;
+
+use super::broker::{BrokerFile, client_identifier};
+use super::file::{ConfigError, read_config};
+use super::group::GroupFile;
+use super::identity_file::identity;
+use super::value::{public, secret};
+use crate::driver::Connection;
+use crate::keyring::bytes_from_hex;
+use crate::{member, peer};
+
+/// What `groupkey member` reads.
+#[derive(Clone, Debug)]
+pub struct MemberConfig {
+    /// How to reach the broker.
+    pub connection: Connection,
+    /// The file of its identity: see [`hold`](super::hold).
+    pub identity_file: PathBuf,
+    /// How the member takes part.
+    pub part: Part,
+}
+
+/// How a member takes part.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// It joins a service.
+    Member(member::Settings),
+    /// It is a peer of a group without a controller.
+    Peer(peer::Settings),
+}
+
+/// A commented file for `groupkey member`, with the defaults.
+pub const MEMBER_TEMPLATE: &str = include_str!("member.toml");
+
+impl MemberConfig {
+    /// Reads a file. Paths in it are relative to it. The identity's file is created if missing.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        read_config(path, MemberFile::understand)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberFile {
+    #[serde(default)]
+    broker: BrokerFile,
+    #[serde(default)]
+    group: GroupFile,
+    name: String,
+    identity: PathBuf,
+    /// A pre-shared key or a token.
+    secret: Option<String>,
+    service: Option<String>,
+    #[serde(default)]
+    peer: Vec<PeerFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PeerFile {
+    name: String,
+    number: u32,
+    identity: String,
+    #[serde(default)]
+    founder: bool,
+}
+
+impl MemberFile {
+    fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
+        if !crate::topics::is_name(&self.name) {
+            return Err(format!("name {:?}: {}", self.name, member::SettingsError::Name));
+        }
+        let client = client_identifier(&self.group.prefix, &format!("device:{}", self.name))?;
+        self.group.only_what_counts(!self.peer.is_empty())?;
+        let identity_file = folder.join(&self.identity);
+        let identity = identity(&identity_file).map_err(|error| error.0)?;
+        let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
+        let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
+        let messages = messages::Settings::default();
+        let prefix = self.group.prefix.clone();
+        let part = if self.peer.is_empty() {
+            Part::Member(member::Settings {
+                prefix,
+                name: self.name,
+                identity,
+                shared,
+                service,
+                messages,
+            })
+        } else {
+            let form = self.group.form()?;
+            if form.configuration.scheme().class() != Class::Distributed {
+                return Err(format!("{} has a controller: remove the peers", self.group.scheme));
+            }
+            let mut directory = Vec::new();
+            for (place, peer) in self.peer.iter().enumerate() {
+                let same =
+                    |other: &&PeerFile| other.name == peer.name || other.number == peer.number;
+                if let Some(other) = self.peer[..place].iter().find(same) {
+                    let (name, other) = (&peer.name, &other.name);
+                    return Err(format!(
+                        "[[peer]]s {other} and {name}: each needs a name and a number of its own"
+                    ));
+                }
+                directory.push((MemberId(peer.number), public("peer.identity", &peer.identity)?));
+            }
+            let me = self.peer.iter().find(|peer| peer.name == self.name);
+            let me = me.ok_or_else(|| format!("no [[peer]] is called {}", self.name))?;
+            if bytes_from_hex(&me.identity) != Some(identity.public()) {
+                return Err(format!(
+                    "the identity of [[peer]] {} does not match the file {}",
+                    self.name,
+                    self.identity.display()
+                ));
+            }
+            let founders = self.peer.iter().filter(|peer| peer.founder);
+            if founders.clone().count() < 2 {
+                return Err("give founder = true to at least two [[peer]]s".to_owned());
+            }
+            Part::Peer(peer::Settings {
+                prefix,
+                me: MemberId(me.number),
+                identity,
+                form,
+                directory,
+                founders: founders.map(|peer| MemberId(peer.number)).collect(),
+                messages,
+            })
+        };
+        let connection = self.broker.connection(client, folder)?;
+        Ok(MemberConfig { connection, identity_file, part })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::keyring::hex;
+    use crate::version::Version;
+
+    #[test]
+    fn the_template_is_what_it_says() {
+        let file: MemberFile = toml::from_str(MEMBER_TEMPLATE).unwrap();
+        assert_eq!((file.group.prefix.as_str(), file.broker.qos), ("groupkey/1", 1));
+        assert_eq!(file.broker.mqtt, Version::default().name());
+    }
+
+    #[test]
+    fn a_member_without_a_controller_speaks_tls_like_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
+        fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
+        let text = "name = 'a'\nidentity = 'a.key'\n[broker]\ntls = { ca = 'ca.pem' }\nmqtt = '3.1.1'\n\
+                    [group]\nscheme = 'tgdh'\n";
+        let peer = |name: &str, number: u32| {
+            let public = identity(&folder.path().join(format!("{name}.key"))).unwrap().public();
+            let identity = hex(&public);
+            format!(
+                "[[peer]]\nname = '{name}'\nnumber = {number}\nidentity = '{identity}'\nfounder = true\n"
+            )
+        };
+        let understand = |peers: &[String]| {
+            let file: MemberFile = toml::from_str(&(text.to_owned() + &peers.concat())).unwrap();
+            file.understand(folder.path())
+        };
+        let config = understand(&[peer("a", 0), peer("b", 1)]).unwrap();
+        let MemberConfig { connection, part, .. } = config;
+        assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
+        assert_eq!((connection.port, connection.version), (8883, Version::V3));
+        let lonely = peer("b", 1).replace("founder = true", "");
+        for (peers, problem) in [
+            ([peer("a", 0), peer("b", 0)], "a number of its own"),
+            ([peer("a", 0), lonely], "at least two"),
+        ] {
+            assert!(understand(&peers).unwrap_err().contains(problem));
+        }
+    }
+
+    #[test]
+    fn what_nothing_heeds_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = "ab".repeat(32);
+        let refused = |text: &str| {
+            let file = toml::from_str::<MemberFile>(&text.replace("SECRET", &secret)).unwrap();
+            file.understand(folder.path()).unwrap_err()
+        };
+        let member = "name = 'a'\nidentity = 'a.key'\nsecret = 'SECRET'\n";
+        assert!(refused(&format!("{member}[group]\nscheme = 'skdc'")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\nfounders = 7")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
+        assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
+        assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));
+    }
+}

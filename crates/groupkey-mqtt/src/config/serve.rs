@@ -1,0 +1,193 @@
+//! The file of a service.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::broker::{BrokerFile, client_identifier};
+use super::file::{ConfigError, read_config};
+use super::group::GroupFile;
+use super::http::{HttpConfig, HttpFile};
+use super::identity_file::identity;
+use super::value::{public, secret};
+use crate::driver::Connection;
+use crate::member;
+use crate::policy::Policy;
+
+/// What `groupkey serve` reads.
+#[derive(Clone, Debug)]
+pub struct ServeConfig {
+    /// How to reach the broker.
+    pub connection: Connection,
+    /// The operator's decisions.
+    pub policy: Policy,
+    /// The path of the store.
+    pub store: PathBuf,
+    /// The HTTP interface, if it is enabled.
+    pub http: Option<HttpConfig>,
+}
+
+/// A commented file for `groupkey serve`, with the defaults.
+pub const SERVE_TEMPLATE: &str = include_str!("serve.toml");
+
+impl ServeConfig {
+    /// Reads a file. Paths in it are relative to it.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        read_config(path, ServeFile::understand)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServeFile {
+    #[serde(default)]
+    broker: BrokerFile,
+    #[serde(default)]
+    group: GroupFile,
+    #[serde(default)]
+    http: HttpFile,
+    store: PathBuf,
+    identity: Option<PathBuf>,
+    #[serde(default)]
+    tokens: Vec<String>,
+    #[serde(default)]
+    device: Vec<DeviceFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceFile {
+    name: String,
+    key: Option<String>,
+    identity: Option<String>,
+}
+
+impl ServeFile {
+    fn understand(self, folder: &Path) -> Result<ServeConfig, String> {
+        let form = self.group.form()?;
+        if !form.configuration.scheme().has_controller() {
+            return Err(format!(
+                "{} has no controller: run groupkey member on each device, and no service",
+                self.group.scheme
+            ));
+        }
+        let (_, most) = form.configuration.scheme().members;
+        if !(2..=most as usize).contains(&self.group.founders) {
+            let founders = self.group.founders;
+            return Err(format!("group.founders is {founders}: it can be 2 to {most}"));
+        }
+        let client = client_identifier(&self.group.prefix, "service")?;
+        let mut policy = Policy::of(form);
+        policy.published_allowed = self.group.allow_published;
+        policy.prefix.clone_from(&self.group.prefix);
+        policy.founders = self.group.founders;
+        policy.batch = Duration::from_millis(self.group.batch_ms);
+        policy.period = self.group.period(&policy.form)?;
+        policy.rekey_expiry_s = self.group.rekey_expiry_s;
+        if policy.rekey_expiry_s == 0 {
+            return Err("group.rekey_expiry_s is 0: it must be a second or more".to_owned());
+        }
+        if let Some(path) = &self.identity {
+            policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
+        }
+        for token in &self.tokens {
+            let token = secret("tokens", token)?;
+            if policy.tokens.contains(&token) {
+                return Err(
+                    "tokens: a token is listed twice, and each token admits one device".to_owned()
+                );
+            }
+            policy.tokens.push(token);
+        }
+        for device in self.device {
+            if !crate::topics::is_name(&device.name) {
+                return Err(format!("device {:?}: {}", device.name, member::SettingsError::Name));
+            }
+            let name = device.name;
+            if policy.keys.contains_key(&name) || policy.identities.contains_key(&name) {
+                return Err(format!("device {name} is listed twice"));
+            }
+            match (device.key, device.identity) {
+                (Some(key), None) => drop(policy.keys.insert(name, secret("key", &key)?)),
+                (None, Some(key)) => {
+                    policy.identities.insert(name, public("device.identity", &key)?);
+                }
+                _ => return Err(format!("device {name}: give it a key or an identity")),
+            }
+        }
+        let connection = self.broker.connection(client, folder)?;
+        let http = self.http.understand(folder)?;
+        Ok(ServeConfig { connection, policy, store: folder.join(self.store), http })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::Version;
+
+    #[test]
+    fn the_template_is_what_it_says() {
+        let file: ServeFile = toml::from_str(SERVE_TEMPLATE).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = file.understand(folder.path()).unwrap();
+        assert_eq!(config.http.unwrap().listen.to_string(), "127.0.0.1:8475");
+        assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
+        assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
+        assert_eq!(config.connection.version, Version::default());
+        assert_eq!(config.policy.rekey_expiry_s, Policy::of(config.policy.form).rekey_expiry_s);
+    }
+
+    #[test]
+    fn typing_errors_and_weak_forms_are_refused() {
+        let refused = |text: &str| {
+            let file = toml::from_str::<ServeFile>(text).map_err(|error| error.to_string());
+            file.and_then(|file| file.understand(Path::new("/nowhere"))).unwrap_err()
+        };
+        assert!(refused("store = 's'\nshceme = 'x'").contains("shceme"));
+        assert!(refused("store = 's'\n[group]\nscheme = 'x'").contains("groupkey schemes"));
+        assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
+        assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
+        assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
+        assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
+        assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second or more"));
+        let idle = refused("store = 's'\n[group]\nperiod_s = 3600");
+        assert!(
+            idle.contains("lkh-group changes its key only") && idle.contains("igkmp"),
+            "{idle}"
+        );
+        assert!(!idle.contains("tgdh"), "it has no service: {idle}");
+        let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
+        assert!(refused(spinning).contains("a second or more"));
+        assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
+        let both = "store = 's'\n[broker]\nuser = 'x'\npassword = 'x'\npassword_file = 'x'";
+        assert!(refused(both).contains("not both"));
+        let half = "store = 's'\n[broker]\ntls = { ca = 'ca.pem', key = 'x.pem' }";
+        assert!(refused(half).contains("belong together"));
+        let missing = "store = 's'\n[broker]\ntls = { ca = 'ca.pem' }";
+        assert!(refused(missing).contains("/nowhere/ca.pem"));
+        assert!(refused("store = 's'\ntokens = ['x']").contains("64 hexadecimal"));
+        let token = "ab".repeat(32);
+        assert!(
+            refused(&format!("store = 's'\ntokens = ['{token}', '{token}']")).contains("twice")
+        );
+        for founders in ["0", "1", "99999999"] {
+            let text = format!("store = 's'\n[group]\nfounders = {founders}");
+            assert!(refused(&text).contains("group.founders"));
+        }
+        let device = format!("[[device]]\nname = 'a'\nkey = '{token}'\n");
+        assert!(refused(&format!("store = 's'\n{device}{device}")).contains("a is listed twice"));
+        let of_small_order = format!("01{}", "00".repeat(31));
+        let device = format!("[[device]]\nname = 'a'\nidentity = '{of_small_order}'\n");
+        assert!(refused(&format!("store = 's'\n{device}")).contains("is not a public key"));
+    }
+
+    #[test]
+    fn a_scheme_that_can_changes_its_key_after_a_period() {
+        let text = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 3600\n";
+        let file: ServeFile = toml::from_str(text).unwrap();
+        let config = file.understand(Path::new("/nowhere")).unwrap();
+        assert_eq!(config.policy.period, Some(Duration::from_secs(3_600)));
+    }
+}

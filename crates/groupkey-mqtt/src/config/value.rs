@@ -1,0 +1,33 @@
+//! Single values: keys in hexadecimal digits, and one name out of several.
+
+use groupkey::protection::PublicIdentity;
+
+use crate::form::named;
+use crate::keyring::{Secret, bytes_from_hex};
+
+pub(super) fn secret(what: &str, text: &str) -> Result<Secret, String> {
+    Secret::from_hex(text).ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))
+}
+
+pub(super) fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
+    let bytes = bytes_from_hex(text);
+    let bytes = bytes.ok_or_else(|| format!("{what}: 64 hexadecimal digits are needed"))?;
+    match PublicIdentity::from_bytes(&bytes) {
+        Some(_) => Ok(bytes),
+        None => {
+            Err(format!("{what}: {text} is not a public key: groupkey member --public prints one"))
+        }
+    }
+}
+
+pub(super) fn choose<T: Copy, const N: usize>(
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+    what: &str,
+    wanted: &str,
+) -> Result<T, String> {
+    named(all, &name, wanted).ok_or_else(|| {
+        let names = all.map(&name).join(", ");
+        format!("{what} is {wanted:?}: it can be {names}")
+    })
+}

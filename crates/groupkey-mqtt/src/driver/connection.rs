@@ -1,0 +1,96 @@
+//! Where the broker is and how to talk to it.
+
+use std::fmt;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::tls::Tls;
+use crate::version::Version;
+
+/// Where the broker is and how to talk to it.
+#[derive(Clone)]
+pub struct Connection {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The client identifier. It must be unique at the broker, and the same after a restart.
+    pub client: String,
+    /// User and password, if the broker requires them.
+    pub login: Option<(String, Zeroizing<String>)>,
+    /// Without TLS, only the group's keys and messages are encrypted.
+    pub tls: Option<Tls>,
+    /// The version of MQTT. Parties of one group may use different ones.
+    pub version: Version,
+    /// The quality of service of publishes and subscriptions.
+    pub qos: Quality,
+    /// How long the broker may acknowledge nothing. Then the driver connects again, and sends fewer
+    /// publishes at once.
+    pub patience: Duration,
+}
+
+/// MQTT's quality of service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quality {
+    /// QoS 0. Members catch up with lost messages.
+    AtMostOnce,
+    /// QoS 1, with a session that persists.
+    #[default]
+    AtLeastOnce,
+    /// QoS 2, with a new session for every connection.
+    ExactlyOnce,
+}
+
+impl Connection {
+    /// Without login and TLS, in MQTT 5, at QoS 1.
+    pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
+        let (host, client) = (host.into(), client.into());
+        let (version, qos) = Default::default();
+        Self { host, port, client, login: None, tls: None, version, qos, patience: PATIENCE }
+    }
+}
+
+impl Quality {
+    /// The level with this number: 0, 1 or 2.
+    pub const fn from_level(level: u8) -> Option<Self> {
+        match level {
+            0 => Some(Self::AtMostOnce),
+            1 => Some(Self::AtLeastOnce),
+            2 => Some(Self::ExactlyOnce),
+            _ => None,
+        }
+    }
+}
+
+/// Several of TCP's retransmissions fit in.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("client", &self.client)
+            .field("user", &self.login.as_ref().map(|(user, _)| user))
+            .field("tls", &self.tls)
+            .field("version", &self.version)
+            .field("qos", &self.qos)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quality_has_its_level() {
+        let levels = [0, 1, 2, 3].map(Quality::from_level);
+        let [zero, one, two, none] = levels;
+        assert_eq!(zero, Some(Quality::AtMostOnce));
+        assert_eq!(one, Some(Quality::AtLeastOnce));
+        assert_eq!(two, Some(Quality::ExactlyOnce));
+        assert_eq!(none, None);
+    }
+}

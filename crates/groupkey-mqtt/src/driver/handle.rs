@@ -1,0 +1,63 @@
+//! How an application reaches a running runtime.
+
+use std::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::status::Status;
+use crate::runtime::{Fatal, Runtime};
+
+/// Reaches a running runtime. The runtime ends when all its handles are dropped.
+pub struct Handle<R> {
+    pub(super) calls: mpsc::Sender<Call<R>>,
+    pub(super) status: watch::Receiver<Status>,
+}
+
+/// A running runtime.
+#[derive(Debug)]
+pub struct Running<R: Runtime> {
+    /// Reaches the runtime.
+    pub handle: Handle<R>,
+    /// The runtime's reports.
+    pub notices: mpsc::Receiver<R::Notice>,
+    /// How the runtime ended.
+    pub end: JoinHandle<Result<(), Fatal>>,
+}
+
+impl<R> Handle<R> {
+    /// Calls the runtime with the time (ns since 1970) and fresh randomness. `None` if the runtime
+    /// has ended.
+    pub async fn call<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, result) = oneshot::channel();
+        let call: Call<R> = Box::new(move |runtime, now, rng| {
+            let _ = answer.send(act(runtime, now, rng));
+        });
+        self.calls.send(call).await.ok()?;
+        result.await.ok()
+    }
+
+    /// The status of the connection, now and whenever it changes.
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.status.clone()
+    }
+}
+
+/// A call that a handle passes to the driver.
+pub(super) type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;
+
+impl<R> Clone for Handle<R> {
+    fn clone(&self) -> Self {
+        Self { calls: self.calls.clone(), status: self.status.clone() }
+    }
+}
+
+impl<R> fmt::Debug for Handle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("status", &*self.status.borrow()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,61 @@
+//! The status of a connection, and how it changes.
+
+/// The status of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The broker's host and port.
+    pub address: String,
+    /// Whether it is up and the broker has confirmed all subscriptions.
+    pub connected: bool,
+    /// How often the connection was made.
+    pub connections: u64,
+    /// Why it broke last, and what to do.
+    pub problem: Option<String>,
+    /// The last message that the broker refused for good, and why. It is lost. Only brokers of MQTT
+    /// 5 report that; others may acknowledge a message and drop it.
+    pub refusal: Option<String>,
+    /// The number of notices that were lost because the application did not fetch them in time.
+    pub lost_notices: u64,
+}
+
+impl Status {
+    /// The changes since the status `before`, in words.
+    pub fn news(&self, before: &Self) -> Vec<String> {
+        let mut news = Vec::new();
+        if self.refusal != before.refusal {
+            news.extend(self.refusal.clone());
+        }
+        if (self.connected, self.connections) != (before.connected, before.connections)
+            || self.problem != before.problem
+        {
+            match (self.connected, &self.problem) {
+                (true, _) => news.push("connected".to_owned()),
+                (false, Some(problem)) => {
+                    news.push(format!("not connected to {}: {problem}", self.address));
+                }
+                (false, None) => {}
+            }
+        }
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_told_once() {
+        let status = Status { address: "broker:1883".to_owned(), ..Status::default() };
+        assert_eq!(status.news(&status), [""; 0]);
+        let up = Status { connected: true, connections: 1, ..status.clone() };
+        assert_eq!(up.news(&status), ["connected"]);
+        let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
+        assert_eq!(refused.news(&up), ["no"]);
+        let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
+        assert_eq!(down.news(&refused), ["not connected to broker:1883: cut"]);
+        assert_eq!(down.news(&up), ["no", "not connected to broker:1883: cut"]);
+        let late = Status { lost_notices: 1, ..down.clone() };
+        assert_eq!(late.news(&down), [""; 0]);
+    }
+}

@@ -1,0 +1,80 @@
+//! What a device needs to know to join, and why settings are refused.
+
+use std::fmt;
+
+use groupkey::messages;
+
+use crate::join::Credentials;
+use crate::keyring::Secret;
+use crate::topics::{BadPrefix, Topics, is_name};
+
+/// What a device needs to know to join.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The prefix of the group's topics.
+    pub prefix: String,
+    /// The device's name: see [`is_name`](crate::topics::is_name).
+    pub name: String,
+    /// The device's identity. It must outlive a restart.
+    pub identity: Secret,
+    /// A pre-shared key, or an enrolment token for the first join.
+    pub shared: Option<Secret>,
+    /// The service's public key. Without it there must be a shared secret.
+    pub service: Option<[u8; 32]>,
+    /// Settings of messages to the group.
+    pub messages: messages::Settings,
+}
+
+/// Settings with which nobody can join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// A device cannot have this name.
+    Name,
+    /// There is neither a shared secret nor the service's public key, so the device could not
+    /// authenticate the service.
+    NoTrust,
+    /// Topics cannot have this prefix.
+    Prefix(BadPrefix),
+}
+
+impl Settings {
+    /// The group's topics. Fails if no device can join with these settings.
+    pub(super) fn topics(&self) -> Result<Topics, SettingsError> {
+        let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
+        if !is_name(&self.name) {
+            return Err(SettingsError::Name);
+        }
+        if self.shared.is_none() && self.service.is_none() {
+            return Err(SettingsError::NoTrust);
+        }
+        Ok(topics)
+    }
+
+    /// What the device asks to join with.
+    pub(super) const fn credentials(&self) -> Credentials<'_> {
+        Credentials {
+            prefix: self.prefix.as_str(),
+            name: self.name.as_str(),
+            identity: &self.identity,
+            shared: self.shared.as_ref(),
+        }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => {
+                write!(f, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
+            }
+            Self::NoTrust => write!(
+                f,
+                "give a pre-shared key, a token or the service's public key: without them, the \
+                 device cannot authenticate the service"
+            ),
+            Self::Prefix(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,254 @@
+//! A device's membership in a group, for programs on tokio: connect, await the key, send and receive.
+//!
+//! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if your
+//! program needs to see every notice, or drives several runtimes.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+use groupkey::messages::{self, Received};
+use groupkey::{Epoch, Error, Key, MemberId};
+use tokio::time::sleep;
+
+use crate::agent::{Hint, Told};
+use crate::driver::{Connection, Running, Status, run};
+use crate::keyring::Secret;
+use crate::member::{self, Member, SettingsError};
+
+/// What a device needs to join a group.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Where the broker is and how to talk to it.
+    pub broker: Connection,
+    /// The prefix of the group's topics, such as `plant/7`: the service's `group.prefix`.
+    pub prefix: String,
+    /// The device's name, by which the service knows it: see [`is_name`](crate::topics::is_name).
+    pub name: String,
+    /// The device's Ed25519 identity. A device keeps it: [`config::identity`](crate::config::identity)
+    /// reads it from a file, or draws it.
+    pub identity: Secret,
+    /// A pre-shared key, or an enrolment token for the first time. It can be left out if the service
+    /// knows the identity's public key.
+    pub shared_key: Option<Secret>,
+    /// The service's public key, which `groupkey serve` prints. It can be left out if there is a shared key.
+    pub service_key: Option<[u8; 32]>,
+}
+
+/// A device that is connected, and is a member of the group or asks to join. Dropping it disconnects.
+///
+/// The connection is made again whenever it breaks, and a device that missed changes of the key catches
+/// up, without a call. All methods are cancel-safe, but for what [`Self::send`] says.
+#[derive(Debug)]
+pub struct Membership {
+    running: Running<Member>,
+    /// Messages that came while the device waited for something else.
+    received: VecDeque<Received>,
+    evicted: bool,
+}
+
+/// Why a device cannot connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The broker cannot be reached, or refuses the device: what is wrong, and what to do.
+    Broker(String),
+    /// Nobody can join with these settings.
+    Settings(SettingsError),
+}
+
+/// Why a member cannot do what its application asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MembershipError {
+    /// The operating system gives no randomness: the member has ended.
+    Ended,
+    /// The service evicted the device.
+    Evicted,
+    /// The device has no group key at present.
+    NoKey,
+    /// The service has not admitted the device for some 14 s. The device keeps asking.
+    NotAdmitted(Hint),
+    /// The message cannot be encrypted.
+    Refused(Error),
+}
+
+/// Connects a device to its broker, and asks the service to admit it. Needs a tokio runtime.
+///
+/// Fails if the first attempt to connect fails. Later ones are repeated until they succeed.
+pub async fn connect(device: Device) -> Result<Membership, ConnectError> {
+    let Device { broker, prefix, name, identity, shared_key, service_key } = device;
+    let messages = messages::Settings::default();
+    let settings = member::Settings {
+        prefix,
+        name,
+        identity,
+        shared: shared_key,
+        service: service_key,
+        messages,
+    };
+    let member = Member::new(settings).map_err(ConnectError::Settings)?;
+    let running = run(member, broker);
+    let mut status = running.handle.status();
+    let is_known = |status: &Status| status.connected || status.problem.is_some();
+    let known = status.wait_for(is_known).await.map(|status| status.clone());
+    match known {
+        Ok(Status { connected: true, .. }) => {
+            Ok(Membership { running, received: VecDeque::new(), evicted: false })
+        }
+        Ok(Status { address, problem, .. }) => {
+            let problem = problem.unwrap_or_default();
+            Err(ConnectError::Broker(format!("no connection to {address}: {problem}")))
+        }
+        Err(_) => Err(ConnectError::Broker(MembershipError::Ended.to_string())),
+    }
+}
+
+impl Membership {
+    /// The group key and its epoch. Waits until the device has one.
+    pub async fn key(&mut self) -> Result<(Epoch, Key), MembershipError> {
+        loop {
+            let held = self.running.handle.call(|member, _, _| {
+                let owned = |(epoch, key): (Epoch, &Key)| (epoch, key.clone());
+                (member.is_out(), member.group_key().map(owned))
+            });
+            match held.await.ok_or(MembershipError::Ended)? {
+                (true, _) => return Err(MembershipError::Evicted),
+                (false, Some(key)) => return Ok(key),
+                (false, None) => {}
+            }
+            match self.running.notices.recv().await {
+                Some(Told::NotIn(hint)) => return Err(MembershipError::NotAdmitted(hint)),
+                Some(told) => self.note(told),
+                None => return Err(MembershipError::Ended),
+            }
+        }
+    }
+
+    /// Encrypts at most 65,535 bytes to the group. The message is published in the background, again
+    /// after a reconnection, until the broker acknowledges it; [`Self::close`] waits for that.
+    ///
+    /// If the future is dropped before it is ready, the message may or may not be sent.
+    pub async fn send(&self, content: &[u8]) -> Result<(), MembershipError> {
+        let content = content.to_vec();
+        let call = self.running.handle.call(move |member, now, rng| {
+            if member.is_out() {
+                return Err(MembershipError::Evicted);
+            }
+            if member.group_key().is_none() {
+                return Err(MembershipError::NoKey);
+            }
+            member.say(&content, now, rng).map_err(MembershipError::Refused)
+        });
+        call.await.ok_or(MembershipError::Ended)?
+    }
+
+    /// The next message of another member. `None` once the device is no longer a member: [`Self::key`]
+    /// says why. At most 4,096 messages wait to be fetched; [`Status::lost_notices`] counts further ones,
+    /// which are lost.
+    pub async fn next(&mut self) -> Option<Received> {
+        poll_fn(|cx| self.poll_received(cx)).await
+    }
+
+    /// The device's number in the group; `None` before it is a member.
+    pub async fn number(&self) -> Option<MemberId> {
+        self.running.handle.call(|member, _, _| member.number()).await?
+    }
+
+    /// How the connection to the broker is.
+    pub fn status(&self) -> Status {
+        self.running.handle.status().borrow().clone()
+    }
+
+    /// Waits until the broker has acknowledged all messages, and disconnects. Without a connection it
+    /// waits for one: use a timeout.
+    pub async fn close(self) {
+        while let Some(1..) = self.running.handle.call(|member, _, _| member.unacknowledged()).await
+        {
+            sleep(CLOSING_PAUSE).await;
+        }
+    }
+
+    fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+        loop {
+            if let Some(received) = self.received.pop_front() {
+                return Poll::Ready(Some(received));
+            }
+            if self.evicted {
+                return Poll::Ready(None);
+            }
+            match ready!(self.running.notices.poll_recv(cx)) {
+                Some(told) => self.note(told),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn note(&mut self, told: Told) {
+        match told {
+            Told::Evicted => self.evicted = true,
+            Told::Heard(received) => self.received.push_back(received),
+            Told::Joined(_) | Told::JoinsAgain | Told::NotIn(_) | Told::Rekeyed(_) => {}
+        }
+    }
+}
+
+/// Yields what [`Membership::next`] returns.
+impl Stream for Membership {
+    type Item = Received;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+        self.poll_received(cx)
+    }
+}
+
+/// How long to wait before asking again whether all messages are acknowledged.
+const CLOSING_PAUSE: Duration = Duration::from_millis(5);
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broker(problem) => f.write_str(problem),
+            Self::Settings(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for MembershipError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => write!(
+                f,
+                "the member has ended, because the operating system gives no randomness: start it again"
+            ),
+            Self::Evicted => write!(
+                f,
+                "the service evicted this device: have its operator readmit it, and connect again"
+            ),
+            Self::NoKey => write!(f, "the device has no group key yet: await key() before send()"),
+            Self::NotAdmitted(Hint::Known) => write!(
+                f,
+                "the service knows this device and has not admitted it yet: its log says what it waits \
+                 for; await key() again"
+            ),
+            Self::NotAdmitted(Hint::NoAnswer) => write!(
+                f,
+                "no service answers: check that it runs with this prefix, and knows the device's shared \
+                 key or identity; its log names the devices that it refuses"
+            ),
+            Self::NotAdmitted(Hint::Unopened) => write!(
+                f,
+                "the answer of the service does not open: check service_key, which groupkey serve \
+                 prints, and shared_key"
+            ),
+            Self::Refused(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+impl std::error::Error for MembershipError {}

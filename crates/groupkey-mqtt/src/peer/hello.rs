@@ -1,0 +1,46 @@
+//! The message by which peers find each other.
+
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+
+use super::settings::Settings;
+use crate::codec::encoded;
+use crate::keyring;
+
+/// A peer asks who is there, or answers.
+#[derive(Encode, Decode)]
+#[cbor(array)]
+pub(super) struct Hello {
+    #[n(0)]
+    pub(super) member: u32,
+    /// The epoch of the sender's group key; 0 in a question.
+    #[n(1)]
+    pub(super) epoch: u64,
+    /// The nonce of the peer that asks.
+    #[n(2)]
+    pub(super) nonce: ByteArray<16>,
+    #[n(3)]
+    signature: ByteArray<64>,
+}
+
+impl Hello {
+    pub(super) fn write(settings: &Settings, epoch: u64, nonce: [u8; 16]) -> Vec<u8> {
+        let (member, nonce) = (settings.me.0, nonce.into());
+        let mut hello = Self { member, epoch, nonce, signature: [0; 64].into() };
+        hello.signature = hello
+            .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
+        encoded(&hello)
+    }
+
+    pub(super) fn is_by(&self, public: &[u8; 32], prefix: &str) -> bool {
+        self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
+    }
+
+    /// Calls `act` with the signed content.
+    fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
+        let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
+        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..]])
+    }
+}
+
+const HELLO: &str = "groupkey hello 2";

@@ -1,0 +1,102 @@
+//! What a peer needs to know, and why settings are refused.
+
+use std::fmt;
+
+use groupkey::MemberId;
+use groupkey::catalogue::Class;
+use groupkey::messages;
+use groupkey::protection::Guard;
+
+use crate::form::Form;
+use crate::keyring::{Keyring, Secret};
+use crate::topics::{BadPrefix, Topics};
+
+/// What a peer needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The prefix of the group's topics.
+    pub prefix: String,
+    /// This peer's number.
+    pub me: MemberId,
+    /// This peer's identity.
+    pub identity: Secret,
+    /// Scheme, parameters and algorithms, the same for all peers.
+    pub form: Form,
+    /// All devices that may ever be members, with their public keys.
+    pub directory: Vec<(MemberId, [u8; 32])>,
+    /// The founders of the group, the same list for all peers.
+    pub founders: Vec<MemberId>,
+    /// Settings of messages to the group.
+    pub messages: messages::Settings,
+}
+
+/// Settings with which nobody can take part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// The scheme has a controller: its members join a service.
+    HasController,
+    /// The scheme needs the members' long-term keys, which peers do not have.
+    LongTermKeys,
+    /// A member's public key is missing or invalid.
+    NoKey(MemberId),
+    /// Messages would need a MAC, and peers share no key for it.
+    NoMacKey,
+    /// Topics cannot have this prefix.
+    Prefix(BadPrefix),
+}
+
+impl Settings {
+    /// The group's topics and the peers' keys. Fails if no peer can take part with these settings.
+    pub(super) fn check(&self) -> Result<(Topics, Keyring), SettingsError> {
+        let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
+        let scheme = self.form.configuration.scheme();
+        if scheme.class() != Class::Distributed {
+            return Err(SettingsError::HasController);
+        }
+        if WITH_LONG_TERM_KEYS.contains(&scheme.id) {
+            return Err(SettingsError::LongTermKeys);
+        }
+        if self.form.guard == Guard::Mac {
+            return Err(SettingsError::NoMacKey);
+        }
+        let mut keyring = Keyring::default();
+        for (member, public) in &self.directory {
+            if !keyring.learn((*member).into(), public) {
+                return Err(SettingsError::NoKey(*member));
+            }
+        }
+        let known = |member| self.directory.iter().any(|&(other, _)| other == member);
+        if let Some(&stranger) = self.founders.iter().find(|&&founder| !known(founder)) {
+            return Err(SettingsError::NoKey(stranger));
+        }
+        keyring.own(self.me.into(), &self.identity);
+        Ok((topics, keyring))
+    }
+}
+
+/// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
+const WITH_LONG_TERM_KEYS: [&str; 3] = ["cka", "d-lkh", "d-oft"];
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HasController => write!(
+                f,
+                "the scheme has a controller: its members join a service and are not peers"
+            ),
+            Self::LongTermKeys => write!(
+                f,
+                "the scheme needs the members' long-term keys, which peers do not have; choose \
+                 tgdh, or another scheme of groupkey schemes --class distributed"
+            ),
+            Self::NoMacKey => write!(
+                f,
+                "peers share no key for a MAC: set protection = \"signature\", or remove the line"
+            ),
+            Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
+            Self::Prefix(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,73 @@
+//! What a service tells its operator: events, and the devices that it knows.
+
+use groupkey::{Epoch, MemberId};
+
+/// What a service tells its operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// A device is a member now.
+    Admitted {
+        /// Its name.
+        name: String,
+        /// Its number.
+        member: MemberId,
+    },
+    /// A device is refused. The operator is told once a minute.
+    Refused {
+        /// The name in its request, unchecked.
+        name: String,
+        /// The reason.
+        why: Why,
+    },
+    /// A device may join, and waits for the group to be created.
+    Waits {
+        /// Its name.
+        name: String,
+        /// How many devices wait.
+        waiting: usize,
+        /// How many must wait before the group is created.
+        founders: usize,
+    },
+    /// A member was evicted.
+    Left {
+        /// Its name.
+        name: String,
+        /// Its number.
+        member: MemberId,
+    },
+    /// The group has a new key.
+    Rekeyed {
+        /// Its epoch.
+        epoch: Epoch,
+        /// The number of members.
+        members: usize,
+    },
+}
+
+/// Why a device is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It was evicted.
+    Barred,
+    /// Too many devices wait.
+    Full,
+    /// It has no key, token or identity that permits it to join.
+    NoPermission,
+    /// It has used a later stamp before: its clock was ahead, or an attacker replays its request.
+    Replayed,
+    /// It is a member that has lost its state, and the group is too small to remove it.
+    TooFew,
+}
+
+/// A device that is or was a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number.
+    pub member: MemberId,
+    /// Whether it is a member now.
+    pub is_current: bool,
+    /// Whether it was evicted, and may not rejoin until it is readmitted.
+    pub is_barred: bool,
+}

@@ -1,0 +1,119 @@
+//! A program's view of a member: connect, key, send, receive, and what fails.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use groupkey_mqtt::member::SettingsError;
+use groupkey_mqtt::{
+    ConnectError, Connection, Device, Membership, MembershipError, Secret, broker, connect, demo,
+};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+fn device(port: u16) -> Device {
+    Device {
+        broker: Connection::new("127.0.0.1", port, "truck-7"),
+        prefix: "groupkey/1".to_owned(),
+        name: "truck-7".to_owned(),
+        identity: Secret::from_bytes([1; 32]),
+        shared_key: Some(Secret::from_bytes([2; 32])),
+        service_key: None,
+    }
+}
+
+/// Members of one group that have had a key of it.
+async fn members<const N: usize>(group: &demo::Demo, names: [&str; N]) -> [Membership; N] {
+    let mut members = Vec::new();
+    for name in names {
+        members.push(connect(group.device(name).unwrap()).await.unwrap());
+    }
+    let mut members = <[_; N]>::try_from(members).unwrap();
+    for member in &mut members {
+        timeout(PATIENCE, member.key()).await.unwrap().unwrap();
+    }
+    members
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_is_not_there_is_an_error_with_its_address() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let error = timeout(PATIENCE, connect(device(port))).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
+}
+
+#[tokio::test]
+async fn settings_with_which_nobody_can_join_are_refused() {
+    let device = Device { name: "a b".to_owned(), ..device(1) };
+    let refused = ConnectError::Settings(SettingsError::Name);
+    assert_eq!(connect(device).await.unwrap_err(), refused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_group_key_nothing_is_sent() {
+    let port = broker::start().unwrap().port();
+    let member = connect(device(port)).await.unwrap();
+    assert!(member.status().connected);
+    assert_eq!(member.send(b"too early").await, Err(MembershipError::NoKey));
+    assert_eq!(member.number().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_ends_when_its_future_is_dropped() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let device = device(listener.local_addr().unwrap().port());
+    let connecting = tokio::spawn(connect(device));
+    let (mut stream, _) = listener.accept().await.unwrap();
+    assert!(stream.read_u8().await.is_ok(), "it sends CONNECT");
+    connecting.abort();
+    let mut rest = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut rest))
+        .await
+        .expect("the device disconnects")
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_is_cancelled_over_and_over_loses_nothing() {
+    let group = demo::start(&["anna", "bert"]).unwrap();
+    let [anna, mut bert] = members(&group, ["anna", "bert"]).await;
+    for number in 0..50_u8 {
+        anna.send(&[number]).await.unwrap();
+    }
+    let sender = anna.number().await;
+    anna.close().await;
+    let mut received = Vec::new();
+    let begin = Instant::now();
+    while received.len() < 50 && begin.elapsed() < PATIENCE {
+        let next = poll_fn(|cx| Pin::new(&mut bert).poll_next(cx));
+        let Ok(message) = timeout(Duration::from_micros(50), next).await else { continue };
+        let message = message.unwrap();
+        if Some(message.sender) == sender {
+            received.extend(message.content);
+        }
+    }
+    assert_eq!(received, (0..50).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_evicted_hears_of_it_in_every_call() {
+    let group = demo::start(&["anna", "bert"]).unwrap();
+    let [mut anna, mut bert] = members(&group, ["anna", "bert"]).await;
+    let (before, key) = bert.key().await.unwrap();
+    // Until the third member has joined, the eviction is pending.
+    let _ = group.evict("anna").await;
+    assert_eq!(timeout(PATIENCE, anna.next()).await.unwrap(), None);
+    assert_eq!(anna.key().await.unwrap_err(), MembershipError::Evicted);
+    assert_eq!(anna.send(b"still here").await, Err(MembershipError::Evicted));
+    let rekeyed = async {
+        while bert.key().await.unwrap().1 == key {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, rekeyed).await.unwrap();
+    assert!(bert.key().await.unwrap().0 > before);
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);

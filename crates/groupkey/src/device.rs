@@ -1,0 +1,363 @@
+//! One party of a group on a transport of your own: CoAP, LoRa, CAN or a serial line.
+//!
+//! A [`Device`] has no I/O, no clock and no async runtime. Three calls are the whole loop of a program:
+//!
+//! 1. [`Device::receive`] takes the bytes of a message and the time, and returns what happened.
+//! 2. [`Device::outgoing`] yields the messages to transmit, with their recipients.
+//! 3. [`Device::group_key`] is the key that the group has now. [`Device::send`] and `receive` encrypt and decrypt
+//!    messages under it.
+//!
+//! The transport may lose, repeat and reorder messages. A device refuses what it cannot use with an [`Error`] and
+//! keeps its state. The time is in ns since an origin of your choice, and must not go back.
+//!
+//! **Deployment.** Before a member joins, the controller gives it an individual key. That message needs a channel
+//! that is confidential and authentic, such as a cable, DTLS or EDHOC: [`Device::confidential`] yields it, and
+//! [`Device::receive_confidential`] takes it. A distributed scheme has no such step.
+//!
+//! **What was missed.** If `receive` returns [`Misbehaviour::SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch),
+//! give the device [`Command::CatchUp`] and transmit the request.
+//!
+//! **Limits.** Schemes that need the members' long-term keys (`cka`, `d-lkh`, `d-oft`) take a
+//! [`Context`](crate::Context::with_peer_keys) instead. Members of a distributed scheme must get commands in one
+//! order: hand [`Device::new`] an [`Ordered`](crate::Ordered) party.
+//!
+//! ```
+#![doc = include_str!("../examples/own_transport.rs")]
+//! ```
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::context::{Context, Setting};
+use crate::crypto::Suite;
+use crate::error::{Error, Misuse};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::messages::{self, Messenger, Received};
+use crate::outbox::{Channel, Event, Outbox, Recipient};
+use crate::party::{Command, Party};
+use crate::protection::{Directory, Identity, MacKey, Protection, PublicIdentity};
+use crate::schemes::catalogue::Configuration;
+use crate::secret::Key;
+
+/// A party with everything that it needs between two messages.
+pub struct Device {
+    setting: Setting,
+    me: PartyId,
+    keys: Keys,
+    party: Box<dyn Party>,
+    rng: Box<dyn CryptoRng + Send>,
+    settings: messages::Settings,
+    /// From the first group key on.
+    messenger: Option<Messenger>,
+    outbox: Outbox,
+    open: VecDeque<(Recipient, Vec<u8>)>,
+    confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
+}
+
+/// The keys with which a device protects its messages and checks those of others.
+#[derive(Debug)]
+pub enum Keys {
+    /// One key for all devices: 16 bytes a message. Any device can send in the name of any other.
+    Mac(MacKey),
+    /// A signature (Ed25519): 64 bytes a message. Only the sender can have made it.
+    Signature {
+        /// The key with which this device signs.
+        identity: Identity,
+        /// The public keys of the devices from which messages are taken.
+        directory: BTreeMap<PartyId, PublicIdentity>,
+    },
+}
+
+/// What a message or a command led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// Something that the scheme reports, such as [`Event::Rekeyed`].
+    Event(Event),
+    /// Another member sent a message to the group.
+    Message(Received),
+}
+
+impl Device {
+    /// A member of a scheme of the catalogue.
+    pub fn member(
+        configuration: &Configuration,
+        group: GroupId,
+        me: MemberId,
+        keys: Keys,
+        rng: impl CryptoRng + Send + 'static,
+    ) -> Self {
+        let setting = setting(configuration, group);
+        Self::new(configuration.member(me), me.into(), setting, keys, rng)
+    }
+
+    /// The controller of a scheme of the catalogue; `None` if the scheme is distributed.
+    pub fn controller(
+        configuration: &Configuration,
+        group: GroupId,
+        keys: Keys,
+        rng: impl CryptoRng + Send + 'static,
+    ) -> Option<Self> {
+        let setting = setting(configuration, group);
+        Some(Self::new(configuration.controller()?, PartyId::Controller, setting, keys, rng))
+    }
+
+    /// Any party. `rng` must be a generator of cryptographic quality.
+    pub fn new(
+        party: Box<dyn Party>,
+        me: PartyId,
+        setting: Setting,
+        keys: Keys,
+        rng: impl CryptoRng + Send + 'static,
+    ) -> Self {
+        Self {
+            setting,
+            me,
+            keys,
+            party,
+            rng: Box::new(rng),
+            settings: messages::Settings::default(),
+            messenger: None,
+            outbox: Outbox::new(),
+            open: VecDeque::new(),
+            confidential: VecDeque::new(),
+        }
+    }
+
+    /// The same with other settings for messages to the group. All members must have the same.
+    #[must_use]
+    pub const fn with_messages(mut self, settings: messages::Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Gives the party a command. [`crate::party`] says which party gets which.
+    pub fn command(&mut self, command: Command<'_>, now: u64) -> Result<Vec<Happened>, Error> {
+        self.step(now, |cx, party| cx.command(party, command))
+    }
+
+    /// Takes a message as it came over the transport: one of the scheme, or one of a member to the group.
+    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
+        if bytes.first() != Some(&COSE_ENCRYPT0) {
+            return self.step(now, |cx, party| cx.deliver(party, Channel::Open, bytes));
+        }
+        let received = self.with_messenger(now, |cx, messenger| messenger.open(cx, bytes))?;
+        let is_echo = PartyId::Member(received.sender) == self.me;
+        Ok(if is_echo { Vec::new() } else { [Happened::Message(received)].into() })
+    }
+
+    /// Takes a message that came over the confidential channel of the deployment.
+    pub fn receive_confidential(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
+        self.step(now, |cx, party| cx.deliver(party, Channel::Confidential, bytes))
+    }
+
+    /// Encrypts at most 65,535 bytes to the group. [`Self::outgoing`] yields the message.
+    pub fn send(&mut self, content: &[u8], now: u64) -> Result<(), Error> {
+        let sealed = self.with_messenger(now, |cx, messenger| messenger.seal(cx, content))?;
+        self.open.push_back((Recipient::Group, sealed));
+        Ok(())
+    }
+
+    /// The messages to transmit, oldest first. Each is yielded once.
+    pub fn outgoing(&mut self) -> impl Iterator<Item = (Recipient, Vec<u8>)> {
+        core::iter::from_fn(|| self.open.pop_front())
+    }
+
+    /// The messages that need a confidential and authentic channel, oldest first. Each is yielded once.
+    pub fn confidential(&mut self) -> impl Iterator<Item = (Recipient, Zeroizing<Vec<u8>>)> {
+        core::iter::from_fn(|| self.confidential.pop_front())
+    }
+
+    /// The group key and its epoch; `None` before the device has one.
+    pub fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.party.group_key()
+    }
+
+    /// Which party this is.
+    pub const fn me(&self) -> PartyId {
+        self.me
+    }
+
+    fn step(
+        &mut self,
+        now: u64,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
+    ) -> Result<Vec<Happened>, Error> {
+        let Self { setting, me, keys, party, rng, outbox, .. } = self;
+        let (protection, mut probe) = (keys.protection(), ());
+        let mut cx = Context::new(*setting, *me, protection, &mut **rng, now, outbox, &mut probe);
+        act(&mut cx, &mut **party)?;
+        if matches!(self.me, PartyId::Member(_)) {
+            if self.messenger.is_none() && party.group_key().is_some() {
+                self.messenger = Some(Messenger::new(&mut cx, self.settings)?);
+            }
+            self.messenger.iter_mut().for_each(|messenger| messenger.follow(&cx, &**party));
+        }
+        let happened = self.outbox.events().iter().copied().map(Happened::Event).collect();
+        for message in self.outbox.messages() {
+            let bytes = message.bytes.to_vec();
+            match message.channel {
+                Channel::Confidential => {
+                    self.confidential.push_back((message.to, Zeroizing::new(bytes)));
+                }
+                Channel::Open => self.open.push_back((message.to, bytes)),
+            }
+        }
+        self.outbox.clear();
+        Ok(happened)
+    }
+
+    /// Fails with [`Misuse::NotCreated`] before the device has a group key.
+    fn with_messenger<T>(
+        &mut self,
+        now: u64,
+        act: impl FnOnce(&mut Context<'_>, &mut Messenger) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Self { setting, me, keys, rng, outbox, messenger, .. } = self;
+        let messenger = messenger.as_mut().ok_or(Misuse::NotCreated)?;
+        let (protection, mut probe) = (keys.protection(), ());
+        let mut cx = Context::new(*setting, *me, protection, &mut **rng, now, outbox, &mut probe);
+        act(&mut cx, messenger)
+    }
+}
+
+impl Keys {
+    /// A MAC under a key of these bytes.
+    pub fn mac(key: [u8; 32]) -> Self {
+        Self::Mac(MacKey::from_bytes(key))
+    }
+
+    const fn protection(&self) -> Protection<'_> {
+        match self {
+            Self::Mac(key) => Protection::Mac(key),
+            Self::Signature { identity, directory } => {
+                Protection::Signature { identity, directory }
+            }
+        }
+    }
+}
+
+impl Directory for BTreeMap<PartyId, PublicIdentity> {
+    fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
+        self.get(&party).copied()
+    }
+}
+
+fn setting(configuration: &Configuration, group: GroupId) -> Setting {
+    Setting { group, scheme: configuration.scheme().id, suite: Suite::default() }
+}
+
+/// The first byte of a message to the group (RFC 9052, section 2: tag 16). Those of schemes begin with an array.
+const COSE_ENCRYPT0: u8 = 0xd0;
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device")
+            .field("me", &self.me)
+            .field("setting", &self.setting)
+            .field("epoch", &self.group_key().map(|(epoch, _)| epoch))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    use super::*;
+    use crate::catalogue::{self, Profile};
+    use crate::error::Misbehaviour;
+
+    const IDS: [MemberId; 3] = [MemberId(0), MemberId(1), MemberId(2)];
+
+    /// A gateway and three members whose messages are signed, before the group is created.
+    fn deployed() -> (Device, [Device; 3]) {
+        let configuration = catalogue::scheme("lkh-group").unwrap().configuration(Profile::Sound);
+        let secret = |party: PartyId| [party.number() as u8 + 1; 32];
+        let parties = [PartyId::Controller].into_iter().chain(IDS.map(PartyId::Member));
+        let directory = parties
+            .map(|party| (party, Identity::from_secret(&secret(party)).public()))
+            .collect::<BTreeMap<_, _>>();
+        let keys = |party| {
+            let identity = Identity::from_secret(&secret(party));
+            Keys::Signature { identity, directory: directory.clone() }
+        };
+        let rng = |party| ChaCha20Rng::from_seed(secret(party));
+        let group = GroupId(1);
+        let me = PartyId::Controller;
+        let mut gateway = Device::controller(&configuration, group, keys(me), rng(me)).unwrap();
+        let mut members = IDS
+            .map(|me| Device::member(&configuration, group, me, keys(me.into()), rng(me.into())));
+        gateway.command(Command::Enroll(&IDS), 0).unwrap();
+        assert_eq!(gateway.outgoing().count(), 0, "individual keys do not leave in the clear");
+        for (member, (to, bytes)) in members.iter_mut().zip(gateway.confidential()) {
+            assert_eq!(to, member.me().into());
+            assert_eq!(member.receive(&bytes, 0), Err(Misbehaviour::WrongChannel.into()));
+            member.receive_confidential(&bytes, 0).unwrap();
+        }
+        (gateway, members)
+    }
+
+    #[test]
+    fn a_member_that_missed_an_epoch_catches_up() {
+        let (mut gateway, [mut first, mut second, _]) = deployed();
+        gateway.command(Command::Create(&IDS[..2]), 0).unwrap();
+        let created: Vec<_> = gateway.outgoing().collect();
+        for (_, bytes) in created {
+            first.receive(&bytes, 0).unwrap();
+            second.receive(&bytes, 0).unwrap();
+        }
+        let mut missed = None;
+        for order in [Command::Add(IDS[2]), Command::Remove(IDS[2])] {
+            gateway.command(order, 1).unwrap();
+            let sent: Vec<_> = gateway.outgoing().collect();
+            for (to, bytes) in
+                sent.into_iter().filter(|(to, _)| to.includes(IDS[1].into(), |_| true))
+            {
+                second.receive(&bytes, 1).unwrap();
+                missed = Some((to, bytes));
+            }
+        }
+        let (_, latest) = missed.unwrap();
+        let refusal = first.receive(&latest, 1).unwrap_err();
+        assert!(matches!(refusal, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })));
+        first.command(Command::CatchUp, 1).unwrap();
+        let (_, request) = first.outgoing().next().unwrap();
+        gateway.receive(&request, 1).unwrap();
+        let (_, answer) = gateway.outgoing().next().unwrap();
+        let happened = first.receive(&answer, 1).unwrap();
+        assert!(happened.contains(&Happened::Event(Event::Rekeyed(Epoch(3)))));
+        assert_eq!(first.group_key(), gateway.group_key());
+        assert_eq!(first.group_key(), second.group_key());
+    }
+
+    #[test]
+    fn what_is_forged_or_comes_too_early_changes_nothing() {
+        let (mut gateway, [mut first, mut second, _]) = deployed();
+        assert_eq!(first.send(b"too early", 0), Err(Misuse::NotCreated.into()));
+        gateway.command(Command::Create(&IDS[..2]), 0).unwrap();
+        let created: Vec<_> = gateway.outgoing().collect();
+        for (_, bytes) in created {
+            let mut forged = bytes.clone();
+            *forged.last_mut().unwrap() ^= 1;
+            assert_eq!(first.receive(&forged, 0), Err(Misbehaviour::Forged.into()));
+            assert!(first.group_key().is_none());
+            assert_eq!(first.outgoing().count(), 0);
+            first.receive(&bytes, 0).unwrap();
+            second.receive(&bytes, 0).unwrap();
+        }
+        first.send(b"slippery road", 0).unwrap();
+        let (to, bytes) = first.outgoing().next().unwrap();
+        assert_eq!((to, first.outgoing().next()), (Recipient::Group, None));
+        assert_eq!(first.receive(&bytes, 0), Ok(Vec::new()), "the sender hears itself");
+        let expected =
+            Received { epoch: Epoch(1), sender: IDS[0], content: b"slippery road".into() };
+        assert_eq!(second.receive(&bytes, 0), Ok([Happened::Message(expected)].into()));
+        assert_eq!(second.receive(&bytes, 0), Err(Misbehaviour::Replayed.into()));
+    }
+}
