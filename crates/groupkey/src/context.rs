@@ -16,8 +16,7 @@ mod tracer;
 pub use self::draft::Draft;
 pub use self::peer_keys::PeerKeys;
 pub use self::state::{Context, Setting};
+#[cfg(feature = "rig")]
 pub(crate) use self::trace::Bytes;
-#[cfg(not(feature = "rig"))]
-pub(crate) use self::tracer::Rule;
 #[cfg(feature = "rig")]
 pub use self::tracer::{Rule, Traced, Tracer};

@@ -21,11 +21,16 @@
 //! assert_ne!(&before, rig.agreed_key().unwrap());
 //! ```
 //!
+//! A device needs one family of schemes: the features `centralized`, `hybrid`, `distributed` and `pairing`
+//! choose them, and [`device`] drives a single party over any transport.
+//!
 //! Where to look: the contract is [`party`], what a party may do is [`context`], what goes over the
 //! wire is [`wire`], all cryptography is behind [`crypto`].
 
 #![no_std]
 #![forbid(unsafe_code)]
+// With some families left out, what only those use has no user.
+#![cfg_attr(not(feature = "all-schemes"), allow(dead_code, unused_imports))]
 
 extern crate alloc;
 #[cfg(test)]

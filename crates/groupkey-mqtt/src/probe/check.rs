@@ -15,7 +15,7 @@ pub struct Check {
     pub clauses_v3: Option<&'static str>,
     /// Clauses of MQTT 5.
     pub clauses_v5: &'static str,
-    pub(crate) run: fn(&Bench<'_>) -> Result<String, Stop>,
+    pub(super) run: fn(&Bench<'_>) -> Result<String, Stop>,
 }
 
 impl Check {
