@@ -20,6 +20,9 @@ use crate::mechanisms::key_server::slot_index::room_for;
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::secret::{Key, List};
 
+/// More levels than a tree of 2^27 slots has.
+pub(crate) const LEVELS: usize = 32;
+
 /// A place in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Node {

@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::enrolment::Enrolment;
-use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::whole_tree::{self, WholeTree};
+use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::mechanisms::sorted_records::SortedRecords;
 use crate::party::Operation;
 use crate::scheme::Profile;
@@ -60,9 +60,6 @@ pub(crate) const RECORDS: u8 = 0;
 pub(crate) const BUNDLES: u8 = 1;
 /// The kind of a message that carries a whole tree's keys; schemes have their own kinds between.
 pub(crate) const TREE: u8 = 4;
-
-/// More levels than a tree of 2^27 slots has.
-pub(crate) const LEVELS: usize = 32;
 
 pub(crate) const fn record_length(cx: &Context<'_>) -> usize {
     8 + cx.wrapped_length(1)

@@ -13,8 +13,7 @@ use alloc::vec::Vec;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
 use crate::mechanisms::key_server::enrolment::Roster;
-use crate::mechanisms::key_tree::Node;
-use crate::mechanisms::key_tree::path_update::LEVELS;
+use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::wire::Reader;
 
 /// The keys of a whole tree as they came, not copied.

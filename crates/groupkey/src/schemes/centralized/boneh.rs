@@ -69,13 +69,15 @@ mod controller;
 mod encapsulation;
 mod index_set;
 mod member;
+mod messages;
 mod setup;
+
+pub use self::messages::Client;
 
 use alloc::boxed::Box;
 
 pub use self::controller::Controller;
 pub use self::member::{FatMember, ThinMember};
-use crate::crypto::pairing::G2;
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
@@ -160,15 +162,6 @@ const fn entry(
     }
 }
 
-/// Who makes the product a_i.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
-    /// The member.
-    Fat,
-    /// The controller.
-    Thin,
-}
-
 /// Every member holds and checks twice as many elements.
 const FAT_CAPACITY: Parameter = Parameter {
     name: "capacity",
@@ -186,25 +179,6 @@ const THIN_CAPACITY: Parameter = Parameter {
     published: MEMBERS.1,
     range: (64, MEMBERS.1),
 };
-
-/// C_0 and C_1, from which members make the group key.
-#[derive(Clone, Debug)]
-struct Header {
-    c0: G2,
-    c1: G2,
-}
-
-/// Carries the public key, the members and the header.
-const PUBLIC_KEY: u8 = 0;
-/// Carries what of these is new, or a member's element, and the header.
-const REKEY: u8 = 1;
-/// Asks for what was missed.
-const REQUEST: u8 = 2;
-/// Carries a member's two elements and the header.
-const MEMBER: u8 = 3;
-
-/// What the group key is derived for.
-const LABEL: &str = "groupkey boneh group key";
 
 #[cfg(test)]
 mod tests;

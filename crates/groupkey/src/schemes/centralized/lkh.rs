@@ -67,6 +67,9 @@ mod batch;
 mod creation;
 mod key_store;
 mod member;
+mod strategy;
+
+pub use self::strategy::Strategy;
 
 pub use member::Member;
 
@@ -79,9 +82,9 @@ use key_store::KeyStore;
 use crate::context::{Context, Draft};
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::path_update::{
-    BUNDLES, LEVELS, RECORDS, bundle_label, group_key, label, record_length,
+    BUNDLES, RECORDS, bundle_label, group_key, label, record_length,
 };
-use crate::mechanisms::key_tree::{KeyTree, Node};
+use crate::mechanisms::key_tree::{KeyTree, LEVELS, Node};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -89,6 +92,7 @@ use crate::scheme::{
     Claims, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
+use crate::schemes::centralized::lkh::strategy::REQUEST;
 use crate::secret::Key;
 
 /// The user-oriented strategy in the catalogue.
@@ -181,17 +185,6 @@ const DERIVED: Parameter = Parameter {
     range: (0, 1),
 };
 
-/// How new keys are put into messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// One broadcast for all.
-    Group,
-    /// Each new key wrapped once; each member is sent those it needs.
-    Key,
-    /// All that a member needs, wrapped in one call.
-    User,
-}
-
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
@@ -201,9 +194,6 @@ pub struct Controller {
     pub(super) tree: KeyTree,
     keys: KeyStore,
 }
-
-/// Asks for the current keys of the path.
-const REQUEST: u8 = 2;
 
 /// Stands where there is no key yet.
 const NO_KEY: &Key = &Key::from_bytes([0; Key::BYTES]);

@@ -61,6 +61,7 @@
 mod encryption;
 mod lock;
 mod member;
+mod messages;
 #[cfg(test)]
 mod tests;
 
@@ -72,18 +73,16 @@ use zeroize::Zeroize;
 use self::encryption::{MasterKey, encrypt};
 use self::lock::{PrimeLock, mask, mask_all, seeded_exponent};
 pub use self::member::Member;
+use self::messages::{CAPACITY, GAMMA, LOCK, REQUEST, SECRET_KEY, confirmation, group_key};
 use crate::context::Context;
 use crate::crypto::Suite;
-use crate::crypto::pairing::Gt;
 use crate::error::{Error, Unsupported};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::MemberId;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Configuration, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
-};
+use crate::scheme::{Claims, Configuration, Law, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
@@ -115,16 +114,6 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// A member holds the whole broadcast while it reads it: 20 or 32 bytes a member as published, 16
-/// in `sound`. S004 went up to 550 members with an ESP32.
-const CAPACITY: Parameter = Parameter {
-    name: "capacity",
-    meaning: "members at most; each must have memory for a broadcast that grows with their number",
-    sound: 1 << 16,
-    published: 1 << 16,
-    range: (256, 1 << 17),
-};
-
 /// The controller.
 #[derive(Debug)]
 pub struct Controller {
@@ -148,15 +137,6 @@ enum Lock {
     /// Behind the product of the members' primes: the published form.
     Primes(PrimeLock),
 }
-
-/// Carries gamma, PK and the ciphertext of the group key.
-const GAMMA: u8 = 0;
-/// Asks for what the current members have.
-const REQUEST: u8 = 1;
-/// Carries the lock, PK, the ciphertext of the group key, and a confirmation.
-const LOCK: u8 = 2;
-/// In the deployment phase: carries the secret key.
-const SECRET_KEY: u8 = 1;
 
 /// How many secret keys are made together: they share an inversion in the field.
 const BATCH: usize = 64;
@@ -334,35 +314,4 @@ impl Lock {
             Self::Primes(_) => None,
         }
     }
-}
-
-fn group_key(cx: &mut Context<'_>, epoch: Epoch, element: Gt, seed: Option<&Key>) -> Key {
-    key_of(cx, epoch, element, "groupkey nishat group key", seed)
-}
-
-/// A key that is secret as long as the element is; with another secret, as long as one of the two
-/// is.
-fn key_of(
-    cx: &mut Context<'_>,
-    epoch: Epoch,
-    mut element: Gt,
-    label: &'static str,
-    bound: Option<&Key>,
-) -> Key {
-    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes()];
-    let key = cx.derive_from_gt(&element, label, context.as_flattened());
-    element.zeroize();
-    match bound {
-        Some(bound) => {
-            let bound = cx.derive_for(epoch, bound, label);
-            cx.xor(&key, &bound)
-        }
-        None => key,
-    }
-}
-
-/// What tells a member that it has the right group key: without it an altered lock would go
-/// unnoticed.
-fn confirmation(cx: &mut Context<'_>, epoch: Epoch, group_key: &Key) -> Key {
-    cx.derive_for(epoch, group_key, "groupkey nishat confirmation")
 }

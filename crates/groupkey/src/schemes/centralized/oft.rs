@@ -55,7 +55,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
-use crate::mechanisms::key_tree::path_update::LEVELS;
+use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::mechanisms::sorted_records::SortedRecords;
 use crate::outbox::Recipient;

@@ -69,13 +69,12 @@
 
 mod hash_chains;
 mod member;
+mod messages;
 
 pub use member::Member;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-use zeroize::Zeroizing;
 
 use crate::context::Context;
 use crate::identity::Epoch;
@@ -90,6 +89,9 @@ use crate::scheme::{
 };
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::s2rp::hash_chains::Chains;
+use crate::schemes::centralized::s2rp::messages::{
+    COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key,
+};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
@@ -173,18 +175,6 @@ pub struct Controller {
     /// J, unless the group key is made of the root's key alone.
     join_key: Option<Key>,
 }
-
-/// Carries all keys of the tree, J, and the command.
-const CREATION: u8 = 0;
-/// Carries what a join or a removal changes.
-const UPDATE: u8 = 1;
-/// Carries one member's keys under its individual key.
-const KEYS: u8 = 2;
-/// Asks for the current keys.
-const REQUEST: u8 = 3;
-
-/// What is wrapped under a root key that is no key of a node: the anchor of a chain of commands.
-const COMMANDS: u64 = u64::MAX;
 
 impl Controller {
     /// A controller without members, for trees of a degree from 2 on and chains of at least one key;
@@ -471,31 +461,6 @@ fn record(
     out.extend_from_slice(&under.id().to_be_bytes());
     out.extend_from_slice(&target.id().to_be_bytes());
     cx.wrap_keys(kek, epoch, label(under, target), [key], out);
-}
-
-/// What J becomes when a member joins.
-fn next_join_key(cx: &mut Context<'_>, join_key: &Key) -> Key {
-    cx.hash(join_key, "groupkey s2rp join")
-}
-
-/// The group key that belongs to a root key and J. Without J it is derived in either profile, for
-/// the epoch, since a published join leaves the root's key as it is.
-fn group_key(
-    cx: &mut Context<'_>,
-    profile: Profile,
-    epoch: Epoch,
-    root_key: &Key,
-    join_key: Option<&Key>,
-) -> Key {
-    let mut context = Zeroizing::new([0; 32]);
-    match join_key {
-        Some(join_key) if profile == Profile::Published => return cx.xor(root_key, join_key),
-        Some(join_key) => context[..16].copy_from_slice(join_key.as_bytes()),
-        None => {}
-    }
-    context[16..24].copy_from_slice(&cx.group().0.to_be_bytes());
-    context[24..].copy_from_slice(&epoch.0.to_be_bytes());
-    cx.derive(root_key, "groupkey s2rp group key", &*context)
 }
 
 #[cfg(test)]

@@ -86,15 +86,15 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use chains::{Chains, History, Keep};
-use update::{News, RECORD, REPEATED};
+use update::{DEGREE, News, RECORD, REPEATED};
 
 use crate::context::Context;
 use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::Node;
-use crate::mechanisms::key_tree::path_update::LEVELS;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -197,8 +197,6 @@ const SESSION: u8 = 1;
 const REFRESH: u8 = 2;
 /// Asks for what was missed.
 const REQUEST: u8 = 3;
-
-const DEGREE: u32 = 2;
 
 impl Controller {
     /// A controller without members, for generations of this many sessions. `stored` says whether

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use super::encapsulation::message_key;
 use super::index_set::IndexSet;
+use super::messages::{Client, Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST, context};
 use super::setup::{BATCH, Powers, Setup};
-use super::{Client, Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST};
 use crate::context::{Context, Draft};
 use crate::crypto::pairing::{G1, G2, Gt, Scalar};
 use crate::error::{Error, Misuse, Unsupported};
@@ -354,14 +354,6 @@ impl KeyServer for Controller {
         let permanent = self.group.key_bytes() + exponents + header + self.public_key.len();
         Footprint { permanent, temporary: Key::BYTES }
     }
-}
-
-/// What the group key is bound to.
-pub(super) fn context(cx: &Context<'_>, epoch: Epoch) -> [u8; 16] {
-    let mut context = [0; 16];
-    context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
-    context[8..].copy_from_slice(&epoch.0.to_be_bytes());
-    context
 }
 
 impl Header {

@@ -9,8 +9,7 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
-use super::Header;
-use super::controller::context;
+use super::messages::{Header, context};
 use crate::context::Context;
 use crate::crypto::pairing::{Check, G1, G2, Gt};
 use crate::error::{Error, Misbehaviour};

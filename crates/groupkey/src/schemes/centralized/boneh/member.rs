@@ -5,10 +5,9 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
-use super::controller::context;
 use super::encapsulation::{Opening, shared};
 use super::index_set::IndexSet;
-use super::{Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST};
+use super::messages::{Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST, context};
 use crate::context::Context;
 use crate::crypto::pairing::{Check, G1};
 use crate::error::{Error, Misbehaviour, Misuse};

@@ -9,7 +9,7 @@ use crate::mechanisms::key_tree::path_update::{NewKeys, Update, group_key};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::{Configuration, DEGREE, Profile};
-use crate::schemes::centralized::lkh::{REQUEST, Strategy};
+use crate::schemes::centralized::lkh::strategy::{REQUEST, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use super::encryption::{DecryptionKey, PublicKey, SecretKey};
 use super::lock::{mask, open, seeded_exponent, unmask_own};
-use super::{CAPACITY, GAMMA, LOCK, REQUEST, SECRET_KEY, confirmation, group_key, key_of};
+use super::messages::{
+    CAPACITY, GAMMA, LOCK, REQUEST, SECRET_KEY, confirmation, group_key, key_of,
+};
 use crate::context::Context;
 use crate::crypto::Suite;
 use crate::crypto::group::Check;

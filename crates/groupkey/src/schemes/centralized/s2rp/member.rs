@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key};
+use super::messages::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::Membership;
-use crate::mechanisms::key_tree::Node;
-use crate::mechanisms::key_tree::path_update::{LEVELS, NewKeys, RECORDS, Records, Update, label};
+use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Records, Update, label};
+use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::Profile;
 use crate::schemes::centralized::s2rp::hash_chains::{leads_to, step};

@@ -7,12 +7,12 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::enrolment::Enrolment;
-use crate::mechanisms::key_tree::Node;
-use crate::mechanisms::key_tree::path_update::LEVELS;
+use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::party::Operation;
-use crate::schemes::centralized::sgcsh::DEGREE;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
+
+pub(super) const DEGREE: u32 = 2;
 
 /// What a broadcast says, parsed and not yet opened.
 pub(super) struct News<'a> {

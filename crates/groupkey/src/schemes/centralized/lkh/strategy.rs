@@ -1,0 +1,15 @@
+//! How new keys are put into messages, and how a member asks for them.
+
+/// How new keys are put into messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// One broadcast for all.
+    Group,
+    /// Each new key wrapped once; each member is sent those it needs.
+    Key,
+    /// All that a member needs, wrapped in one call.
+    User,
+}
+
+/// Asks for the current keys of the path.
+pub(super) const REQUEST: u8 = 2;
