@@ -1,11 +1,12 @@
 //! A whole tree comes: to a newcomer, or to a member that asked for what it missed.
 
 use super::climb::Ladder;
-use super::{KeyTree, Peer, REQUEST, TREE, not_created, stranger};
 use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::key_tree::KeyTree;
+use crate::mechanisms::dh_tree::peer::{Peer, REQUEST, TREE, not_created, stranger};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;

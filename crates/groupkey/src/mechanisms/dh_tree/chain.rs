@@ -8,11 +8,13 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::climb::Ladder;
-use super::{Change, KeyTree, Peer, Shape, Stage};
 use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
+use crate::mechanisms::dh_tree::change::{Change, Stage};
+use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
+use crate::mechanisms::dh_tree::peer::Peer;
 use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;

@@ -4,10 +4,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::KeyTree;
 use super::climb::Ladder;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::key_tree::KeyTree;
 use crate::party::Operation;
 use crate::secret::Key;
 

@@ -5,11 +5,11 @@ use core::ops::Range;
 
 use zeroize::Zeroize;
 
-use super::KeyTree;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::dh_tree::key_tree::KeyTree;
 use crate::secret::{Key, List};
 
 /// The secrets of a member: its own and those above it, as far up as it went. None yet if it has to

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::change::Change;
 use super::key_tree::Removal;
-use super::{KeyTree, Peer, Shape, not_created, repetition};
 use crate::context::Context;
 use crate::error::{Error, Misuse};
 use crate::identity::MemberId;
+use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
+use crate::mechanisms::dh_tree::peer::{Peer, not_created, repetition};
 use crate::party::Operation;
 
 impl Peer {

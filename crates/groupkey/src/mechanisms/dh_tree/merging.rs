@@ -6,26 +6,18 @@
 use alloc::vec::Vec;
 
 use super::change::Change;
-use super::{BRANCH, KeyTree, Peer, climb, not_created, repetition};
+use super::merger::Merger;
 use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::climb;
+use crate::mechanisms::dh_tree::key_tree::KeyTree;
+use crate::mechanisms::dh_tree::peer::{BRANCH, Peer, not_created, repetition};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
-
-/// Two trees that are not one yet.
-#[derive(Debug)]
-pub(crate) struct Merger {
-    /// Of the other group, sorted.
-    members: Vec<MemberId>,
-    /// Its tree, once it came.
-    other: Option<KeyTree>,
-    /// What the sponsor of the merged tree made, if we have not got both trees yet.
-    early: Option<(MemberId, Vec<u8>, Option<Key>)>,
-}
 
 impl Peer {
     /// Takes the command `Merge`.
@@ -165,11 +157,5 @@ impl Peer {
 
     fn other_branch(&mut self) -> &mut Option<KeyTree> {
         &mut self.merger.get_or_insert_with(Merger::none).other
-    }
-}
-
-impl Merger {
-    const fn none() -> Self {
-        Self { members: Vec::new(), other: None, early: None }
     }
 }

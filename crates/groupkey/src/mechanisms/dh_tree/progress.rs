@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 
 use super::change::{Change, Segment, Stage};
 use super::climb::{self, Ladder};
-use super::{KeyTree, PATH, Peer, STEP};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::key_tree::KeyTree;
+use crate::mechanisms::dh_tree::peer::{PATH, Peer, STEP};
 use crate::outbox::Recipient;
 use crate::scheme::Profile;
 use crate::secret::Key;

@@ -11,17 +11,21 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::climb::{group_key, secret_above};
+use super::peer::*;
 use super::*;
 use crate::catching_up::Nonce;
-use crate::context::Setting;
+use crate::context::{Context, Setting};
 use crate::crypto::Suite;
-use crate::crypto::group::Exponent;
-use crate::identity::{GroupId, PartyId};
-use crate::outbox::{Channel, Outbox};
-use crate::party::{Command, Party};
+use crate::crypto::group::{Check, Element, Exponent};
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::outbox::{Channel, Outbox, Recipient};
+use crate::party::{Command, Operation, Party};
 use crate::protection::Protection;
+use crate::scheme::Profile;
 use crate::schemes::catalogue::scheme;
-use crate::wire::{Header, Writer, parse_header};
+use crate::secret::Key;
+use crate::wire::{Header, Message, Writer, parse_header};
 
 const IDS: [(&str, Shape); 3] =
     [("tgdh", Shape::Balanced), ("str", Shape::Skinny), ("dh-lkh", Shape::Leafwise)];

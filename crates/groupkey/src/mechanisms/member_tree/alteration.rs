@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::{HIGHEST, MemberTree, size_of};
+use super::tree::{HIGHEST, MemberTree, size_of};
 use crate::identity::MemberId;
 use crate::mechanisms::membership::Roster;
 

@@ -1,7 +1,7 @@
 //! Who answers a member that missed something: the leader of the half beside it, which has all of
 //! its keys but those that are its alone.
 
-use super::MemberTree;
+use super::tree::MemberTree;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::wire::{Message, Reader};

@@ -1,7 +1,7 @@
 //! What a member waits for when a tree changes: its keys, and, where sponsors confirm, that the
 //! sponsor has the same root.
 
-use super::MemberTree;
+use super::tree::MemberTree;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};

@@ -1,0 +1,330 @@
+//! A member of a group with a tree of Diffie-Hellman keys.
+
+use alloc::vec::Vec;
+
+use crate::catching_up::Asked;
+use crate::context::Context;
+use crate::crypto::group::{Check, Element};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::dh_tree::change::Change;
+use crate::mechanisms::dh_tree::climb::Ladder;
+use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
+use crate::mechanisms::dh_tree::merger::Merger;
+use crate::outbox::{Event, Recipient};
+use crate::party::{Command, Footprint, Input, KeyNode, Operation};
+use crate::scheme::{Configuration, Profile};
+use crate::secret::Key;
+use crate::wire::Message;
+
+/// What a sponsor has made, after a change.
+pub(crate) const PATH: u8 = 0;
+/// Asks for the present tree.
+pub(crate) const REQUEST: u8 = 1;
+/// The present tree.
+pub(crate) const TREE: u8 = 2;
+/// The blinded key of somebody who joins.
+pub(crate) const JOIN: u8 = 3;
+/// What a sponsor has made, in a creation: one of its parts, or one of the changes that it takes.
+pub(crate) const STEP: u8 = 4;
+/// The tree of a group that merges with another one.
+pub(crate) const BRANCH: u8 = 5;
+
+/// The smallest and the largest group of a tree whose paths are short.
+pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 16);
+
+/// What a member holds.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(super) me: MemberId,
+    pub(super) shape: Shape,
+    pub(super) profile: Profile,
+    pub(super) check: Check,
+    /// The largest group.
+    pub(super) most: u32,
+    pub(super) epoch: Epoch,
+    /// As it is after the change under way.
+    pub(super) tree: Option<KeyTree>,
+    pub(super) share: Option<Share>,
+    pub(super) change: Option<Change>,
+    pub(super) merger: Option<Merger>,
+    /// Of one that has sent its blinded key but is in no group yet.
+    pub(super) joining: Option<Ladder>,
+    pub(super) asked: Asked,
+    /// Whether the present tree came whole, so that what led to it may still come.
+    pub(super) came_whole: bool,
+    pub(super) temporary: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) ladder: Ladder,
+    pub(super) group_key: Key,
+}
+
+impl Peer {
+    /// A member that is in no group yet.
+    pub(crate) fn new(configuration: &Configuration, me: MemberId, shape: Shape) -> Self {
+        Self {
+            me,
+            shape,
+            profile: configuration.profile(),
+            check: configuration.check(),
+            most: configuration.scheme().members.1,
+            epoch: configuration.epoch_before(),
+            tree: None,
+            share: None,
+            change: None,
+            merger: None,
+            joining: None,
+            asked: Asked::default(),
+            came_whole: false,
+            temporary: 0,
+        }
+    }
+
+    pub(crate) const fn me(&self) -> MemberId {
+        self.me
+    }
+
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Takes every input but those of a creation.
+    pub(crate) fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(Command::Add(member)) => self.add(cx, member),
+            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
+            Input::Command(Command::Partition(apart)) => self.partition(cx, apart),
+            Input::Command(Command::Rekey) => self.rekey(cx),
+            Input::Command(Command::Remove(member)) => self.remove(cx, member),
+            Input::Command(Command::Create(_) | Command::Enroll(_)) => {
+                Err(Misuse::WrongRole.into())
+            }
+            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
+                Err(Unsupported::Operation.into())
+            }
+            Input::Message(message) => match (message.header().operation, message.header().kind) {
+                (Operation::Create | Operation::Add, JOIN) => self.receive_join(cx, &message),
+                (Operation::Add, TREE) => self.receive_first_tree(cx, &message),
+                (Operation::CatchUp, REQUEST) => self.answer(cx, &message),
+                (Operation::CatchUp, TREE) => self.catch_up(cx, &message),
+                (Operation::Merge, BRANCH) => self.receive_branch(cx, &message),
+                (Operation::Create, STEP) => self.receive_step(cx, &message),
+                (_, PATH) => self.receive_path(cx, &message),
+                _ => Err(Misbehaviour::UnexpectedMessage.into()),
+            },
+        }
+    }
+
+    /// Refuses a creation that cannot be.
+    pub(crate) fn require_creatable(&self, members: &[MemberId]) -> Result<(), Error> {
+        if self.share.is_some() {
+            return Err(Misuse::AlreadyCreated.into());
+        }
+        self.require_idle()?;
+        if members.len() < 2 {
+            return Err(Misuse::TooFewMembers.into());
+        }
+        self.require_room(members.len())?;
+        if let Some(member) = repetition(members) {
+            return Err(Misuse::AlreadyMember(member).into());
+        }
+        if !members.contains(&self.me) {
+            return Err(Misuse::NotMember(self.me).into());
+        }
+        Ok(())
+    }
+
+    /// Begins a change that leads to this tree, and does this member's part in it.
+    pub(crate) fn begin(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut tree: KeyTree,
+        mut change: Change,
+    ) -> Result<(), Error> {
+        let key = self.advance(cx, &mut tree, &mut change)?;
+        self.commit(cx, tree, change, key);
+        Ok(())
+    }
+
+    /// Draws a secret and tells all its blinded key.
+    pub(crate) fn tell_leaf(&self, cx: &mut Context<'_>, operation: Operation) -> Ladder {
+        let (ladder, blinded) = Ladder::drawn(cx);
+        // Somebody who joins a running group cannot know its epoch, unless it was told.
+        let told = operation == Operation::Create || self.epoch != Epoch::default();
+        let epoch = if told { self.epoch.next() } else { self.epoch };
+        cx.draft(Recipient::Group, epoch, operation, JOIN).element(&blinded).send();
+        ladder
+    }
+
+    /// What shows that one has the group key, in the `sound` profile.
+    pub(super) fn confirmation(&self, cx: &mut Context<'_>, group_key: &Key) -> Option<Key> {
+        let sound = self.profile == Profile::Sound;
+        sound.then(|| cx.derive(group_key, "groupkey dh tree confirmation", &[]))
+    }
+
+    pub(crate) fn read_confirmation(&self, bytes: &[u8]) -> Result<Option<Key>, Error> {
+        match (bytes.is_empty(), self.profile) {
+            (true, _) => Ok(None),
+            (false, Profile::Published) => Err(Misbehaviour::Malformed.into()),
+            (false, Profile::Sound) => {
+                let key = bytes.try_into().map_err(|_| Misbehaviour::Malformed)?;
+                Ok(Some(Key::from_bytes(key)))
+            }
+        }
+    }
+
+    /// Reads the blinded key of somebody who joins; returns it as it came.
+    pub(crate) fn read_blinded<'m>(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'m>,
+    ) -> Result<&'m [u8], Error> {
+        let mut body = message.body();
+        let bytes = body.bytes()?;
+        body.finish()?;
+        cx.element(bytes, self.check)?;
+        Ok(bytes)
+    }
+
+    /// Refuses a message that is not of the change under way.
+    pub(crate) fn require_under_way(&self, message: &Message<'_>) -> Result<(), Error> {
+        let header = message.header();
+        let is_of =
+            |change: &Change| (change.epoch, change.operation) == (header.epoch, header.operation);
+        if self.change.as_ref().is_some_and(is_of) {
+            return Ok(());
+        }
+        // Whoever is in the group must learn that it has missed something.
+        if self.share.is_some() {
+            message.require_next_epoch(self.epoch)?;
+        }
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// Whether a message led to the tree that came whole, or will.
+    pub(super) fn is_late(&self, message: &Message<'_>, sender: MemberId) -> bool {
+        let known = self.tree.as_ref().is_some_and(|tree| tree.has(sender));
+        self.joining.is_some() && self.tree.is_none()
+            || self.came_whole && known && message.header().epoch == self.epoch
+    }
+
+    /// Takes out the change under way and its tree, which must be put back.
+    pub(super) fn take_change(&mut self) -> Option<(KeyTree, Change)> {
+        self.tree.take_if(|_| self.change.is_some()).zip(self.change.take())
+    }
+
+    /// Puts tree and change back, as they are after what was taken or refused.
+    pub(super) fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        tree: KeyTree,
+        change: Change,
+        taken: Result<Option<Key>, Error>,
+    ) -> Result<(), Error> {
+        let (key, result) = match taken {
+            Ok(key) => (key, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.commit(cx, tree, change, key);
+        result
+    }
+
+    /// The tree is this one now; with a key, the change is over.
+    pub(super) fn commit(
+        &mut self,
+        cx: &mut Context<'_>,
+        tree: KeyTree,
+        change: Change,
+        key: Option<Key>,
+    ) {
+        let Some(group_key) = key else {
+            (self.tree, self.change) = (Some(tree), Some(change));
+            return;
+        };
+        if let Some(newcomer) = change.newcomer
+            && tree.leftmost_but(&[newcomer, change.closer]) == Some(self.me)
+        {
+            let to = (newcomer, change.epoch, Operation::Add);
+            self.send_tree(cx, to, &tree, &group_key);
+        }
+        let all_is_new = change.operation == Operation::Merge;
+        let fresh = if all_is_new { 2 * tree.len() - 2 } else { change.len() };
+        self.install(cx, change.epoch, tree, change.ladder, group_key, fresh);
+    }
+
+    /// The group has this key now; this many blinded keys were new.
+    pub(super) fn install(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        tree: KeyTree,
+        ladder: Ladder,
+        group_key: Key,
+        fresh: usize,
+    ) {
+        let held = ladder.stored_bytes() + (fresh + 1) * Element::length(cx.suite());
+        self.temporary = self.temporary.max(held);
+        self.came_whole = false;
+        self.epoch = epoch;
+        self.tree = Some(tree);
+        self.share = Some(Share { ladder, group_key });
+        self.change = None;
+        self.merger = None;
+        self.joining = None;
+        self.asked.forget();
+        cx.event(Event::Rekeyed(epoch));
+    }
+
+    pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.share.as_ref().map(|share| (self.epoch, &share.group_key))
+    }
+
+    pub(crate) fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let settled = self.tree.as_ref().zip(self.share.as_ref());
+        settled.map(|(tree, share)| tree.shown(cx, &share.group_key)).unwrap_or_default()
+    }
+
+    /// Permanent: this member's secret and those above it, the group key, and the blinded keys,
+    /// which are public but must be kept. Temporary: the secrets and blinded keys that replace
+    /// others, and the shared element.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let permanent = self.share.as_ref().map_or(0, |share| {
+            let tree = self.tree.as_ref().map_or(0, KeyTree::stored_bytes);
+            share.ladder.stored_bytes() + Key::BYTES + tree
+        });
+        Footprint { permanent, temporary: self.temporary }
+    }
+
+    pub(super) fn require_idle(&self) -> Result<(), Error> {
+        if self.change.is_some() || self.joining.is_some() {
+            return Err(Misuse::OperationUnderWay.into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn require_room(&self, members: usize) -> Result<(), Error> {
+        if members > self.most as usize {
+            return Err(Unsupported::TooManyMembers { limit: self.most }.into());
+        }
+        Ok(())
+    }
+}
+
+/// A member that is named twice.
+pub(super) fn repetition(members: &[MemberId]) -> Option<MemberId> {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+pub(super) fn stranger() -> Result<(), Error> {
+    Err(Misbehaviour::UnexpectedSender.into())
+}
+
+pub(super) fn not_created() -> Error {
+    Misuse::NotCreated.into()
+}
