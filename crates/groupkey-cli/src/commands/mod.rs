@@ -9,6 +9,7 @@ mod form;
 #[cfg(target_os = "linux")]
 mod impaired;
 #[cfg(target_os = "linux")]
+mod links;
 mod live;
 pub(crate) mod member;
 pub(crate) mod mqtt_probe;

@@ -11,9 +11,10 @@ use groupkey::catalogue::Scheme;
 use groupkey_lab::conditions::Conditions;
 use groupkey_sim::HandOver;
 
+use crate::choice;
+use crate::commands::links::LinkArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::{choice, number};
 
 /// Arguments of `groupkey validate`.
 #[derive(Args, Debug)]
@@ -33,6 +34,11 @@ simulator runs each setting 1000 times, the first of them with the seeds of the 
 
 Lateness is what the emulator added by itself, once for each packet; a difference of that size,
 or within two standard errors, says nothing about the simulator.")]
+#[command(
+    mut_arg("loss", |loss| loss.help(LOSS)),
+    mut_arg("delay", |delay| delay.help(DELAY)),
+    mut_arg("qos", |qos| qos.help(QOS)),
+)]
 pub(crate) struct ValidateArguments {
     /// Compare single messages, one at a time, from one publisher to one subscriber, instead of whole
     /// operations.
@@ -84,36 +90,8 @@ pub(crate) struct ValidateArguments {
     )]
     runs: u32,
 
-    /// Packets lost on each client's link, each way, in per cent (0 to 100) [default: 0,5; 0 with
-    /// --probe]
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = number::loss,
-    )]
-    loss: Vec<f64>,
-
-    /// One-way delay of each client's link in milliseconds [default: 50; 0 with --probe]
-    #[arg(
-        long,
-        value_name = "MS",
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = number::delay,
-    )]
-    delay: Vec<f64>,
-
-    /// MQTT quality of service: 0, 1 or 2 [default: 1; 0,1,2 with --probe]
-    #[arg(
-        long,
-        value_name = "QOS",
-        value_delimiter = ',',
-        allow_negative_numbers = true,
-        value_parser = number::quality_of_service,
-    )]
-    qos: Vec<u8>,
+    #[command(flatten)]
+    links: LinkArguments,
 
     /// At which packet of QoS 2 the subscriber takes a message as delivered.
     #[arg(
@@ -170,10 +148,11 @@ impl ValidateArguments {
             false => (&[0.0, 5.0][..], &[50.0][..], &[1][..]),
         };
         let mut networks = Vec::new();
-        for &loss_percent in chosen(&self.loss, loss) {
-            for &delay_ms in chosen(&self.delay, delay) {
+        for &loss_percent in chosen(&self.links.loss, loss) {
+            for &delay_ms in chosen(&self.links.delay, delay) {
                 let conditions = Conditions::of(loss_percent, delay_ms);
-                networks.extend(chosen(&self.qos, qos).into_iter().map(|&qos| (conditions, qos)));
+                networks
+                    .extend(chosen(&self.links.qos, qos).into_iter().map(|&qos| (conditions, qos)));
             }
         }
         networks
@@ -221,3 +200,9 @@ fn share(text: &str) -> Result<f64, String> {
         _ => Err("expected a share in per cent".to_owned()),
     }
 }
+
+const LOSS: &str = "Packets lost on each client's link, each way, in per cent (0 to 100) [default: 0,5; 0 with \
+     --probe]";
+const DELAY: &str =
+    "One-way delay of each client's link in milliseconds [default: 50; 0 with --probe]";
+const QOS: &str = "MQTT quality of service: 0, 1 or 2 [default: 1; 0,1,2 with --probe]";

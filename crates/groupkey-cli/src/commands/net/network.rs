@@ -3,46 +3,22 @@
 use clap::Args;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 
+use crate::commands::links::LinkArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 use crate::{choice, number};
 
 /// The links between the clients and the broker, and the messages' quality of service.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Network")]
+#[command(
+    next_help_heading = "Network",
+    mut_arg("loss", |loss| loss.default_value("0")),
+    mut_arg("delay", |delay| delay.default_value("0")),
+    mut_arg("qos", |qos| qos.default_value("2")),
+)]
 pub(crate) struct NetworkArguments {
-    /// Packets lost on each client's link, each way, in per cent (0 to 100).
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        value_delimiter = ',',
-        default_value = "0",
-        allow_negative_numbers = true,
-        value_parser = number::loss,
-    )]
-    loss: Vec<f64>,
-
-    /// One-way delay of each client's link in milliseconds.
-    #[arg(
-        long,
-        value_name = "MS",
-        value_delimiter = ',',
-        default_value = "0",
-        allow_negative_numbers = true,
-        value_parser = number::delay,
-    )]
-    delay: Vec<f64>,
-
-    /// MQTT quality of service: 0, 1 or 2.
-    #[arg(
-        long,
-        value_name = "QOS",
-        value_delimiter = ',',
-        default_value = "2",
-        allow_negative_numbers = true,
-        value_parser = number::quality_of_service,
-    )]
-    qos: Vec<u8>,
+    #[command(flatten)]
+    links: LinkArguments,
 
     /// Each packet's delay varies by up to this many milliseconds in either direction.
     #[arg(
@@ -87,8 +63,8 @@ impl NetworkArguments {
     pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
         self.refuse_losing_nothing()?;
         let mut combinations = Vec::new();
-        for &loss_percent in distinct(&self.loss) {
-            for &delay_ms in distinct(&self.delay) {
+        for &loss_percent in distinct(&self.links.loss) {
+            for &delay_ms in distinct(&self.links.delay) {
                 let conditions = Conditions {
                     loss_percent,
                     loss_direction: self.loss_direction,
@@ -98,7 +74,8 @@ impl NetworkArguments {
                     bandwidth_kbit_s: self.bandwidth.filter(|rate| rate.is_finite()),
                 };
                 conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
-                combinations.extend(distinct(&self.qos).into_iter().map(|&qos| (conditions, qos)));
+                combinations
+                    .extend(distinct(&self.links.qos).into_iter().map(|&qos| (conditions, qos)));
             }
         }
         Ok(combinations)
@@ -106,14 +83,14 @@ impl NetworkArguments {
 
     /// Whether a message is of QoS 2.
     pub(super) fn has_qos_2(&self) -> bool {
-        self.qos.contains(&2)
+        self.links.qos.contains(&2)
     }
 
     /// Refuses to say how packets are lost where none is.
     fn refuse_losing_nothing(&self) -> Result<(), Failure> {
         let is_both = self.loss_direction == LossDirection::Both;
         let given = [("--burst", self.burst.is_some()), ("--loss-direction", !is_both)];
-        let loses_nothing = self.loss.iter().all(|&loss| loss == 0.0);
+        let loses_nothing = self.links.loss.iter().all(|&loss| loss == 0.0);
         match given.iter().find(|(_, is_given)| *is_given && loses_nothing) {
             Some((option, _)) => Err(Failure::input(format!("{option} takes a --loss"))
                 .with_help("say how much is lost, as in --loss 5")),

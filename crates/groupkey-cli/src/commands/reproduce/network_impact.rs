@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::campaign;
 use crate::commands::reproduce::folder::{EarlierArguments, Folder, RESULTS};
-use crate::commands::reproduce::{from_before, print_verdicts, quoted};
+use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
 use crate::table::{Column, Table, figure};

@@ -14,7 +14,7 @@ use groupkey_lab::report::Verdict;
 use groupkey_lab::reproduce::{Beside, Examination, Extent, Study};
 use serde::Serialize;
 
-use super::{from_before, print_verdicts, quoted};
+use super::printing::{from_before, print_verdicts, quoted};
 use crate::commands::bench::folder::{BenchFolder, Found};
 use crate::commands::bench::{failure, in_words};
 use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
