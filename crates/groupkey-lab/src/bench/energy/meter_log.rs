@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Deviation, PowerMeter};
+use super::equations::PowerMeter;
+use crate::bench::Deviation;
 use crate::input::{InputError, Mistake};
 
 /// Readings of a power meter, in the order of their times.

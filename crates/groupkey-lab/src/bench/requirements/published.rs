@@ -2,7 +2,7 @@
 
 use groupkey::Operation;
 
-use super::Requirements;
+use super::asked::Requirements;
 use crate::bench::{Phase, Reach};
 
 /// One entry of S003's tables beside ours.

@@ -6,7 +6,7 @@ use groupkey::catalogue::{Law, Profile, Scheme};
 use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
 use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient};
 
-use super::{MEMBERS, Requirements, Use};
+use super::asked::{MEMBERS, Requirements, Use};
 use crate::bench::{Phase, Reach, Role};
 
 pub(super) fn requirements(

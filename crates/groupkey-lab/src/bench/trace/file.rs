@@ -1,9 +1,29 @@
 //! A trace as a CSV file: `time_ms,event,member`.
 
 use std::fmt;
+use std::path::Path;
 
-use super::{Change, Event, Trace, TraceError};
-use crate::input::Mistake;
+use super::events::{Change, Event, Trace, TraceError};
+use crate::input::{InputError, Mistake};
+
+impl Trace {
+    /// Reads a file; errors name it, with line and column.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        Self::parse(&InputError::read(path)?, path)
+    }
+
+    /// Reads the text of a file; errors name it by `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
+        parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
+    }
+}
+
+/// As a file: [`Trace::parse`] reads it back.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, f)
+    }
+}
 
 /// Reads a trace and checks all of it.
 pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
@@ -68,7 +88,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
 /// Writes a trace; the members of the creation as ranges.
 pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "{HEADING}")?;
-    let mut rest = trace.initial.as_slice();
+    let mut rest = trace.initial();
     while let Some(&first) = rest.first() {
         let run = (first..).zip(rest).take_while(|(expected, got)| expected == *got).count();
         match run {
@@ -77,7 +97,7 @@ pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         rest = &rest[run..];
     }
-    for Event { time_ms, change, member } in &trace.events {
+    for Event { time_ms, change, member } in trace.events() {
         writeln!(f, "{time_ms},{},{member}", change.name())?;
     }
     Ok(())

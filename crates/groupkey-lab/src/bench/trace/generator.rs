@@ -11,7 +11,7 @@ use std::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::{Change, Event, Trace};
+use super::events::{Change, Event, Trace};
 
 /// What a trace is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{MemberId, Operation, PartyId};
 use serde::Serialize;
 
-use super::{Change, Event, Trace};
+use super::events::{Change, Event, Trace};
 use crate::bench::book::counts;
 use crate::bench::energy::Method;
 use crate::bench::{Count, Deviation, Reach, Role, Traffic};
