@@ -65,7 +65,7 @@ pub(crate) struct NetArguments {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["GroupArguments", "NetworkArguments", "ProbeArguments"],
+        conflicts_with_all = ["GroupArguments", "NetworkArguments", "LinkArguments", "ProbeArguments"],
     )]
     scenario: Option<PathBuf>,
 
