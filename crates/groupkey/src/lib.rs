@@ -38,7 +38,7 @@ extern crate std;
 
 pub mod catching_up;
 pub mod context;
-#[cfg(any(test, feature = "rig", feature = "workbench"))]
+#[cfg(any(feature = "rig", feature = "workbench"))]
 pub mod credentials;
 pub mod crypto;
 pub mod device;

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use crate::context::state::Context;
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
-use crate::crypto::group::Element;
 use crate::crypto::meter::Primitive;
 use crate::crypto::wrap::{Binding, wrap};
 use crate::identity::Epoch;
@@ -109,22 +108,6 @@ impl Draft<'_, '_> {
         self.bytes(key.as_bytes())
     }
 
-    /// Appends a group element as a byte string.
-    pub fn element(&mut self, element: &Element) -> &mut Self {
-        let length = Element::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer_for(length);
-        Writer::new(buffer).bytes_head(length);
-        self.packed_element(element)
-    }
-
-    /// Appends group elements, one after the other, as one byte string.
-    pub fn elements(&mut self, elements: &[Element]) -> &mut Self {
-        let length = elements.len() * Element::length(self.cx.setting.suite);
-        let buffer = self.cx.outbox.buffer_for(length);
-        Writer::new(buffer).bytes_head(length);
-        elements.iter().fold(self, |draft, element| draft.packed_element(element))
-    }
-
     /// A key for this message, as [`Context::derive`] makes it.
     pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
         self.cx.derive(secret, label, context)
@@ -164,14 +147,6 @@ impl Draft<'_, '_> {
     /// Appends bytes to a packed byte string.
     pub fn packed_bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.cx.outbox.buffer_for(bytes.len()).extend_from_slice(bytes);
-        self
-    }
-
-    /// Appends a group element to a packed byte string.
-    pub fn packed_element(&mut self, element: &Element) -> &mut Self {
-        self.cx.probe.record(Primitive::EncodeElement, 1);
-        let length = Element::length(self.cx.setting.suite);
-        element.encode(self.cx.outbox.buffer_for(length));
         self
     }
 

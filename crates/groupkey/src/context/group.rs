@@ -2,13 +2,16 @@
 
 use alloc::vec::Vec;
 
+use crate::context::draft::Draft;
 use crate::context::state::Context;
-use crate::context::trace::Verbatim;
+use crate::context::trace::{Bytes, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};
+use crate::secret::Key;
+use crate::wire::Writer;
 
 impl Context<'_> {
     /// A new random exponent.
@@ -89,6 +92,22 @@ impl Context<'_> {
         exponent
     }
 
+    /// A key derived from a shared group element.
+    pub fn derive_from_element(
+        &mut self,
+        element: &Element,
+        label: &'static str,
+        context: &[u8],
+    ) -> Key {
+        let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
+        self.encode_element(element, &mut bytes);
+        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
+        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        zeroize::Zeroize::zeroize(&mut bytes);
+        self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
+        key
+    }
+
     /// The product of two exponents.
     pub(crate) fn exponent_product(&mut self, a: &Exponent, b: &Exponent) -> Exponent {
         let product = a.times(b);
@@ -130,5 +149,43 @@ impl Context<'_> {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         bytes.chunks_exact(length).map(|bytes| self.element(bytes, check)).collect()
+    }
+}
+
+impl Draft<'_, '_> {
+    /// Appends a group element as a byte string.
+    pub fn element(&mut self, element: &Element) -> &mut Self {
+        let length = Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer_for(length);
+        Writer::new(buffer).bytes_head(length);
+        self.packed_element(element)
+    }
+
+    /// Appends group elements, one after the other, as one byte string.
+    pub fn elements(&mut self, elements: &[Element]) -> &mut Self {
+        let length = elements.len() * Element::length(self.cx.setting.suite);
+        let buffer = self.cx.outbox.buffer_for(length);
+        Writer::new(buffer).bytes_head(length);
+        elements.iter().fold(self, |draft, element| draft.packed_element(element))
+    }
+
+    /// Appends a group element to a packed byte string.
+    pub fn packed_element(&mut self, element: &Element) -> &mut Self {
+        self.cx.probe.record(Primitive::EncodeElement, 1);
+        let length = Element::length(self.cx.setting.suite);
+        element.encode(self.cx.outbox.buffer_for(length));
+        self
+    }
+}
+
+impl Bytes for Element {
+    fn traced(&self) -> Vec<u8> {
+        self.to_bytes()
+    }
+}
+
+impl Bytes for Exponent {
+    fn traced(&self) -> Vec<u8> {
+        self.to_traced()
     }
 }

@@ -76,3 +76,15 @@ impl Context<'_> {
         short
     }
 }
+
+impl Bytes for Prime {
+    fn traced(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+}
+
+impl Bytes for Integer {
+    fn traced(&self) -> Vec<u8> {
+        self.to_bytes()
+    }
+}

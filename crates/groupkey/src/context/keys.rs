@@ -7,7 +7,6 @@ use crate::context::state::Context;
 use crate::context::trace::{Bytes, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
-use crate::crypto::group::Element;
 use crate::crypto::meter::Primitive;
 use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
 use crate::error::{Error, Misbehaviour};
@@ -77,22 +76,6 @@ impl Context<'_> {
         }
         self.trace(Rule::Xor, &[key, mask], &[&result]);
         result
-    }
-
-    /// A key derived from a shared group element.
-    pub fn derive_from_element(
-        &mut self,
-        element: &Element,
-        label: &'static str,
-        context: &[u8],
-    ) -> Key {
-        let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
-        self.encode_element(element, &mut bytes);
-        self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
-        let key = derive::derive(self.setting.suite, &bytes, label, context);
-        zeroize::Zeroize::zeroize(&mut bytes);
-        self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
-        key
     }
 
     /// Wraps keys in one call and appends the result to `out`, for what is sent more than once.

@@ -258,3 +258,24 @@ impl Draft<'_, '_> {
         self
     }
 }
+
+impl Bytes for Scalar {
+    fn traced(&self) -> Vec<u8> {
+        self.to_traced()
+    }
+}
+
+/// What encodes itself.
+macro_rules! encoded {
+    ($($element:ty),*) => {$(
+        impl Bytes for $element {
+            fn traced(&self) -> Vec<u8> {
+                let mut bytes = Vec::new();
+                self.encode(&mut bytes);
+                bytes
+            }
+        }
+    )*};
+}
+
+encoded!(G1, G2, Gt);

@@ -4,6 +4,7 @@ use core::fmt;
 
 use rand_core::CryptoRng;
 
+#[cfg(feature = "distributed")]
 use crate::context::peer_keys::PeerKeys;
 #[cfg(feature = "rig")]
 use crate::context::tracer::Tracer;
@@ -38,6 +39,7 @@ pub struct Context<'a> {
     pub(super) setting: Setting,
     pub(super) me: PartyId,
     pub(super) protection: Protection<'a>,
+    #[cfg(feature = "distributed")]
     pub(super) peer_keys: Option<&'a dyn PeerKeys>,
     pub(super) rng: &'a mut dyn CryptoRng,
     pub(super) now: u64,
@@ -64,6 +66,7 @@ impl<'a> Context<'a> {
             setting,
             me,
             protection,
+            #[cfg(feature = "distributed")]
             peer_keys: None,
             rng,
             now,
@@ -76,6 +79,7 @@ impl<'a> Context<'a> {
     }
 
     /// The same with long-term keys for key agreement, which some distributed schemes need.
+    #[cfg(feature = "distributed")]
     #[must_use]
     pub const fn with_peer_keys(mut self, keys: &'a dyn PeerKeys) -> Self {
         self.peer_keys = Some(keys);

@@ -6,9 +6,6 @@ use crate::context::state::Context;
 use crate::context::tracer::Rule;
 #[cfg(feature = "rig")]
 use crate::context::tracer::Traced;
-use crate::crypto::group::{Element, Exponent};
-use crate::crypto::integer::{Integer, Prime};
-use crate::crypto::pairing::{G1, G2, Gt, Scalar};
 use crate::secret::Key;
 
 /// What a traced value is written as.
@@ -23,51 +20,6 @@ impl Bytes for Key {
         self.as_bytes().to_vec()
     }
 }
-
-impl Bytes for Element {
-    fn traced(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
-}
-
-impl Bytes for Exponent {
-    fn traced(&self) -> Vec<u8> {
-        self.to_traced()
-    }
-}
-
-impl Bytes for Prime {
-    fn traced(&self) -> Vec<u8> {
-        self.as_bytes().to_vec()
-    }
-}
-
-impl Bytes for Integer {
-    fn traced(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
-}
-
-impl Bytes for Scalar {
-    fn traced(&self) -> Vec<u8> {
-        self.to_traced()
-    }
-}
-
-/// What encodes itself.
-macro_rules! encoded {
-    ($($element:ty),*) => {$(
-        impl Bytes for $element {
-            fn traced(&self) -> Vec<u8> {
-                let mut bytes = Vec::new();
-                self.encode(&mut bytes);
-                bytes
-            }
-        }
-    )*};
-}
-
-encoded!(G1, G2, Gt);
 
 impl Context<'_> {
     /// Whether anybody wants to know.

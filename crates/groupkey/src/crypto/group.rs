@@ -16,10 +16,13 @@
 //! longer than the order that its remainder has no bias one could see, in every group alike.
 
 mod check;
+#[cfg(feature = "distributed")]
 mod element;
 mod kind;
+#[cfg(feature = "distributed")]
 mod modp;
 
 pub use self::check::Check;
+#[cfg(feature = "distributed")]
 pub use self::element::{Element, Exponent};
 pub use self::kind::Group;

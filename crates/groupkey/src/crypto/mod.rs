@@ -18,8 +18,10 @@
 pub(crate) mod aead;
 pub(crate) mod derive;
 pub mod group;
+#[cfg(feature = "pairing")]
 pub mod integer;
 pub mod meter;
+#[cfg(feature = "pairing")]
 pub mod pairing;
 mod suite;
 pub(crate) mod wrap;

@@ -10,8 +10,33 @@ pub use crate::scheme::{
 pub static SCHEMES: &[Scheme] = &joined::<COUNT>();
 
 /// The scheme with this id.
-pub fn scheme(id: &str) -> Option<&'static Scheme> {
-    SCHEMES.iter().find(|scheme| scheme.id == id)
+///
+/// Firmware that looks its scheme up in a `static` links that scheme alone:
+///
+/// ```
+/// # use groupkey::catalogue::{self, Scheme};
+/// static SKDC: Scheme = *catalogue::scheme("skdc").unwrap();
+/// ```
+pub const fn scheme(id: &str) -> Option<&'static Scheme> {
+    let mut index = 0;
+    while index < SCHEMES.len() {
+        if is_same(SCHEMES[index].id.as_bytes(), id.as_bytes()) {
+            return Some(&SCHEMES[index]);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// What `==` cannot do in a constant yet.
+const fn is_same(mut a: &[u8], mut b: &[u8]) -> bool {
+    while let ([first, rest @ ..], [other, others @ ..]) = (a, b) {
+        if *first != *other {
+            return false;
+        }
+        (a, b) = (rest, others);
+    }
+    a.is_empty() && b.is_empty()
 }
 
 const CLASSES: &[&[Scheme]] = &[

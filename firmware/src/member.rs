@@ -1,0 +1,66 @@
+//! A member of one scheme, as a device links it. It is built to be weighed, not run: what its radio
+//! and its clock say is unknown to the compiler.
+
+#![no_std]
+#![no_main]
+
+mod heap;
+
+use core::hint::black_box;
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::device::{Device, Happened, Keys};
+use groupkey::{Command, Event, GroupId, MemberId};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// In a static, so that no other scheme is linked.
+static SCHEME: Scheme = *catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap();
+
+#[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]
+#[cfg_attr(target_arch = "riscv32", riscv_rt::entry)]
+fn main() -> ! {
+    heap::start();
+    let configuration = SCHEME.configuration(Profile::Sound);
+    let rng = ChaCha20Rng::from_seed(black_box([0; 32]));
+    let mut device = Device::member(&configuration, GroupId(1), MemberId(0), keys(), rng);
+    loop {
+        let (bytes, now) = (black_box(&[0; 64][..]), black_box(0));
+        let happened = match black_box(0) {
+            0 => device.receive_confidential(bytes, now),
+            1 => device.command(Command::CatchUp, now),
+            #[cfg(feature = "distributed")]
+            2 => device.command(Command::Create(&[MemberId(0), MemberId(1)]), now),
+            _ => device.receive(bytes, now),
+        };
+        for happened in happened.into_iter().flatten() {
+            if let Happened::Event(Event::Rekeyed(_)) = black_box(happened) {
+                black_box(device.group_key());
+            }
+        }
+        let _ = black_box(device.send(bytes, now));
+        device.outgoing().for_each(|(_, bytes)| drop(black_box(bytes)));
+    }
+}
+
+#[cfg(not(feature = "signatures"))]
+fn keys() -> Keys {
+    Keys::mac(black_box([0; 32]))
+}
+
+#[cfg(feature = "signatures")]
+fn keys() -> Keys {
+    use groupkey::PartyId;
+    use groupkey::protection::{Identity, PublicIdentity};
+
+    let others = PublicIdentity::from_bytes(&black_box([0; 32])).into_iter();
+    Keys::Signature {
+        identity: Identity::from_secret(&black_box([0; 32])),
+        directory: others.map(|public| (PartyId::Controller, public)).collect(),
+    }
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
