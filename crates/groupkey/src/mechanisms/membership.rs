@@ -1,7 +1,9 @@
 //! Who takes part, in which order, and which membership event is under way: what commands and
 //! messages of distributed schemes are checked against.
 
+pub(crate) mod agreement;
 pub(crate) mod early;
+pub(crate) mod event;
 pub(crate) mod pairs;
 pub(crate) mod round;
 
@@ -11,9 +13,9 @@ use core::ops::Range;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::outbox::Event;
+use crate::outbox::{Event, Recipient};
 use crate::party::Operation;
-use crate::scheme::Configuration;
+use crate::scheme::{Configuration, Scheme};
 use crate::wire::{Message, Reader};
 
 /// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
@@ -46,6 +48,7 @@ pub(crate) struct Merger {
 /// What a member knows of its group: who is in it, in which epoch, and what is under way.
 #[derive(Debug)]
 pub(crate) struct View {
+    scheme: &'static Scheme,
     me: MemberId,
     epoch: Epoch,
     roster: Roster,
@@ -178,6 +181,18 @@ impl Change {
     pub(crate) const fn epoch(&self) -> Epoch {
         self.epoch
     }
+
+    /// Begins a message that tells newcomers who is there.
+    pub(crate) fn welcome<'d, 'a>(
+        &self,
+        cx: &'d mut Context<'a>,
+        to: Recipient,
+        kind: u8,
+    ) -> Draft<'d, 'a> {
+        let mut draft = cx.draft(to, self.epoch, self.operation, kind);
+        self.roster.write(&mut draft);
+        draft
+    }
 }
 
 impl Merger {
@@ -222,12 +237,17 @@ impl View {
     /// The view of one that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
+            scheme: configuration.scheme(),
             me,
             epoch: configuration.epoch_before(),
             roster: Roster::default(),
             change: None,
             merger: None,
         }
+    }
+
+    const fn scheme(&self) -> &'static Scheme {
+        self.scheme
     }
 
     pub(crate) const fn me(&self) -> MemberId {

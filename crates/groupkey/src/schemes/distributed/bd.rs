@@ -47,16 +47,10 @@ mod run;
 use alloc::boxed::Box;
 
 use self::run::Run;
-use crate::context::Context;
-use crate::crypto::group::Check;
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::{Change, View};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::mechanisms::membership::agreement;
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::secret::Key;
-use crate::wire::{Header, Message};
+use crate::scheme::{CONTRIBUTORY, Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -77,115 +71,4 @@ pub(crate) const SCHEME: Scheme = Scheme {
 };
 
 /// A member.
-#[derive(Debug)]
-pub struct Member {
-    view: View,
-    check: Check,
-    sound: bool,
-    run: Option<Run>,
-    group_key: Option<Key>,
-    temporary: usize,
-}
-
-impl Member {
-    /// A member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
-        let sound = configuration.profile() == Profile::Sound;
-        let check = configuration.check();
-        Self {
-            view: View::new(configuration, me),
-            check,
-            sound,
-            run: None,
-            group_key: None,
-            temporary: 0,
-        }
-    }
-
-    /// Begins a run among the members that an event leads to. One who joins does not know them yet.
-    fn begin(&mut self, cx: &mut Context<'_>, change: Change) {
-        let me = change.roster().place(self.view.me());
-        self.run = me.map(|me| Run::begin(cx, &change, self.sound, me));
-        self.view.begin(change);
-    }
-
-    /// Takes the first message that one who joins gets, from whomever.
-    fn receive_first(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let roster = self.view.read_first_roster(message, &mut message.body())?;
-        let sender = message.from_member()?;
-        let place = roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        let change = Change::addition_to(message.header().epoch, roster);
-        let mut run = Run::begin(cx, &change, self.sound, change.roster().len() - 1);
-        run.take(cx, message, sender, place, self.check, change.roster())?;
-        run.proceed(cx, change.epoch(), change.roster())?;
-        self.run = Some(run);
-        self.view.welcome(change.epoch(), change.into_roster());
-        Ok(())
-    }
-
-    /// The event that a command is.
-    fn change(&self, command: Command<'_>) -> Result<Change, Error> {
-        match command {
-            Command::Add(member) => self.view.addition(member),
-            Command::Batch { .. } | Command::CatchUp | Command::Grant { .. } | Command::Send => {
-                Err(Unsupported::Operation.into())
-            }
-            Command::Create(members) => self.view.creation(members),
-            Command::Enroll(_) => Err(Misuse::WrongRole.into()),
-            Command::Merge { members, epoch } => {
-                let merger = self.view.merger(members, epoch)?;
-                // Guests do not know the hosts' order, and here no place is better than another.
-                Ok(merger.change(merger.roster().sorted()))
-            }
-            Command::Partition(apart) => self.view.partition(apart),
-            Command::Rekey => self.view.refreshment(),
-            Command::Remove(member) => self.view.removal(member),
-        }
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.view.is_joining() {
-            return self.receive_first(cx, message);
-        }
-        let Header { epoch, kind, .. } = *message.header();
-        let roster = self.view.require_under_way(message)?;
-        let sender = message.from_member()?;
-        let place = roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        let run = self.run.as_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
-        run.take(cx, message, sender, place, self.check, roster)?;
-        if let Err(error) = run.proceed(cx, epoch, roster) {
-            run.forget(kind, place);
-            return Err(error);
-        }
-        let Some(key) = run.confirmed_key().cloned() else { return Ok(()) };
-        self.group_key = Some(key);
-        self.temporary = run.most_held();
-        let roster = roster.clone();
-        self.run = None;
-        self.view.settle(cx, epoch, roster);
-        Ok(())
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => {
-                let change = self.change(command)?;
-                self.begin(cx, change);
-                Ok(())
-            }
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.view.epoch(), key))
-    }
-
-    /// Permanent: the group key. Temporary: what the run needed, most of all when it came to the key.
-    fn footprint(&self) -> Footprint {
-        let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
-        Footprint { permanent, temporary: self.temporary }
-    }
-}
+pub(crate) type Member = agreement::Member<Run>;

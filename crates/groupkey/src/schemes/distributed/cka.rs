@@ -44,16 +44,10 @@ mod run;
 use alloc::boxed::Box;
 
 use self::run::Run;
-use crate::context::Context;
-use crate::crypto::group::Check;
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::View;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::mechanisms::membership::agreement;
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Configuration, Profile, Provenance, Recovery, Scheme};
-use crate::secret::Key;
-use crate::wire::{Header, Message};
+use crate::scheme::{Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -73,90 +67,4 @@ pub(crate) const SCHEME: Scheme = Scheme {
 };
 
 /// A member.
-#[derive(Debug)]
-pub struct Member {
-    view: View,
-    check: Check,
-    sound: bool,
-    run: Option<Run>,
-    group_key: Option<Key>,
-    temporary: usize,
-}
-
-impl Member {
-    /// A member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
-        let sound = configuration.profile() == Profile::Sound;
-        let check = configuration.check();
-        Self {
-            view: View::new(configuration, me),
-            check,
-            sound,
-            run: None,
-            group_key: None,
-            temporary: 0,
-        }
-    }
-
-    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        let change = self.view.creation(members)?;
-        let me = self.view.me();
-        let me = change.roster().place(me).ok_or(Misuse::NotMember(me))?;
-        let epoch = self.view.epoch().next();
-        self.run = Some(Run::begin(cx, epoch, self.sound, me, change.roster())?);
-        self.view.begin(change);
-        Ok(())
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let Header { epoch, kind, .. } = *message.header();
-        let roster = self.view.require_under_way(message)?;
-        let sender = message.from_member()?;
-        let place = roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        let run = self.run.as_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
-        run.take(cx, message, sender, place)?;
-        if let Err(error) = run.proceed(cx, epoch, roster, self.check) {
-            run.forget(kind, place);
-            return Err(error);
-        }
-        let Some(key) = run.confirmed_key().cloned() else { return Ok(()) };
-        self.group_key = Some(key);
-        self.temporary = run.most_held(cx);
-        let roster = roster.clone();
-        self.run = None;
-        self.view.settle(cx, epoch, roster);
-        Ok(())
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(
-                Command::Add(_)
-                | Command::Batch { .. }
-                | Command::CatchUp
-                | Command::Grant { .. }
-                | Command::Merge { .. }
-                | Command::Partition(_)
-                | Command::Rekey
-                | Command::Remove(_)
-                | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.group_key.as_ref().map(|key| (self.view.epoch(), key))
-    }
-
-    /// Permanent: the group key. Temporary: nonces, what confirms the key, and what an encryption
-    /// takes. The long-term key is the deployment's.
-    fn footprint(&self) -> Footprint {
-        let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
-        Footprint { permanent, temporary: self.temporary }
-    }
-}
+pub(crate) type Member = agreement::Member<Run>;

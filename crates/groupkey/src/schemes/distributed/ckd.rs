@@ -50,11 +50,12 @@ use self::bonds::{Bonds, Other, Own, Session};
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster, View};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
@@ -140,42 +141,13 @@ impl Member {
         self.view.begin(change);
     }
 
-    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.view.addition(member)?;
-        if self.bonds.is_some() {
-            self.take_in(cx, change, Recipient::Member(member));
-        } else {
-            self.run = Run::Offer;
-            self.view.begin(change);
-        }
-        Ok(())
-    }
-
-    fn merge(
-        &mut self,
-        cx: &mut Context<'_>,
-        members: &[MemberId],
-        epoch: Epoch,
-    ) -> Result<(), Error> {
-        let merger = self.view.merger(members, epoch)?;
-        if merger.is_host() {
-            self.take_in(cx, merger.change(merger.roster()), Recipient::Group);
-        } else {
-            self.run = Run::Offer;
-            self.view.await_welcome(merger);
-        }
-        Ok(())
-    }
-
     /// Begins an event in which others come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change, to: Recipient) {
         self.run = match &self.bonds {
             Some(Bonds::Controller { own, others }) => {
                 let own = if self.sound { Own::draw(cx) } else { own.clone() };
                 let newcomers = change.roster().len() - 1 - others.len();
-                let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
-                change.roster().write(&mut draft);
-                draft.element(&own.offer).send();
+                change.welcome(cx, to, WELCOME).element(&own.offer).send();
                 let session = self.session(cx, &own, &change);
                 Run::Shares(own, session, List::filled(None, newcomers))
             }
@@ -232,31 +204,27 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
-                Err(Unsupported::Operation.into())
-            }
-            Input::Command(Command::CatchUp) => self.ask(cx),
-            Input::Command(Command::Create(members)) => {
-                let change = self.view.creation(members)?;
-                self.pair(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
-            Input::Command(Command::Partition(apart)) => {
-                let change = self.view.partition(apart)?;
-                self.exclude(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Rekey) => {
-                let change = self.view.refreshment()?;
-                self.exclude(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Remove(member)) => {
-                let change = self.view.removal(member)?;
-                self.exclude(cx, change);
+            Input::Command(command) => {
+                match self.view.event(command)? {
+                    Event::CatchUp => return self.ask(cx),
+                    Event::Create(change) => self.pair(cx, change),
+                    Event::Add(change) if self.bonds.is_some() => {
+                        let newcomer = change.roster().at(change.roster().len() - 1);
+                        self.take_in(cx, change, Recipient::Member(newcomer));
+                    }
+                    Event::Add(change) => {
+                        self.run = Run::Offer;
+                        self.view.begin(change);
+                    }
+                    Event::Merge(merger) if merger.is_host() => {
+                        self.take_in(cx, merger.change(merger.roster()), Recipient::Group);
+                    }
+                    Event::Merge(merger) => {
+                        self.run = Run::Offer;
+                        self.view.await_welcome(merger);
+                    }
+                    Event::Exclude(change) => self.exclude(cx, change),
+                }
                 Ok(())
             }
             Input::Message(message) => match (message.header().operation, message.header().kind) {

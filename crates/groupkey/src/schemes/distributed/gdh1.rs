@@ -33,12 +33,13 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::error::{Error, Misbehaviour, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::gdh::group_key;
+use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster, View};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -189,43 +190,20 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::Add(member)) => {
-                let change = self.view.addition(member)?;
-                self.begin(cx, change);
-                Ok(())
-            }
-            Input::Command(
-                Command::Batch { .. } | Command::CatchUp | Command::Grant { .. } | Command::Send,
-            ) => Err(Unsupported::Operation.into()),
-            Input::Command(Command::Create(members)) => {
-                let change = self.view.creation(members)?;
-                self.begin(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Merge { members, epoch }) => {
-                let merger = self.view.merger(members, epoch)?;
-                if merger.is_host() {
-                    self.begin(cx, merger.change(merger.roster()));
-                } else {
-                    self.run = Some(Run { secret: cx.random_exponent(), awaited: UPFLOW });
-                    self.view.await_welcome(merger);
+            Input::Command(command) => {
+                match self.view.event(command)? {
+                    Event::CatchUp => return Err(Unsupported::Operation.into()),
+                    Event::Create(change) | Event::Add(change) | Event::Exclude(change) => {
+                        self.begin(cx, change);
+                    }
+                    Event::Merge(merger) if merger.is_host() => {
+                        self.begin(cx, merger.change(merger.roster()));
+                    }
+                    Event::Merge(merger) => {
+                        self.run = Some(Run { secret: cx.random_exponent(), awaited: UPFLOW });
+                        self.view.await_welcome(merger);
+                    }
                 }
-                Ok(())
-            }
-            Input::Command(Command::Partition(apart)) => {
-                let change = self.view.partition(apart)?;
-                self.begin(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Rekey) => {
-                let change = self.view.refreshment()?;
-                self.begin(cx, change);
-                Ok(())
-            }
-            Input::Command(Command::Remove(member)) => {
-                let change = self.view.removal(member)?;
-                self.begin(cx, change);
                 Ok(())
             }
             Input::Message(message) => match (message.header().operation, message.header().kind) {

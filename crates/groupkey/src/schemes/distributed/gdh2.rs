@@ -40,13 +40,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::crypto::group::Element;
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -115,8 +115,7 @@ impl Member {
         Self { peer: Peer::new(configuration, me), distribution, contributed: false }
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        let change = self.peer.view().creation(members)?;
+    fn create(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         let secret = cx.random_exponent();
         self.contributed = change.roster().first() == Some(self.peer.view().me());
         if self.contributed {
@@ -188,25 +187,6 @@ impl Member {
         Ok(())
     }
 
-    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.peer.view().addition(member)?;
-        self.take_in(cx, change)
-    }
-
-    fn merge(
-        &mut self,
-        cx: &mut Context<'_>,
-        members: &[MemberId],
-        epoch: Epoch,
-    ) -> Result<(), Error> {
-        let merger = self.peer.view().merger(members, epoch)?;
-        if merger.is_host() {
-            return self.take_in(cx, merger.change(merger.roster()));
-        }
-        self.peer.await_welcome(merger);
-        Ok(())
-    }
-
     /// Begins an event in which others come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         if !self.peer.view().is_controller() {
@@ -216,8 +196,8 @@ impl Member {
         let refreshment = self.peer.refreshment(cx)?;
         let mut elements = self.peer.refreshed_partial_keys(cx, &refreshment, change.roster())?;
         elements.push(refreshment.shared);
-        let first = change.roster().at(self.peer.view().roster().len());
-        welcome(cx, first, &change, &elements);
+        let first = Recipient::Member(change.roster().at(self.peer.view().roster().len()));
+        change.welcome(cx, first, WELCOME).elements(&elements).send();
         self.peer.begin(change, Some(refreshment.secret));
         Ok(())
     }
@@ -241,10 +221,10 @@ impl Member {
         let Header { epoch, operation, .. } = *message.header();
         if place + 1 < roster.len() {
             partial_keys.push(shared);
-            let next = roster.at(place + 1);
+            let next = Recipient::Member(roster.at(place + 1));
             self.peer.welcome(epoch, roster, secret);
             if let Some(change) = self.peer.view().change() {
-                welcome(cx, next, change, &partial_keys);
+                change.welcome(cx, next, WELCOME).elements(&partial_keys).send();
             }
             return Ok(());
         }
@@ -263,26 +243,19 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
-                Err(Unsupported::Operation.into())
-            }
-            Input::Command(Command::CatchUp) => self.peer.ask(cx),
-            Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
-            Input::Command(Command::Partition(apart)) => {
-                let change = self.peer.view().partition(apart)?;
-                self.peer.exclude(cx, change)
-            }
-            Input::Command(Command::Rekey) => {
-                let change = self.peer.view().refreshment()?;
-                self.peer.exclude(cx, change)
-            }
-            Input::Command(Command::Remove(member)) => {
-                let change = self.peer.view().removal(member)?;
-                self.peer.exclude(cx, change)
-            }
+            Input::Command(command) => match self.peer.view().event(command)? {
+                Event::CatchUp => self.peer.ask(cx),
+                Event::Create(change) => self.create(cx, change),
+                Event::Add(change) => self.take_in(cx, change),
+                Event::Merge(merger) if merger.is_host() => {
+                    self.take_in(cx, merger.change(merger.roster()))
+                }
+                Event::Merge(merger) => {
+                    self.peer.await_welcome(merger);
+                    Ok(())
+                }
+                Event::Exclude(change) => self.peer.exclude(cx, change),
+            },
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),
                 (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
@@ -301,12 +274,4 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         self.peer.footprint()
     }
-}
-
-/// Tells a newcomer who is there, and what it raises.
-fn welcome(cx: &mut Context<'_>, newcomer: MemberId, change: &Change, elements: &[Element]) {
-    let to = Recipient::Member(newcomer);
-    let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
-    change.roster().write(&mut draft);
-    draft.elements(elements).send();
 }

@@ -42,12 +42,13 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::group::Element;
-use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
+use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -111,8 +112,7 @@ impl Member {
         Self { peer: Peer::new(configuration, me), progress: Progress::Idle }
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
-        let change = self.peer.view().creation(members)?;
+    fn create(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         let secret = cx.random_exponent();
         let epoch = self.peer.view().epoch().next();
         let roster = change.roster();
@@ -264,26 +264,6 @@ impl Member {
         Ok(())
     }
 
-    fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
-        let change = self.peer.view().addition(member)?;
-        self.take_in(cx, change)
-    }
-
-    fn merge(
-        &mut self,
-        cx: &mut Context<'_>,
-        members: &[MemberId],
-        epoch: Epoch,
-    ) -> Result<(), Error> {
-        let merger = self.peer.view().merger(members, epoch)?;
-        if merger.is_host() {
-            return self.take_in(cx, merger.change(merger.roster()));
-        }
-        self.peer.await_welcome(merger);
-        self.progress = Progress::Idle;
-        Ok(())
-    }
-
     /// Begins an event in which others come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         let mut made = None;
@@ -291,7 +271,8 @@ impl Member {
         if self.peer.view().is_controller() {
             let refreshment = self.peer.refreshment(cx)?;
             let members = self.peer.view().roster().len();
-            welcome(cx, change.roster().at(members), &change, &refreshment.shared);
+            let first = Recipient::Member(change.roster().at(members));
+            change.welcome(cx, first, WELCOME).element(&refreshment.shared).send();
             secret = Some(refreshment.secret);
             // One newcomer passes it on as it is, several put something into it.
             if change.roster().len() == members + 1 {
@@ -324,10 +305,10 @@ impl Member {
             return Ok(());
         }
         let value = cx.power(&received, &secret);
-        let next = roster.at(place + 1);
+        let next = Recipient::Member(roster.at(place + 1));
         self.peer.welcome(epoch, roster, secret);
         if let Some(change) = self.peer.view().change() {
-            welcome(cx, next, change, &value);
+            change.welcome(cx, next, WELCOME).element(&value).send();
         }
         let made = (place + 1 == last).then_some(Made { value, factor: received });
         self.progress = Progress::Value { made };
@@ -355,26 +336,20 @@ impl Member {
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
-            Input::Command(Command::Add(member)) => self.add(cx, member),
-            Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
-                Err(Unsupported::Operation.into())
-            }
-            Input::Command(Command::CatchUp) => self.peer.ask(cx),
-            Input::Command(Command::Create(members)) => self.create(cx, members),
-            Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
-            Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
-            Input::Command(Command::Partition(apart)) => {
-                let change = self.peer.view().partition(apart)?;
-                self.peer.exclude(cx, change)
-            }
-            Input::Command(Command::Rekey) => {
-                let change = self.peer.view().refreshment()?;
-                self.peer.exclude(cx, change)
-            }
-            Input::Command(Command::Remove(member)) => {
-                let change = self.peer.view().removal(member)?;
-                self.peer.exclude(cx, change)
-            }
+            Input::Command(command) => match self.peer.view().event(command)? {
+                Event::CatchUp => self.peer.ask(cx),
+                Event::Create(change) => self.create(cx, change),
+                Event::Add(change) => self.take_in(cx, change),
+                Event::Merge(merger) if merger.is_host() => {
+                    self.take_in(cx, merger.change(merger.roster()))
+                }
+                Event::Merge(merger) => {
+                    self.peer.await_welcome(merger);
+                    self.progress = Progress::Idle;
+                    Ok(())
+                }
+                Event::Exclude(change) => self.peer.exclude(cx, change),
+            },
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, TOKEN) => self.receive_token(cx, &message),
                 (Operation::CatchUp, REQUEST) => self.peer.answer(cx, &message),
@@ -395,14 +370,6 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         self.peer.footprint()
     }
-}
-
-/// Tells a newcomer who is there, and the value so far.
-fn welcome(cx: &mut Context<'_>, newcomer: MemberId, change: &Change, value: &Element) {
-    let to = Recipient::Member(newcomer);
-    let mut draft = cx.draft(to, change.epoch(), change.operation(), WELCOME);
-    change.roster().write(&mut draft);
-    draft.element(value).send();
 }
 
 fn send(

@@ -6,6 +6,7 @@ use crate::context::{Context, Draft};
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::agreement::{self, Keys};
 use crate::mechanisms::membership::round::Round;
 use crate::mechanisms::membership::{Change, Roster, circumstances};
 use crate::outbox::Recipient;
@@ -18,7 +19,7 @@ use crate::wire::{Message, Reader};
 /// Messages of one sender keep their order, so what it sends in a round is taken only after what it
 /// sent in the rounds before. Hence one message completes at most one round that can still fail.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(crate) struct Run {
     operation: Operation,
     sound: bool,
     me: usize,
@@ -42,16 +43,9 @@ const SHARE: u8 = 1;
 const RATIO: u8 = 2;
 const CONFIRM: u8 = 3;
 
-/// What comes from the shared element.
-#[derive(Debug)]
-struct Keys {
-    group: Key,
-    confirmation: Key,
-}
-
-impl Run {
+impl agreement::Run for Run {
     /// Draws this member's secret and sends the first message.
-    pub(super) fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Self {
+    fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error> {
         let (epoch, members) = (change.epoch(), change.roster().len());
         let authenticated = if sound { members } else { 0 };
         let mut run = Self {
@@ -76,15 +70,13 @@ impl Run {
             let share = cx.generator_power(&run.secret);
             run.first_draft(cx, epoch, SHARE, change.roster()).element(&share).send();
         }
-        run
+        Ok(run)
     }
 
-    /// Puts what another member sent into its slot. On an error nothing has changed.
-    pub(super) fn take(
+    fn take(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        sender: MemberId,
         place: usize,
         check: Check,
         roster: &Roster,
@@ -104,13 +96,12 @@ impl Run {
             NONCE => self.take_nonce(place, body),
             SHARE => self.take_share(cx, place, body, check),
             RATIO => self.take_ratio(cx, place, body, check),
-            CONFIRM => self.take_confirmation(cx, sender, place, body),
+            CONFIRM => self.take_confirmation(cx, roster.at(place), place, body),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 
-    /// Empties the slot that a message filled.
-    pub(super) fn forget(&mut self, kind: u8, place: usize) {
+    fn forget(&mut self, kind: u8, place: usize) {
         // After the other kinds nothing can fail.
         match kind {
             NONCE => self.nonces.forget(place),
@@ -119,11 +110,11 @@ impl Run {
         }
     }
 
-    /// Completes the rounds of which everything is there. On an error nothing has changed.
-    pub(super) fn proceed(
+    fn proceed(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
+        _: Check,
         roster: &Roster,
     ) -> Result<(), Error> {
         if !self.nonces.is_complete() {
@@ -151,9 +142,7 @@ impl Run {
         }
         let keys = self.make_keys(cx, before, epoch, roster)?;
         if self.sound {
-            for (member, confirmation) in roster.iter().zip(self.confirmations.slots()) {
-                confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
-            }
+            keys.verify_all(cx, roster, &self.confirmations)?;
             let own = keys.confirmation_of(cx, roster.at(self.me));
             let mut draft = cx.draft(Recipient::Group, epoch, self.operation, CONFIRM);
             draft.bytes(own.as_bytes()).send();
@@ -164,21 +153,22 @@ impl Run {
         Ok(())
     }
 
-    /// The group key, once everybody has confirmed it.
-    pub(super) fn confirmed_key(&self) -> Option<&Key> {
+    fn confirmed_key(&self) -> Option<&Key> {
         let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
         keys.map(|keys| &keys.group)
     }
 
     /// Exponent, two shares, all ratios and the shared element; session and confirmations.
-    pub(super) fn most_held(&self) -> usize {
+    fn most_held(&self, _: &Context<'_>) -> usize {
         let ratios = if self.members == 2 { 0 } else { self.members };
         let share = self.shares[0].as_ref().map_or(0, Element::stored_bytes);
         let session = if self.sound { Key::BYTES } else { 0 };
         let confirmations = self.confirmations.len() * Key::BYTES;
         self.secret.stored_bytes() + (2 + ratios + 1) * share + session + confirmations
     }
+}
 
+impl Run {
     fn take_nonce(&mut self, place: usize, mut body: Reader<'_>) -> Result<(), Error> {
         self.nonces.require_open(place)?;
         self.nonces.put(place, finished(body.key()?, body)?);
@@ -319,7 +309,7 @@ impl Run {
         };
         shared.zeroize();
         if closed {
-            Ok(Keys { group, confirmation })
+            Ok(Keys { group, confirmation, label: "groupkey bd confirms" })
         } else {
             Err(Misbehaviour::InvalidElement.into())
         }
@@ -348,25 +338,6 @@ impl Run {
 
     const fn neighbours(&self) -> [usize; 2] {
         [(self.me + self.members - 1) % self.members, (self.me + 1) % self.members]
-    }
-}
-
-impl Keys {
-    fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
-        cx.derive(&self.confirmation, "groupkey bd confirms", &member.0.to_be_bytes())
-    }
-
-    fn verify(
-        &self,
-        cx: &mut Context<'_>,
-        member: MemberId,
-        confirmation: &Key,
-    ) -> Result<(), Error> {
-        if self.confirmation_of(cx, member) == *confirmation {
-            Ok(())
-        } else {
-            Err(Misbehaviour::Forged.into())
-        }
     }
 }
 

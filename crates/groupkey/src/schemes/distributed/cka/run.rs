@@ -6,8 +6,9 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::agreement::{self, Keys};
 use crate::mechanisms::membership::round::Round;
-use crate::mechanisms::membership::{Roster, circumstances};
+use crate::mechanisms::membership::{Change, Roster, circumstances};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
@@ -18,7 +19,7 @@ use crate::wire::{Message, Reader};
 /// The leader's message may come before somebody's nonce, and a confirmation before the leader's
 /// message: they wait in their slots.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(crate) struct Run {
     sound: bool,
     me: usize,
     secret: Secret,
@@ -45,22 +46,10 @@ enum Secret {
     Own(Key),
 }
 
-/// What comes from the leader's nonce.
-#[derive(Debug)]
-struct Keys {
-    group: Key,
-    confirmation: Key,
-}
-
-impl Run {
+impl agreement::Run for Run {
     /// Draws this member's nonce and sends the first message.
-    pub(super) fn begin(
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        sound: bool,
-        me: usize,
-        roster: &Roster,
-    ) -> Result<Self, Error> {
+    fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error> {
+        let (epoch, roster) = (change.epoch(), change.roster());
         let nonce = cx.random_key();
         let mut run = Self {
             sound,
@@ -85,13 +74,13 @@ impl Run {
         Ok(run)
     }
 
-    /// Puts what another member sent into its slot. On an error nothing has changed.
-    pub(super) fn take(
+    fn take(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        sender: MemberId,
         place: usize,
+        _: Check,
+        roster: &Roster,
     ) -> Result<(), Error> {
         if place == self.me {
             return Err(Misbehaviour::UnexpectedSender.into());
@@ -105,14 +94,13 @@ impl Run {
                 Ok(())
             }
             (SECRET, None) => self.take_secret(cx, body),
-            (CONFIRM, Some(other)) => self.take_confirmation(cx, sender, other, body),
+            (CONFIRM, Some(other)) => self.take_confirmation(cx, roster.at(place), other, body),
             (NONCE | SECRET | CONFIRM, _) => Err(Misbehaviour::UnexpectedSender.into()),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 
-    /// Empties the slot that a message filled.
-    pub(super) fn forget(&mut self, kind: u8, place: usize) {
+    fn forget(&mut self, kind: u8, place: usize) {
         // After a confirmation nothing can fail.
         match (kind, place.checked_sub(1)) {
             (NONCE, Some(other)) => self.nonces.forget(other),
@@ -125,12 +113,12 @@ impl Run {
     }
 
     /// Makes the key once everything for it is there. On an error nothing has changed.
-    pub(super) fn proceed(
+    fn proceed(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        roster: &Roster,
         check: Check,
+        roster: &Roster,
     ) -> Result<(), Error> {
         if self.keys.is_some() || !self.nonces.is_complete() {
             return Ok(());
@@ -152,9 +140,7 @@ impl Run {
             Secret::Own(secret) => self.make_keys(cx, secret, epoch, roster),
         };
         if let Some(session) = &session {
-            for (member, confirmation) in roster.iter().zip(self.confirmations.slots()) {
-                confirmation.iter().try_for_each(|tag| keys.verify(cx, member, tag))?;
-            }
+            keys.verify_all(cx, roster, &self.confirmations)?;
             let own = keys.confirmation_of(cx, roster.at(self.me));
             match &self.secret {
                 Secret::Own(secret) => {
@@ -168,19 +154,20 @@ impl Run {
         Ok(())
     }
 
-    /// The group key, once everybody has confirmed it.
-    pub(super) fn confirmed_key(&self) -> Option<&Key> {
+    fn confirmed_key(&self) -> Option<&Key> {
         let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
         keys.map(|keys| &keys.group)
     }
 
     /// All nonces; session and confirmations, and the key for them; two elements of an encryption.
-    pub(super) fn most_held(&self, cx: &Context<'_>) -> usize {
+    fn most_held(&self, cx: &Context<'_>) -> usize {
         let confirming = if self.sound { self.confirmations.len() + 2 } else { 0 };
         let keys = self.nonces.len() + 1 + confirming;
         keys * Key::BYTES + 2 * Element::length(cx.suite())
     }
+}
 
+impl Run {
     fn take_secret(&mut self, cx: &Context<'_>, mut body: Reader<'_>) -> Result<(), Error> {
         let (Secret::Awaited, Some(place)) = (&self.secret, self.me.checked_sub(1)) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -229,26 +216,7 @@ impl Run {
             true => cx.derive(secret, "groupkey cka confirmation", &context),
             false => Key::default(),
         };
-        Keys { group, confirmation }
-    }
-}
-
-impl Keys {
-    fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
-        cx.derive(&self.confirmation, "groupkey cka confirms", &member.0.to_be_bytes())
-    }
-
-    fn verify(
-        &self,
-        cx: &mut Context<'_>,
-        member: MemberId,
-        confirmation: &Key,
-    ) -> Result<(), Error> {
-        if self.confirmation_of(cx, member) == *confirmation {
-            Ok(())
-        } else {
-            Err(Misbehaviour::Forged.into())
-        }
+        Keys { group, confirmation, label: "groupkey cka confirms" }
     }
 }
 

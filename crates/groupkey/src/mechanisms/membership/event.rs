@@ -1,0 +1,68 @@
+//! Membership events: what a command asks of a member, checked against what the member knows.
+
+use crate::error::{Error, Misuse, Unsupported};
+use crate::mechanisms::membership::{Change, Merger, View};
+use crate::party::{Command, Operation};
+use crate::scheme::Recovery;
+
+/// What a member is to do.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Ask for what it missed.
+    CatchUp,
+    /// Make a group.
+    Create(Change),
+    /// Take a member in, or join.
+    Add(Change),
+    /// Make one group of two.
+    Merge(Merger),
+    /// Change the key of the members that stay: after an eviction or a partition, or of all of them.
+    Exclude(Change),
+}
+
+impl View {
+    /// The event that a command is.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported::Operation`] if the scheme has no such operation, and [`Misuse`] if the group's
+    /// state does not allow it.
+    pub(crate) fn event(&self, command: Command<'_>) -> Result<Event, Error> {
+        match command {
+            Command::Add(member) => {
+                self.require(Operation::Add)?;
+                self.addition(member).map(Event::Add)
+            }
+            Command::CatchUp if self.scheme().recovery == Recovery::Request => Ok(Event::CatchUp),
+            Command::Create(members) => self.creation(members).map(Event::Create),
+            Command::Enroll(_) => Err(Misuse::WrongRole.into()),
+            Command::Merge { members, epoch } => {
+                self.require(Operation::Merge)?;
+                self.merger(members, epoch).map(Event::Merge)
+            }
+            Command::Partition(apart) => {
+                self.require(Operation::Partition)?;
+                self.partition(apart).map(Event::Exclude)
+            }
+            Command::Rekey => {
+                self.require(Operation::Rekey)?;
+                self.refreshment().map(Event::Exclude)
+            }
+            Command::Remove(member) => {
+                self.require(Operation::Remove)?;
+                self.removal(member).map(Event::Exclude)
+            }
+            Command::Batch { .. } | Command::CatchUp | Command::Grant { .. } | Command::Send => {
+                Err(Unsupported::Operation.into())
+            }
+        }
+    }
+
+    /// Refuses an operation that the scheme does not have.
+    fn require(&self, operation: Operation) -> Result<(), Error> {
+        match self.scheme().operations.contains(&operation) {
+            true => Ok(()),
+            false => Err(Unsupported::Operation.into()),
+        }
+    }
+}
