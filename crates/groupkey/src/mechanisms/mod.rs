@@ -5,6 +5,7 @@
 //! | `key_server` | enrolment, individual keys, epochs and catching up under a controller | centralized, hybrid |
 //! | `key_tree` | a tree of key-encryption keys in flat arrays, and the update of a path | LKH and its kin |
 //! | `masking` | a key masked by hashes instead of wrapped | SBSA-R, XFKS-R |
+//! | `star` | the group key sent to each member in a message of its own | SKDC, SBSA-R |
 //! | `sorted_records` | records of a message, found by binary search | key trees, DEP, Iolus |
 //! | `subgroup` | domains, subgroups and their controllers | hybrid |
 //! | `membership` | the ordered roster, its changes, rounds of messages | distributed |
@@ -31,5 +32,7 @@ pub(crate) mod member_tree;
 pub(crate) mod membership;
 #[cfg(any(feature = "centralized", feature = "hybrid"))]
 pub(crate) mod sorted_records;
+#[cfg(feature = "centralized")]
+pub(crate) mod star;
 #[cfg(feature = "hybrid")]
 pub(crate) mod subgroup;

@@ -1,14 +1,19 @@
-//! BLS12-381 by the crate bls12_381: pure Rust, constant time, on any device. `bls_host.rs` steps
-//! in its place with the feature `blst`.
+//! BLS12-381, by one of two libraries: pure Rust on any device, or assembly code on hosts with the
+//! feature `blst`. Both give the same bytes.
+
+#[cfg(feature = "blst")]
+#[path = "bls/blst.rs"]
+mod library;
+#[cfg(not(feature = "blst"))]
+#[path = "bls/pure.rs"]
+mod library;
 
 use alloc::vec::Vec;
 
-pub(super) use bls12_381::Gt as Target;
-use bls12_381::{
-    G1Affine, G1Projective, G2Affine, G2Prepared, G2Projective, MillerLoopResult, Scalar,
-    multi_miller_loop,
-};
+use bls12_381::Scalar;
 
+pub(super) use self::library::Target;
+use self::library::*;
 use super::Check;
 use super::curve::Curve;
 use super::printed::take_digits;
@@ -29,7 +34,7 @@ pub(super) const TARGET_LENGTH: usize = 12 * 48;
 pub(super) fn miller_loop(pairs: &[(G1Affine, G2Affine)]) -> Accumulated {
     let prepared: Vec<_> = pairs.iter().map(|(p, q)| (p, G2Prepared::from(*q))).collect();
     let terms: Vec<_> = prepared.iter().map(|(p, q)| (*p, q)).collect();
-    multi_miller_loop(&terms)
+    miller_loops(&terms)
 }
 
 pub(super) fn final_exponentiation(value: &Accumulated) -> Target {
@@ -37,7 +42,7 @@ pub(super) fn final_exponentiation(value: &Accumulated) -> Target {
 }
 
 pub(super) fn target_power(element: &Target, scalar: &Scalar) -> Target {
-    element * scalar
+    element * native(scalar)
 }
 
 /// Appends the twelve coefficients, lowest first, each most significant byte first.
@@ -45,10 +50,8 @@ pub(super) fn encode_target(element: &Target, out: &mut Vec<u8>) {
     take_digits(element, out);
 }
 
-/// Wipes a secret.
-pub(super) fn wipe(secret: &mut impl zeroize::Zeroize) {
-    secret.zeroize();
-}
+/// Wipes a secret, as far as the library allows.
+pub(super) use self::library::wipe;
 
 macro_rules! curve {
     ($curve:ty, $affine:ty, $projective:ty, $length:literal) => {
@@ -76,7 +79,7 @@ macro_rules! curve {
             }
 
             fn sum(a: &$projective, b: &$affine) -> $projective {
-                a.add_mixed(b)
+                a + b
             }
 
             fn negated(point: &$affine) -> $affine {
@@ -84,7 +87,7 @@ macro_rules! curve {
             }
 
             fn product(point: &$affine, scalar: &Scalar) -> $projective {
-                point * scalar
+                point * native(scalar)
             }
 
             fn normalized(points: &[$projective]) -> Vec<$affine> {

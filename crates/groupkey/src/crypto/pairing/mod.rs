@@ -13,10 +13,6 @@
 //! encoded (affine), so an operation pays an inversion in the field; what is done to many elements
 //! pays it once for all.
 
-#[cfg(not(feature = "blst"))]
-mod bls;
-#[cfg(feature = "blst")]
-#[path = "bls_host.rs"]
 mod bls;
 mod curve;
 mod field;

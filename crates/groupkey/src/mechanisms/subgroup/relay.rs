@@ -19,6 +19,8 @@
 //! One that was not asks the subgroup's controller for its place, and hands on then. **At its
 //! epoch, a member's place is right.**
 
+pub(crate) mod parties;
+
 use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};

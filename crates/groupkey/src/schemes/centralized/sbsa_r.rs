@@ -40,11 +40,11 @@
 use alloc::boxed::Box;
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour};
-use crate::identity::Epoch;
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
-use crate::mechanisms::masking::{ENTRY, ENTRY_BYTES, Masking};
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::error::Error;
+use crate::mechanisms::key_server::ServedGroup;
+use crate::mechanisms::masking::{ENTRY_BYTES, Masking};
+use crate::mechanisms::star::{Controller, Delivery, Member};
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -69,129 +69,47 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Centralized {
-        controller: |configuration| Box::new(Controller::new(configuration.profile())),
-        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+        controller: |configuration| Box::new(controller(configuration.profile())),
+        member: |configuration, _| Box::new(Member::new(masking(configuration.profile()))),
     },
 };
 
-/// The controller.
-#[derive(Debug)]
-pub struct Controller {
-    masking: Masking,
-    group: ServedGroup,
+const fn masking(profile: Profile) -> Masking {
+    // A mask is one hash.
+    Masking::new(profile, 1)
 }
 
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    masking: Masking,
-    membership: Membership,
+fn controller(profile: Profile) -> Controller<Masking> {
+    Controller::new(masking(profile), ServedGroup::with_derived_keys())
 }
 
-/// Asks for the current group key; `masking` has the other kind.
-const REQUEST: u8 = 1;
+/// The group key travels masked.
+impl Delivery for Masking {
+    /// While a key is masked, the individual key and the mask; while it is taken, the mask and the key.
+    const TEMPORARY: usize = 2 * Key::BYTES;
 
-/// A mask is one hash.
-const ITERATIONS: u32 = 1;
-
-/// While a key is masked, the individual key and the mask; while it is taken, the mask and the
-/// key.
-const TEMPORARY: usize = 2 * Key::BYTES;
-
-impl Controller {
-    /// A controller without members.
-    pub fn new(profile: Profile) -> Self {
-        let masking = Masking::new(profile, ITERATIONS);
-        Self { masking, group: ServedGroup::with_derived_keys() }
-    }
-
-    fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
-        let group_key = cx.random_key();
-        self.group.enter_next(cx, group_key);
-        cx.reserve(self.group.roster.len(), ENTRY_BYTES);
-        self.send(cx, operation, self.group.roster.current_slots());
+    fn body_bytes(&self, _: &Context<'_>) -> usize {
+        ENTRY_BYTES
     }
 
     fn send(
         &self,
         cx: &mut Context<'_>,
+        group: &ServedGroup,
         operation: Operation,
         slots: impl IntoIterator<Item = u32>,
     ) {
-        let Some((_, group_key)) = self.group.group_key() else { return };
-        self.masking.send(cx, &self.group, operation, slots, group_key);
-    }
-}
-
-impl KeyServer for Controller {
-    const REQUEST: u8 = REQUEST;
-
-    fn group(&self) -> &ServedGroup {
-        &self.group
+        let Some((_, group_key)) = group.group_key() else { return };
+        Self::send(*self, cx, group, operation, slots, group_key);
     }
 
-    fn group_mut(&mut self) -> &mut ServedGroup {
-        &mut self.group
-    }
-
-    fn create(&mut self, cx: &mut Context<'_>) {
-        self.rekey(cx, Operation::Create);
-    }
-
-    fn add(&mut self, cx: &mut Context<'_>, _slot: u32) {
-        self.rekey(cx, Operation::Add);
-    }
-
-    fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
-        self.rekey(cx, Operation::Remove);
-    }
-
-    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        self.send(cx, Operation::CatchUp, [slot]);
-    }
-
-    fn held(&self) -> Footprint {
-        Footprint { permanent: self.group.key_bytes(), temporary: TEMPORARY }
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
-        let masking = Masking::new(profile, ITERATIONS);
-        Self { masking, membership: Membership::default() }
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.membership.take_enrolment(message)? {
-            return Ok(());
-        }
-        let header = message.header();
-        if header.kind != ENTRY {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        self.membership.admit(message)?;
-        let individual = &self.membership.enrolment()?.key;
-        let group_key = self.masking.receive(cx, individual, header.epoch, message.body())?;
-        self.membership.enter(cx, header.epoch, group_key);
-        Ok(())
-    }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.membership.key_bytes(), temporary: TEMPORARY }
+    fn receive(
+        &self,
+        cx: &mut Context<'_>,
+        individual: &Key,
+        message: &Message<'_>,
+    ) -> Result<Key, Error> {
+        Self::receive(*self, cx, individual, message.header().epoch, message.body())
     }
 }
 

@@ -20,11 +20,11 @@
 use alloc::boxed::Box;
 
 use crate::context::Context;
-use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::error::Error;
+use crate::mechanisms::key_server::ServedGroup;
+use crate::mechanisms::star::{Controller, Delivery, KEY, Member};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -49,130 +49,46 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
     parties: Parties::Centralized {
-        controller: |_| Box::new(Controller::new()),
-        member: |_, _| Box::new(Member::new()),
+        controller: |_| Box::new(Controller::new(Wrapping, ServedGroup::default())),
+        member: |_, _| Box::new(Member::new(Wrapping)),
     },
 };
 
-/// The controller.
-#[derive(Debug, Default)]
-pub struct Controller {
-    group: ServedGroup,
-}
+/// The group key travels under the receiver's individual key.
+#[derive(Debug)]
+struct Wrapping;
 
-/// A member.
-#[derive(Debug, Default)]
-pub struct Member {
-    membership: Membership,
-}
+impl Delivery for Wrapping {
+    const TEMPORARY: usize = Key::BYTES;
 
-/// Carries the group key under the receiver's individual key.
-const REKEY: u8 = 0;
-/// Asks for the current group key.
-const REQUEST: u8 = 1;
-
-impl Controller {
-    /// A controller without members.
-    pub fn new() -> Self {
-        Self::default()
+    fn body_bytes(&self, cx: &Context<'_>) -> usize {
+        cx.wrapped_length(1) + 2
     }
 
-    fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
-        let group_key = cx.random_key();
-        self.group.enter_next(cx, group_key);
-        let Some((epoch, group_key)) = self.group.group_key() else { return };
-        cx.reserve(self.group.roster.len(), cx.wrapped_length(1) + 2);
-        for (member, individual) in self.group.roster.current_members() {
-            send_group_key(cx, member, operation, epoch, individual, group_key);
+    fn send(
+        &self,
+        cx: &mut Context<'_>,
+        group: &ServedGroup,
+        operation: Operation,
+        slots: impl IntoIterator<Item = u32>,
+    ) {
+        let Some((epoch, group_key)) = group.group_key() else { return };
+        for slot in slots {
+            cx.draft(Recipient::Member(group.roster.member(slot)), epoch, operation, KEY)
+                .wrapped(group.roster.key(slot), epoch, 0, [group_key])
+                .send();
         }
     }
-}
 
-impl KeyServer for Controller {
-    const REQUEST: u8 = REQUEST;
-
-    fn group(&self) -> &ServedGroup {
-        &self.group
-    }
-
-    fn group_mut(&mut self) -> &mut ServedGroup {
-        &mut self.group
-    }
-
-    fn create(&mut self, cx: &mut Context<'_>) {
-        self.rekey(cx, Operation::Create);
-    }
-
-    fn add(&mut self, cx: &mut Context<'_>, _slot: u32) {
-        self.rekey(cx, Operation::Add);
-    }
-
-    fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
-        self.rekey(cx, Operation::Remove);
-    }
-
-    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        let Some((epoch, group_key)) = self.group.group_key() else { return };
-        let (member, individual) = (self.group.roster.member(slot), self.group.roster.key(slot));
-        send_group_key(cx, member, Operation::CatchUp, epoch, individual, group_key);
-    }
-
-    fn held(&self) -> Footprint {
-        Footprint { permanent: self.group.key_bytes(), temporary: Key::BYTES }
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.membership.take_enrolment(message)? {
-            return Ok(());
-        }
-        let header = message.header();
-        if header.kind != REKEY {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        self.membership.admit(message)?;
-        let individual = &self.membership.enrolment()?.key;
+    fn receive(
+        &self,
+        cx: &mut Context<'_>,
+        individual: &Key,
+        message: &Message<'_>,
+    ) -> Result<Key, Error> {
         let mut body = message.body();
         let wrapped = body.bytes()?;
         body.finish()?;
-        let group_key = cx.unwrap_key(individual, header.epoch, 0, wrapped)?;
-        self.membership.enter(cx, header.epoch, group_key);
-        Ok(())
+        cx.unwrap_key(individual, message.header().epoch, 0, wrapped)
     }
-}
-
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.membership.key_bytes(), temporary: Key::BYTES }
-    }
-}
-
-fn send_group_key(
-    cx: &mut Context<'_>,
-    member: MemberId,
-    operation: Operation,
-    epoch: Epoch,
-    individual: &Key,
-    group_key: &Key,
-) {
-    cx.draft(Recipient::Member(member), epoch, operation, REKEY)
-        .wrapped(individual, epoch, 0, [group_key])
-        .send();
 }

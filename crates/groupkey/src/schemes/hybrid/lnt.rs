@@ -53,22 +53,18 @@ use alloc::boxed::Box;
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, SubgroupId};
-use crate::mechanisms::subgroup::distributor::GROUP_KEY;
-use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link, REQUEST};
-use crate::mechanisms::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
-};
+use crate::mechanisms::subgroup::distributor::Controller;
+use crate::mechanisms::subgroup::relay::parties::{Member, Positions, Relay, SubgroupController};
+use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link};
+use crate::mechanisms::subgroup::{Subgroup, unwrap_own};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
-
-pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -96,225 +92,120 @@ pub(crate) const SCHEME: Scheme = Scheme {
     parties: Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
-            Box::new(SubgroupController::new(configuration.profile(), id))
+            Box::new(SubgroupController::new(Tree(configuration.profile()), id))
         },
-        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+        member: |configuration, _| Box::new(Member::new(Tree(configuration.profile()))),
     },
 };
 
-/// A subgroup's controller.
+/// Members in heap order; in the published profile a star.
 #[derive(Debug)]
-pub struct SubgroupController {
-    profile: Profile,
-    subgroup: Subgroup,
-    line: Line,
-}
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    profile: Profile,
-    link: Link,
-}
+struct Tree(Profile);
 
 /// Carries the group key under a member's individual key, in the published profile.
 const KEYS: u8 = 3;
 
-impl SubgroupController {
-    /// A controller of a subgroup without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
-        Self { profile, subgroup: Subgroup::new(id), line: Line::new(2) }
+impl Relay for Tree {
+    const WIDTH: u32 = 2;
+
+    type Carried = ();
+
+    fn insert(line: &mut Line, slot: u32) -> Positions {
+        line.order.push(slot);
+        [line.giver(line.order.len() as u32 - 1), None, None, None, None]
     }
 
-    /// Puts the tree into order. Returns the positions of those whose place is another than before
-    /// and who need not be told by themselves.
-    fn rearrange(&mut self, change: LocalChange) -> [Option<u32>; 5] {
-        let line = &mut self.line;
-        match change {
-            LocalChange::Created | LocalChange::Resumed => {
-                line.order = self.subgroup.slots().collect();
-                [None; 5]
-            }
-            LocalChange::Joined(slot) => {
-                line.order.push(slot);
-                [line.giver(line.order.len() as u32 - 1), None, None, None, None]
-            }
-            LocalChange::Left(slot) => {
-                let Some(hole) = line.position_of(slot) else { return [None; 5] };
-                let last = line.order.len() as u32 - 1;
-                line.order.swap_remove(hole as usize);
-                let mut takers = line.takers(hole);
-                let (first, second) = (takers.next(), takers.next());
-                [line.giver(hole), (hole < last).then_some(hole), first, second, line.giver(last)]
-            }
-            LocalChange::Nobody => [None; 5],
-        }
+    /// The last member takes the place.
+    fn close(line: &mut Line, hole: u32) -> Positions {
+        let last = line.order.len() as u32 - 1;
+        line.order.swap_remove(hole as usize);
+        let mut takers = line.takers(hole);
+        let (first, second) = (takers.next(), takers.next());
+        [line.giver(hole), (hole < last).then_some(hole), first, second, line.giver(last)]
     }
 
-    fn send_key(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
-        let Some((epoch, group_key)) = self.group_key() else { return };
-        let roster = &self.subgroup.roster;
-        cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
-            .wrapped(roster.key(slot), epoch, 0, [group_key])
-            .send();
-    }
-}
-
-impl SubgroupServer for SubgroupController {
-    type News = Key;
-
-    const REQUEST: u8 = REQUEST;
-
-    fn subgroup(&self) -> &Subgroup {
-        &self.subgroup
+    fn newcomer(line: &Line) -> u32 {
+        line.order.len() as u32 - 1
     }
 
-    fn subgroup_mut(&mut self) -> &mut Subgroup {
-        &mut self.subgroup
-    }
-
-    fn open(
+    fn send_directly(
         &self,
         cx: &mut Context<'_>,
-        message: &Message<'_>,
-        body: Reader<'_>,
-    ) -> Result<Key, Error> {
-        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
+        subgroup: &Subgroup,
+        operation: Operation,
+        slot: Option<u32>,
+    ) -> bool {
+        if self.0 == Profile::Sound {
+            return false;
+        }
+        if let Some(slot) = slot {
+            send_key(cx, subgroup, slot, operation);
+        } else {
+            cx.reserve(subgroup.roster.len(), cx.wrapped_length(1) + 2);
+            subgroup.slots().for_each(|slot| send_key(cx, subgroup, slot, operation));
+        }
+        true
     }
 
-    fn distribute(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        change: LocalChange,
-        group_key: Key,
-    ) {
-        let (epoch, operation) = (message.header().epoch, change.operation(message));
-        self.subgroup.membership.enter(cx, epoch, group_key);
-        if self.profile == Profile::Published {
-            cx.reserve(self.subgroup.roster.len(), cx.wrapped_length(1) + 2);
-            return self.subgroup.slots().for_each(|slot| self.send_key(cx, slot, operation));
-        }
-        let since = self.line.changed;
-        let affected = self.rearrange(change);
-        if change != LocalChange::Nobody {
-            self.line.changed = epoch;
-        }
-        if matches!(change, LocalChange::Created | LocalChange::Resumed) {
-            return self.line.send_to_all(cx, &self.subgroup);
-        }
-        // The root first; and nobody twice.
-        let mut positions = [0; ENVELOPES];
-        let mut count = usize::from(!self.line.order.is_empty());
-        for position in affected.into_iter().flatten() {
-            if !positions[..count].contains(&position) {
-                positions[count] = position;
-                count += 1;
-            }
-        }
-        let newcomer = match change {
-            LocalChange::Joined(_) => self.line.order.len() as u32 - 1,
-            _ => 0,
-        };
-        let news = (since, newcomer);
-        if count > 0 {
-            self.line.send(cx, &self.subgroup, operation, news, &positions[..count]);
-        }
-        if newcomer > 0 {
-            self.line.send(cx, &self.subgroup, operation, news, &[newcomer]);
-        }
-    }
-
-    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        if self.profile == Profile::Published {
-            return self.send_key(cx, slot, Operation::CatchUp);
-        }
-        if let Some(position) = self.line.position_of(slot) {
-            let since = self.line.changed;
-            self.line.send(cx, &self.subgroup, Operation::CatchUp, (since, 0), &[position]);
-        }
-    }
-}
-
-impl Party for SubgroupController {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        subgroup::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.subgroup.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        // The edges of all places in a letter, and the key of an envelope.
-        let places = if self.profile == Profile::Sound { 3 * ENVELOPES + 1 } else { 0 };
-        Footprint { permanent: self.subgroup.key_bytes(), temporary: (1 + places) * Key::BYTES }
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
-        Self { profile, link: Link::new() }
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let from_member = message.from_member().is_ok();
-        if !from_member && take_enrolment(&mut self.link.membership, cx, message)? {
-            return Ok(());
-        }
-        let mut body = message.body();
-        if self.profile == Profile::Sound {
-            let letter = Letter::read(message, &mut body)?;
-            body.finish()?;
-            if self.link.take(cx, message, &letter)? {
-                self.hand_on(cx, message, &letter);
-            }
-            return Ok(());
-        }
-        let membership = &mut self.link.membership;
-        membership.enrolment()?;
-        let wrapped = body.bytes()?;
-        body.finish()?;
-        if from_member || message.header().kind != KEYS {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        }
-        membership.admit(message)?;
-        let [group_key] = unwrap_own(membership, cx, message, 0, wrapped)?;
-        membership.enter(cx, message.header().epoch, group_key);
+    fn read_carried(&self, _: bool, _: &mut Reader<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn hand_on(&self, cx: &mut Context<'_>, message: &Message<'_>, letter: &Letter<'_>) {
-        let place = &self.link.place;
-        let first = 2 * u64::from(place.position) + 1;
-        for (position, taker) in (first..).zip(place.takers()) {
+    fn hand_on(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        link: &Link,
+        letter: &Letter<'_>,
+        (): (),
+    ) {
+        let first = 2 * u64::from(link.place.position) + 1;
+        for (position, taker) in (first..).zip(link.place.takers()) {
             if position == u64::from(letter.newcomer) {
                 continue;
             }
             let goes_there = |target: u32| is_in_tree_of(position, target.into());
-            letter
-                .draft(cx, message, &self.link, taker, |envelope| goes_there(envelope.position))
-                .send();
+            letter.draft(cx, message, link, taker, |envelope| goes_there(envelope.position)).send();
         }
+    }
+
+    fn receive_directly(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        link: &mut Link,
+    ) -> Option<Result<(), Error>> {
+        (self.0 == Profile::Published).then(|| receive_key(cx, message, link))
+    }
+
+    /// The edges of all places in a letter, and the key of an envelope.
+    fn temporary(&self) -> usize {
+        let places = if self.0 == Profile::Sound { 3 * ENVELOPES + 1 } else { 0 };
+        (1 + places) * Key::BYTES
     }
 }
 
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.link.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
-    }
+fn send_key(cx: &mut Context<'_>, subgroup: &Subgroup, slot: u32, operation: Operation) {
+    let Some((epoch, group_key)) = subgroup.membership.group_key() else { return };
+    let roster = &subgroup.roster;
+    cx.draft(Recipient::Member(roster.member(slot)), epoch, operation, KEYS)
+        .wrapped(roster.key(slot), epoch, 0, [group_key])
+        .send();
+}
 
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.link.membership.group_key()
+/// Takes what [`send_key`] sent.
+fn receive_key(cx: &mut Context<'_>, message: &Message<'_>, link: &mut Link) -> Result<(), Error> {
+    link.membership.enrolment()?;
+    let mut body = message.body();
+    let wrapped = body.bytes()?;
+    body.finish()?;
+    if message.from_member().is_ok() || message.header().kind != KEYS {
+        return Err(Misbehaviour::UnexpectedMessage.into());
     }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.link.key_bytes(), temporary: 5 * Key::BYTES }
-    }
+    link.membership.admit(message)?;
+    let [group_key] = unwrap_own(&link.membership, cx, message, 0, wrapped)?;
+    link.membership.enter(cx, message.header().epoch, group_key);
+    Ok(())
 }
 
 /// Whether a position is `top` or below it.

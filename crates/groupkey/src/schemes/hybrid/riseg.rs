@@ -59,21 +59,18 @@ use alloc::boxed::Box;
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, MemberId, SubgroupId};
-use crate::mechanisms::subgroup::distributor::GROUP_KEY;
-use crate::mechanisms::subgroup::relay::{Letter, Line, Link, REQUEST};
-use crate::mechanisms::subgroup::{
-    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
-};
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::identity::Epoch;
+use crate::mechanisms::subgroup::Subgroup;
+use crate::mechanisms::subgroup::distributor::Controller;
+use crate::mechanisms::subgroup::relay::parties::{Member, Positions, Relay, SubgroupController};
+use crate::mechanisms::subgroup::relay::{Letter, Line, Link};
+use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
-
-pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -101,26 +98,18 @@ pub(crate) const SCHEME: Scheme = Scheme {
     parties: Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
-            Box::new(SubgroupController::new(configuration.profile(), id))
+            Box::new(SubgroupController::new(Ring::new(configuration.profile()), id))
         },
-        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+        member: |configuration, _| Box::new(Member::new(Ring::new(configuration.profile()))),
     },
 };
 
-/// A subgroup's controller.
+/// Members in a ring, of which the last one confirms.
 #[derive(Debug)]
-pub struct SubgroupController {
+struct Ring {
     profile: Profile,
-    subgroup: Subgroup,
-    ring: Line,
+    /// The last epoch whose key went round the whole ring and was confirmed.
     confirmed: Epoch,
-}
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    profile: Profile,
-    link: Link,
 }
 
 /// The tags of all members on the ring from one on, by XOR.
@@ -133,110 +122,42 @@ struct Sum {
 /// The last member confirms: the key (published), or the sum of all tags (sound).
 const CONFIRMATION: u8 = 3;
 
-impl SubgroupController {
-    /// A controller of a subgroup without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
-        let (subgroup, ring) = (Subgroup::new(id), Line::new(1));
-        Self { profile, subgroup, ring, confirmed: Epoch(0) }
-    }
-
-    /// The last epoch whose key went round the whole ring and was confirmed.
-    pub const fn confirmed(&self) -> Epoch {
-        self.confirmed
-    }
-
-    /// Refuses any sum but that of the members from one slot on.
-    fn require_sum(&self, cx: &mut Context<'_>, began: u32, sum: &[u8]) -> Result<(), Error> {
-        let sum: [u8; Key::BYTES] = sum.try_into().map_err(|_| Misbehaviour::Malformed)?;
-        let start = self.ring.position_of(began).ok_or(Misbehaviour::InvalidRoster)?;
-        let (epoch, group_key) = self.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let seen = seen(cx, epoch, group_key);
-        let mut expected = Key::default();
-        for &slot in &self.ring.order[start as usize..] {
-            let tag = tag(cx, self.subgroup.roster.key(slot), &seen);
-            expected = cx.xor(&expected, &tag);
-        }
-        if expected == Key::from_bytes(sum) { Ok(()) } else { Err(Misbehaviour::WrongKey.into()) }
+impl Ring {
+    const fn new(profile: Profile) -> Self {
+        Self { profile, confirmed: Epoch(0) }
     }
 }
 
-impl SubgroupServer for SubgroupController {
-    type News = Key;
+impl Relay for Ring {
+    const WIDTH: u32 = 1;
 
-    const REQUEST: u8 = REQUEST;
+    type Carried = Option<Sum>;
 
-    fn subgroup(&self) -> &Subgroup {
-        &self.subgroup
+    fn insert(line: &mut Line, slot: u32) -> Positions {
+        line.order.insert(0, slot);
+        [Some(1), None, None, None, None]
     }
 
-    fn subgroup_mut(&mut self) -> &mut Subgroup {
-        &mut self.subgroup
-    }
-
-    fn open(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        body: Reader<'_>,
-    ) -> Result<Key, Error> {
-        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
-    }
-
-    fn distribute(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        change: LocalChange,
-        group_key: Key,
-    ) {
-        let (epoch, operation) = (message.header().epoch, change.operation(message));
-        self.subgroup.membership.enter(cx, epoch, group_key);
-        let since = self.ring.changed;
-        if change != LocalChange::Nobody {
-            self.ring.changed = epoch;
-        }
-        // Besides the first, those whose neighbours are others than before.
-        let affected = match change {
-            LocalChange::Created | LocalChange::Resumed => {
-                self.ring.order = self.subgroup.slots().collect();
-                return self.ring.send_to_all(cx, &self.subgroup);
-            }
-            LocalChange::Joined(slot) => {
-                self.ring.order.insert(0, slot);
-                1..2
-            }
-            LocalChange::Left(slot) => {
-                let Some(hole) = self.ring.position_of(slot) else { return };
-                self.ring.order.remove(hole as usize);
-                hole.saturating_sub(1)..hole + 1
-            }
-            LocalChange::Nobody => 0..0,
-        };
-        let mut positions = [0; 3];
-        let mut count = usize::from(!self.ring.order.is_empty());
-        let end = affected.end.min(self.ring.order.len() as u32);
-        for position in affected.start.max(1)..end {
-            positions[count] = position;
-            count += 1;
-        }
-        if count > 0 {
-            self.ring.send(cx, &self.subgroup, operation, (since, 0), &positions[..count]);
-        }
+    fn close(line: &mut Line, hole: u32) -> Positions {
+        line.order.remove(hole as usize);
+        [hole.checked_sub(1), Some(hole), None, None, None]
     }
 
     fn hear(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        member: MemberId,
+        subgroup: &Subgroup,
+        line: &Line,
     ) -> Result<(), Error> {
-        let (epoch, current) = (message.header().epoch, self.subgroup.membership.epoch());
+        let (epoch, current) = (message.header().epoch, subgroup.membership.epoch());
         if message.header().kind != CONFIRMATION {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        let roster = &self.subgroup.roster;
+        let roster = &subgroup.roster;
+        let member = message.from_member()?;
         let slot = roster.current(member).map_err(|_| Misbehaviour::UnexpectedSender)?;
-        if self.ring.order.last() != Some(&slot) {
+        if line.order.last() != Some(&slot) {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         if epoch != current {
@@ -246,13 +167,13 @@ impl SubgroupServer for SubgroupController {
         let whole = if self.profile == Profile::Sound {
             let (began, sum) = (body.number32()?, body.bytes()?);
             body.finish()?;
-            self.require_sum(cx, began, sum)?;
-            self.ring.order.first() == Some(&began)
+            require_sum(cx, subgroup, line, began, sum)?;
+            line.order.first() == Some(&began)
         } else {
             let wrapped = body.bytes()?;
             body.finish()?;
             let group_key = cx.unwrap_key(roster.key(slot), epoch, 1, wrapped)?;
-            if self.group_key() != Some((epoch, &group_key)) {
+            if subgroup.membership.group_key() != Some((epoch, &group_key)) {
                 return Err(Misbehaviour::WrongKey.into());
             }
             true
@@ -263,62 +184,23 @@ impl SubgroupServer for SubgroupController {
         Ok(())
     }
 
-    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        if let Some(position) = self.ring.position_of(slot) {
-            let since = self.ring.changed;
-            self.ring.send(cx, &self.subgroup, Operation::CatchUp, (since, 0), &[position]);
+    fn read_carried(&self, from_member: bool, body: &mut Reader<'_>) -> Result<Option<Sum>, Error> {
+        if !from_member || self.profile == Profile::Published {
+            return Ok(None);
         }
-    }
-}
-
-impl Party for SubgroupController {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        subgroup::step(self, cx, input)
-    }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.subgroup.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        // The group key, the edges of three places, and the key of an envelope.
-        Footprint { permanent: self.subgroup.key_bytes(), temporary: 8 * Key::BYTES }
-    }
-}
-
-impl Member {
-    /// A member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
-        Self { profile, link: Link::new() }
-    }
-
-    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        let from_member = message.from_member().is_ok();
-        if !from_member && take_enrolment(&mut self.link.membership, cx, message)? {
-            return Ok(());
-        }
-        let mut body = message.body();
-        let letter = Letter::read(message, &mut body)?;
-        let mut before = None;
-        if from_member && self.profile == Profile::Sound {
-            let began = body.number32()?;
-            before = Some(Sum { began, sum: body.key()? });
-        }
-        body.finish()?;
-        if self.link.take(cx, message, &letter)? {
-            self.hand_on(cx, message, &letter, before);
-        }
-        Ok(())
+        let began = body.number32()?;
+        Ok(Some(Sum { began, sum: body.key()? }))
     }
 
     fn hand_on(
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
+        link: &Link,
         letter: &Letter<'_>,
         before: Option<Sum>,
     ) {
-        let membership = &self.link.membership;
+        let membership = &link.membership;
         let (Some((epoch, group_key)), Ok(enrolment)) =
             (membership.group_key(), membership.enrolment())
         else {
@@ -332,9 +214,9 @@ impl Member {
                 None => Sum { began: enrolment.slot, sum: own },
             }
         });
-        let taker = self.link.place.takers().next();
+        let taker = link.place.takers().next();
         let mut draft = match taker {
-            Some(taker) => letter.draft(cx, message, &self.link, taker, |_| true),
+            Some(taker) => letter.draft(cx, message, link, taker, |_| true),
             None => {
                 let to = membership.server().into();
                 cx.draft(to, epoch, message.header().operation, CONFIRMATION)
@@ -347,23 +229,32 @@ impl Member {
         }
         draft.send();
     }
+
+    /// The group key, the edges of three places, and the key of an envelope.
+    fn temporary(&self) -> usize {
+        8 * Key::BYTES
+    }
 }
 
-impl Party for Member {
-    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
-        match input {
-            Input::Command(command) => self.link.membership.command(cx, command, REQUEST),
-            Input::Message(message) => self.receive(cx, &message),
-        }
+/// Refuses any sum but that of the members from one slot on.
+fn require_sum(
+    cx: &mut Context<'_>,
+    subgroup: &Subgroup,
+    line: &Line,
+    began: u32,
+    sum: &[u8],
+) -> Result<(), Error> {
+    let sum: [u8; Key::BYTES] = sum.try_into().map_err(|_| Misbehaviour::Malformed)?;
+    let start = line.position_of(began).ok_or(Misbehaviour::InvalidRoster)?;
+    let (epoch, group_key) =
+        subgroup.membership.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
+    let seen = seen(cx, epoch, group_key);
+    let mut expected = Key::default();
+    for &slot in &line.order[start as usize..] {
+        let tag = tag(cx, subgroup.roster.key(slot), &seen);
+        expected = cx.xor(&expected, &tag);
     }
-
-    fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.link.membership.group_key()
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint { permanent: self.link.key_bytes(), temporary: 5 * Key::BYTES }
-    }
+    if expected == Key::from_bytes(sum) { Ok(()) } else { Err(Misbehaviour::WrongKey.into()) }
 }
 
 /// What anybody may know of a group key, and only who has it can tell.

@@ -3,17 +3,19 @@
 use alloc::vec::Vec;
 
 use super::*;
-use crate::identity::MemberId;
+use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::masking::stage::{Stage, alter, authenticated, message_to};
-use crate::party::Command;
+use crate::party::{Command, Party};
 
-fn stage(profile: Profile) -> Stage<Controller, Member> {
-    let members = (0..5).map(|_| Member::new(profile)).collect();
-    Stage::new(Controller::new(profile), members, 4)
+type Group = Stage<Controller<Masking>, Member<Masking>>;
+
+fn stage(profile: Profile) -> Group {
+    let members = (0..5).map(|_| Member::new(masking(profile))).collect();
+    Stage::new(controller(profile), members, 4)
 }
 
 /// Member 0 takes its entry of a removal and hears that of member 1.
-fn overhear(stage: &mut Stage<Controller, Member>) -> (Vec<u8>, Key) {
+fn overhear(stage: &mut Group) -> (Vec<u8>, Key) {
     let messages = stage.command(Command::Remove(MemberId(3)));
     stage.deliver(0, &message_to(0, &messages)).unwrap();
     let (_, sent) = stage.members[0].group_key().unwrap();

@@ -4,21 +4,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::identity::{MemberId, PartyId};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
 use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
-use crate::party::Command;
+use crate::party::{Command, Party};
 
-type Group = Stage<SubgroupController, Member>;
+type Group = Stage<SubgroupController<Tree>, Member<Tree>>;
 
 fn group(size: usize) -> Group {
-    let subgroup = SubgroupController::new(Profile::Sound, SubgroupId(0));
-    let members = (0..size).map(|_| Member::new(Profile::Sound)).collect();
+    let subgroup = SubgroupController::new(Tree(Profile::Sound), SubgroupId(0));
+    let members = (0..size).map(|_| Member::new(Tree(Profile::Sound))).collect();
     Stage::new(Box::new(Controller::new(1)), subgroup, members)
 }
 
 /// All keys that a member has, and had.
-fn keys_of(member: &Member) -> Vec<Key> {
+fn keys_of(member: &Member<Tree>) -> Vec<Key> {
     let mut keys = vec![member.link.membership.enrolment().unwrap().key.clone()];
     keys.extend(member.link.place.neighbours().map(|neighbour| neighbour.key.clone()));
     keys.extend(member.group_key().map(|(_, key)| key.clone()));

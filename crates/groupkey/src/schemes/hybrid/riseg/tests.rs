@@ -1,17 +1,17 @@
 //! Two members give the one between them a key of their own; and what the confirmation tells.
 
 use super::*;
-use crate::identity::{MemberId, PartyId};
+use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
 use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
 use crate::outbox::Recipient;
-use crate::party::Command;
+use crate::party::{Command, Party};
 
-type Group = Stage<SubgroupController, Member>;
+type Group = Stage<SubgroupController<Ring>, Member<Ring>>;
 
 fn group(profile: Profile, size: usize) -> Group {
-    let subgroup = SubgroupController::new(profile, SubgroupId(0));
-    let members = (0..size).map(|_| Member::new(profile)).collect();
+    let subgroup = SubgroupController::new(Ring::new(profile), SubgroupId(0));
+    let members = (0..size).map(|_| Member::new(Ring::new(profile))).collect();
     Stage::new(Box::new(Controller::new(1)), subgroup, members)
 }
 
@@ -94,18 +94,18 @@ fn isolate(profile: Profile) -> (Group, Result<(), Error>) {
 fn two_members_isolate_the_one_between_them_and_only_the_sum_tells() {
     let (group, outcome) = isolate(Profile::Published);
     assert_eq!(outcome, Ok(()));
-    assert_eq!(group.subgroup.confirmed(), Epoch(2));
+    assert_eq!(group.subgroup.relay.confirmed, Epoch(2));
 
     let (group, outcome) = isolate(Profile::Sound);
     assert_eq!(outcome, Err(Misbehaviour::WrongKey.into()));
-    assert!(group.subgroup.confirmed() < Epoch(2));
+    assert!(group.subgroup.relay.confirmed < Epoch(2));
 }
 
 #[test]
 fn the_whole_ring_confirms_every_change_that_goes_round() {
     for profile in Profile::ALL {
         let mut group = group(profile, 6);
-        assert_eq!(group.subgroup.confirmed(), Epoch(0));
+        assert_eq!(group.subgroup.relay.confirmed, Epoch(0));
         for (epoch, command) in [
             (2, Command::Rekey),
             (3, Command::Remove(MemberId(3))),
@@ -114,7 +114,7 @@ fn the_whole_ring_confirms_every_change_that_goes_round() {
             (6, Command::Rekey),
         ] {
             group.command(command);
-            assert_eq!(group.subgroup.confirmed(), Epoch(epoch));
+            assert_eq!(group.subgroup.relay.confirmed, Epoch(epoch));
         }
     }
 }
@@ -125,10 +125,10 @@ fn a_silent_member_leaves_the_ring_unconfirmed() {
         let mut group = group(profile, 6);
         group.asleep = [3].into();
         group.command(Command::Rekey);
-        assert_eq!(group.subgroup.confirmed(), Epoch(0));
+        assert_eq!(group.subgroup.relay.confirmed, Epoch(0));
         group.asleep.clear();
         group.command(Command::Rekey);
-        assert_eq!(group.subgroup.confirmed(), Epoch(3));
+        assert_eq!(group.subgroup.relay.confirmed, Epoch(3));
     }
 }
 
@@ -198,6 +198,6 @@ fn only_the_last_member_confirms_and_only_the_present_key() {
             .unwrap();
         let message = group.next().unwrap();
         assert_eq!(group.deliver(&message), Err(refused.into()));
-        assert_eq!(group.subgroup.confirmed(), Epoch(0));
+        assert_eq!(group.subgroup.relay.confirmed, Epoch(0));
     }
 }

@@ -1,0 +1,25 @@
+//! The crate blstrs, which calls the library blst. It wipes nothing by itself.
+
+use bls12_381::Scalar;
+use blstrs::Bls12;
+pub(crate) use blstrs::{
+    G1Affine, G1Projective, G2Affine, G2Prepared, G2Projective, Gt as Target, MillerLoopResult,
+};
+pub(crate) use pairing::MillerLoopResult as _;
+use pairing::MultiMillerLoop;
+pub(crate) use pairing::group::prime::PrimeCurveAffine as _;
+pub(crate) use pairing::group::{Curve as _, Group as _};
+
+pub(crate) fn miller_loops(terms: &[(&G1Affine, &G2Prepared)]) -> MillerLoopResult {
+    Bls12::multi_miller_loop(terms)
+}
+
+/// The scalar as this library has it: canonical bytes of one are canonical bytes of the other.
+pub(crate) fn native(scalar: &Scalar) -> blstrs::Scalar {
+    Option::from(blstrs::Scalar::from_bytes_le(&scalar.to_bytes())).unwrap_or_default()
+}
+
+pub(crate) fn wipe<T: Default>(secret: &mut T) {
+    *secret = T::default();
+    core::hint::black_box(secret);
+}

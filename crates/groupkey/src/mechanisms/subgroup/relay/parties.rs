@@ -1,0 +1,267 @@
+//! The subgroup's controller and the members of a scheme whose members hand keys on: LNT and RiSeG. A
+//! scheme has the shape of the line, and what letters carry besides.
+
+use core::fmt;
+
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour};
+use crate::identity::{Epoch, MemberId, SubgroupId};
+use crate::mechanisms::subgroup::distributor::GROUP_KEY;
+use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link, REQUEST};
+use crate::mechanisms::subgroup::{
+    self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
+};
+use crate::party::{Footprint, Input, Operation, Party};
+use crate::secret::Key;
+use crate::wire::{Message, Reader};
+
+/// What differs between the schemes.
+pub(crate) trait Relay: fmt::Debug + Send {
+    /// How many takers a member has at most.
+    const WIDTH: u32;
+
+    /// What a letter carries besides keys, for whoever hands it on.
+    type Carried;
+
+    /// Gives a newcomer its position. Returns the positions of the members whose neighbours change, besides
+    /// the first and the newcomer's own.
+    fn insert(line: &mut Line, slot: u32) -> Positions;
+
+    /// Closes the position of a member that left, and returns as [`Self::insert`] does.
+    fn close(line: &mut Line, hole: u32) -> Positions;
+
+    /// The position of the member that joined just now, if it gets a letter of its own; otherwise 0.
+    fn newcomer(_: &Line) -> u32 {
+        0
+    }
+
+    /// Sends the group key to the member in a slot by itself, or to all; `false` if the scheme's members
+    /// hand it on.
+    fn send_directly(
+        &self,
+        _: &mut Context<'_>,
+        _: &Subgroup,
+        _: Operation,
+        _slot: Option<u32>,
+    ) -> bool {
+        false
+    }
+
+    /// Takes what the last member of the line tells the subgroup's controller.
+    fn hear(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &Message<'_>,
+        _: &Subgroup,
+        _: &Line,
+    ) -> Result<(), Error> {
+        Err(Misbehaviour::UnexpectedMessage.into())
+    }
+
+    /// Reads what follows a letter.
+    fn read_carried(
+        &self,
+        from_member: bool,
+        body: &mut Reader<'_>,
+    ) -> Result<Self::Carried, Error>;
+
+    /// Hands a letter on.
+    fn hand_on(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        link: &Link,
+        letter: &Letter<'_>,
+        carried: Self::Carried,
+    );
+
+    /// Takes a key that the subgroup's controller sent by itself; `None` if the scheme's members hand it on.
+    fn receive_directly(
+        &self,
+        _: &mut Context<'_>,
+        _: &Message<'_>,
+        _: &mut Link,
+    ) -> Option<Result<(), Error>> {
+        None
+    }
+
+    /// Bytes of keys that the subgroup's controller holds during a change.
+    fn temporary(&self) -> usize;
+}
+
+/// Positions of members in the line.
+pub(crate) type Positions = [Option<u32>; ENVELOPES - 1];
+
+/// No position.
+const NOWHERE: Positions = [None; ENVELOPES - 1];
+
+/// A subgroup's controller.
+#[derive(Debug)]
+pub(crate) struct SubgroupController<R> {
+    pub(crate) relay: R,
+    subgroup: Subgroup,
+    line: Line,
+}
+
+/// A member.
+#[derive(Debug)]
+pub(crate) struct Member<R> {
+    relay: R,
+    pub(crate) link: Link,
+}
+
+impl<R: Relay> SubgroupController<R> {
+    /// A controller of a subgroup without members.
+    pub(crate) fn new(relay: R, id: SubgroupId) -> Self {
+        Self { relay, subgroup: Subgroup::new(id), line: Line::new(R::WIDTH) }
+    }
+}
+
+impl<R: Relay> SubgroupServer for SubgroupController<R> {
+    type News = Key;
+
+    const REQUEST: u8 = REQUEST;
+
+    fn subgroup(&self) -> &Subgroup {
+        &self.subgroup
+    }
+
+    fn subgroup_mut(&mut self) -> &mut Subgroup {
+        &mut self.subgroup
+    }
+
+    fn open(
+        &self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        body: Reader<'_>,
+    ) -> Result<Key, Error> {
+        open_key(&self.subgroup, cx, message, body, GROUP_KEY)
+    }
+
+    fn distribute(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        change: LocalChange,
+        group_key: Key,
+    ) {
+        let (epoch, operation) = (message.header().epoch, change.operation(message));
+        let Self { relay, subgroup, line } = self;
+        subgroup.membership.enter(cx, epoch, group_key);
+        if relay.send_directly(cx, subgroup, operation, None) {
+            return;
+        }
+        let since = line.changed;
+        if change != LocalChange::Nobody {
+            line.changed = epoch;
+        }
+        let affected = match change {
+            LocalChange::Created | LocalChange::Resumed => {
+                line.order = subgroup.slots().collect();
+                return line.send_to_all(cx, subgroup);
+            }
+            LocalChange::Joined(slot) => R::insert(line, slot),
+            LocalChange::Left(slot) => {
+                line.position_of(slot).map_or(NOWHERE, |hole| R::close(line, hole))
+            }
+            LocalChange::Nobody => NOWHERE,
+        };
+        let members = line.order.len();
+        // The first one, and each once.
+        let mut positions = [0; ENVELOPES];
+        let mut count = usize::from(members > 0);
+        for position in affected.into_iter().flatten().filter(|&one| (one as usize) < members) {
+            if !positions[..count].contains(&position) {
+                positions[count] = position;
+                count += 1;
+            }
+        }
+        let newcomer = match change {
+            LocalChange::Joined(_) => R::newcomer(line),
+            _ => 0,
+        };
+        let news = (since, newcomer);
+        if count > 0 {
+            line.send(cx, subgroup, operation, news, &positions[..count]);
+        }
+        if newcomer > 0 {
+            line.send(cx, subgroup, operation, news, &[newcomer]);
+        }
+    }
+
+    fn hear(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        _: MemberId,
+    ) -> Result<(), Error> {
+        self.relay.hear(cx, message, &self.subgroup, &self.line)
+    }
+
+    fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
+        let Self { relay, subgroup, line } = self;
+        if relay.send_directly(cx, subgroup, Operation::CatchUp, Some(slot)) {
+            return;
+        }
+        if let Some(position) = line.position_of(slot) {
+            line.send(cx, subgroup, Operation::CatchUp, (line.changed, 0), &[position]);
+        }
+    }
+}
+
+impl<R: Relay> Party for SubgroupController<R> {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        subgroup::step(self, cx, input)
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.subgroup.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint { permanent: self.subgroup.key_bytes(), temporary: self.relay.temporary() }
+    }
+}
+
+impl<R: Relay> Member<R> {
+    /// A member that is not enrolled yet.
+    pub(crate) fn new(relay: R) -> Self {
+        Self { relay, link: Link::new() }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let from_member = message.from_member().is_ok();
+        if !from_member && take_enrolment(&mut self.link.membership, cx, message)? {
+            return Ok(());
+        }
+        if let Some(outcome) = self.relay.receive_directly(cx, message, &mut self.link) {
+            return outcome;
+        }
+        let mut body = message.body();
+        let letter = Letter::read(message, &mut body)?;
+        let carried = self.relay.read_carried(from_member, &mut body)?;
+        body.finish()?;
+        if self.link.take(cx, message, &letter)? {
+            self.relay.hand_on(cx, message, &self.link, &letter, carried);
+        }
+        Ok(())
+    }
+}
+
+impl<R: Relay> Party for Member<R> {
+    fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
+        match input {
+            Input::Command(command) => self.link.membership.command(cx, command, REQUEST),
+            Input::Message(message) => self.receive(cx, &message),
+        }
+    }
+
+    fn group_key(&self) -> Option<(Epoch, &Key)> {
+        self.link.membership.group_key()
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint { permanent: self.link.key_bytes(), temporary: 5 * Key::BYTES }
+    }
+}
