@@ -13,5 +13,6 @@ mod outcome;
 mod tree;
 
 pub(crate) use self::alteration::Altered;
+pub(crate) use self::catching_up::ask;
 pub(crate) use self::outcome::{Confirming, Outcome, Session, TreeKeys};
 pub(crate) use self::tree::{Level, MemberTree};

@@ -4,7 +4,9 @@ pub(crate) mod area;
 mod controller;
 pub(crate) mod distributor;
 pub(crate) mod domain;
+pub(crate) mod notice;
 pub(crate) mod relay;
 pub(crate) mod resumption;
 
 pub(crate) use self::controller::*;
+pub(crate) use self::notice::{OPENING, is_opening, member_list};

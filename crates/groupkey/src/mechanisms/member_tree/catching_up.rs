@@ -2,11 +2,49 @@
 //! its keys but those that are its alone.
 
 use super::tree::MemberTree;
-use crate::error::{Error, Misbehaviour};
+use crate::catching_up::Asked;
+use crate::context::Context;
+use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::membership::View;
+use crate::mechanisms::membership::pairs::{self, Pair};
+use crate::outbox::Recipient;
+use crate::party::Operation;
+use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
+/// Asks all members for what this one missed.
+pub(crate) fn ask(
+    cx: &mut Context<'_>,
+    view: &View,
+    asked: &mut Asked,
+    kind: u8,
+) -> Result<(), Error> {
+    if view.roster().is_empty() {
+        return Err(Misuse::NotCreated.into());
+    }
+    asked.request(cx, Recipient::Group, view.epoch(), kind).send();
+    Ok(())
+}
+
 impl MemberTree {
+    /// Answers with the tree, and with keys for the member that this one shares a pair's key with.
+    pub(crate) fn send_answer(
+        &self,
+        cx: &mut Context<'_>,
+        (member, pair): (MemberId, &Pair),
+        epoch: Epoch,
+        kind: u8,
+        keys: &[Key],
+    ) {
+        let key = pair.message_key(cx, epoch);
+        let to = Recipient::Member(member);
+        let mut draft = cx.draft(to, epoch, Operation::CatchUp, kind);
+        self.write(&mut draft);
+        pairs::write(&mut draft, &key, epoch, keys);
+        draft.send();
+    }
+
     /// Who asks, and how many nodes are above it, if it is for `me` to answer. Everybody hears a
     /// request.
     pub(crate) fn asked(

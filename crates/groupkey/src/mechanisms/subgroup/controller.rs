@@ -12,6 +12,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::mechanisms::key_server::Membership;
 use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::subgroup::notice::{MEMBERS, is_opening, member_list};
 use crate::mechanisms::subgroup::resumption::{self, Enrolled};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Input, Operation};
@@ -113,17 +114,6 @@ impl LocalChange {
     }
 }
 
-/// Names members to enrol; the controller's message over the confidential channel.
-pub(crate) const MEMBERS: u8 = 1;
-/// Instead of the scheme's own kind where somebody joins: the subgroup gets its first member in a group
-/// that goes on already. No scheme has this kind for another message of a controller of the group.
-pub(crate) const OPENING: u8 = 2;
-
-/// Whether this is the first that the subgroup's controller hears of a group that goes on already.
-pub(crate) fn is_opening(message: &Message<'_>) -> bool {
-    (message.header().operation, message.header().kind) == (Operation::Add, OPENING)
-}
-
 /// The step of a subgroup controller.
 pub(crate) fn step<S: SubgroupServer>(
     server: &mut S,
@@ -132,7 +122,7 @@ pub(crate) fn step<S: SubgroupServer>(
 ) -> Result<(), Error> {
     match input {
         Input::Command(Command::CatchUp) => {
-            resumption::ask(cx, server.subgroup_mut());
+            server.subgroup_mut().ask(cx);
             Ok(())
         }
         Input::Command(Command::Rekey) => server.period(cx),
@@ -216,6 +206,15 @@ pub(crate) fn take_enrolment(
 }
 
 impl Subgroup {
+    /// Asks the controller for what was missed.
+    pub(crate) fn ask(&mut self, cx: &mut Context<'_>) {
+        let known = match self.membership.enrolment() {
+            Ok(_) => 1 + u64::from(self.enrolments),
+            Err(_) => 0,
+        };
+        self.membership.ask(cx, Recipient::Controller, resumption::REQUEST).number(known).send();
+    }
+
     /// A subgroup without members.
     pub(crate) fn new(id: SubgroupId) -> Self {
         let (membership, roster) = (Membership::default(), Roster::default());
@@ -235,11 +234,6 @@ impl Subgroup {
     /// Bytes of individual keys, of the key shared with the controller and of the group key.
     pub(crate) fn key_bytes(&self) -> usize {
         self.membership.key_bytes() + self.roster.key_bytes()
-    }
-
-    /// The number of the next enrolment.
-    pub(crate) const fn enrolments(&self) -> u32 {
-        self.enrolments
     }
 
     /// The slots of current members.
@@ -336,17 +330,6 @@ impl Subgroup {
             _ => Err(invalid()),
         }
     }
-}
-
-/// The list of member ids that a message of the controller begins with.
-pub(crate) fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
-    let length = body.array()?;
-    // Not reserved by `length`: it is not known to be true.
-    let mut members = Vec::new();
-    for _ in 0..length {
-        members.push(MemberId(body.number32()?));
-    }
-    Ok(members)
 }
 
 /// Opens news that is one key and nothing else.

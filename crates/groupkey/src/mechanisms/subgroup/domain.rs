@@ -17,10 +17,11 @@ use hashbrown::HashMap;
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId, SubgroupId};
+use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::key_server::enrolment::ENROLMENT;
+use crate::mechanisms::subgroup::notice::{MEMBERS, OPENING};
 use crate::mechanisms::subgroup::resumption;
-use crate::mechanisms::subgroup::{MEMBERS, OPENING};
+
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
 use crate::secret::Key;
@@ -136,9 +137,7 @@ pub(crate) fn step<S: DomainServer>(
         Input::Command(Command::Batch { .. } | Command::Merge { .. } | Command::Partition(_)) => {
             Err(Unsupported::Operation.into())
         }
-        Input::Message(message) if resumption::is_request(&message) => {
-            resumption::answer(server, cx, &message)
-        }
+        Input::Message(message) if resumption::is_request(&message) => answer(server, cx, &message),
         Input::Message(message) => server.receive(cx, &message),
     }
 }
@@ -211,6 +210,37 @@ impl Change {
         let rest = self.named[start..].iter();
         rest.take_while(move |&&(other, _)| other == subgroup).map(|&(_, member)| member)
     }
+}
+
+/// Answers a subgroup's controller that missed something.
+fn answer<S: DomainServer>(
+    server: &S,
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+) -> Result<(), Error> {
+    let PartyId::SubgroupController(subgroup) = message.header().sender else {
+        return Err(Misbehaviour::UnexpectedSender.into());
+    };
+    let mut body = message.body();
+    let known = body.number32()?;
+    body.finish()?;
+    let domain = server.domain();
+    let station = domain.find_station(subgroup).ok_or(Misbehaviour::UnexpectedSender)?;
+    let first = known.saturating_sub(1);
+    if first > station.enrolments() {
+        return Err(Misbehaviour::InvalidRoster.into());
+    }
+    if known == 0 {
+        domain.send_shared_key(cx, station);
+    }
+    if first < station.enrolments() {
+        let missed = domain.enrolled_since(subgroup, first);
+        domain.send_enrolled(cx, station, first, &missed);
+    }
+    if station.is_active() {
+        server.tell(cx, station, &domain.standing(subgroup));
+    }
+    Ok(())
 }
 
 impl Domain {

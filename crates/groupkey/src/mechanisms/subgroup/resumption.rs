@@ -21,63 +21,20 @@
 
 use alloc::vec::Vec;
 
-use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{MemberId, PartyId};
-use crate::mechanisms::subgroup::Subgroup;
-use crate::mechanisms::subgroup::domain::DomainServer;
-use crate::outbox::Recipient;
+use crate::identity::MemberId;
+use crate::mechanisms::subgroup::notice::member_list;
 use crate::party::Operation;
 use crate::wire::Message;
 
 /// Asks the controller for what a subgroup's controller missed. No scheme has this kind for another
 /// message.
-const REQUEST: u8 = 6;
-
-/// A subgroup's controller asks.
-pub(crate) fn ask(cx: &mut Context<'_>, subgroup: &mut Subgroup) {
-    let known = match subgroup.membership.enrolment() {
-        Ok(_) => 1 + u64::from(subgroup.enrolments()),
-        Err(_) => 0,
-    };
-    subgroup.membership.ask(cx, Recipient::Controller, REQUEST).number(known).send();
-}
+pub(crate) const REQUEST: u8 = 6;
 
 /// Whether this is such a request.
 pub(crate) fn is_request(message: &Message<'_>) -> bool {
     let header = message.header();
     (header.operation, header.kind) == (Operation::CatchUp, REQUEST)
-}
-
-/// The controller answers.
-pub(crate) fn answer<S: DomainServer>(
-    server: &S,
-    cx: &mut Context<'_>,
-    message: &Message<'_>,
-) -> Result<(), Error> {
-    let PartyId::SubgroupController(subgroup) = message.header().sender else {
-        return Err(Misbehaviour::UnexpectedSender.into());
-    };
-    let mut body = message.body();
-    let known = body.number32()?;
-    body.finish()?;
-    let domain = server.domain();
-    let station = domain.find_station(subgroup).ok_or(Misbehaviour::UnexpectedSender)?;
-    let first = known.saturating_sub(1);
-    if first > station.enrolments() {
-        return Err(Misbehaviour::InvalidRoster.into());
-    }
-    if known == 0 {
-        domain.send_shared_key(cx, station);
-    }
-    if first < station.enrolments() {
-        let missed = domain.enrolled_since(subgroup, first);
-        domain.send_enrolled(cx, station, first, &missed);
-    }
-    if station.is_active() {
-        server.tell(cx, station, &domain.standing(subgroup));
-    }
-    Ok(())
 }
 
 /// What a subgroup's controller was told of who is enrolled.
@@ -94,7 +51,7 @@ impl Enrolled {
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
         let mut body = message.body();
         let (first, next) = (body.number32()?, body.number32()?);
-        let members = crate::mechanisms::subgroup::member_list(&mut body)?;
+        let members = member_list(&mut body)?;
         body.finish()?;
         let numbers = next.checked_sub(first).ok_or(Misbehaviour::InvalidRoster)?;
         let mut sorted = members.clone();

@@ -84,21 +84,21 @@ mod change;
 mod creation;
 mod merging;
 mod parts;
+mod state;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::change::{Change, Welcome};
-use self::merging::Merging;
+pub use self::state::Member;
+use self::state::*;
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
+use crate::mechanisms::membership::View;
 use crate::mechanisms::membership::early::Early;
-use crate::mechanisms::membership::pairs::{self, Pair, Pairs};
-use crate::mechanisms::membership::{Merger, View};
-use crate::outbox::Recipient;
+use crate::mechanisms::membership::pairs::{Pair, Pairs};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Claims, Configuration, Profile, Provenance, Recovery, Scheme};
@@ -123,53 +123,6 @@ pub(crate) const SCHEME: Scheme = Scheme {
         |configuration, me| Box::new(Member::new(configuration, me)),
     )
 };
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    view: View,
-    sound: bool,
-    confirming: Confirming,
-    pairs: Pairs,
-    share: Option<Share>,
-    run: Run,
-    /// What came before it was known of which tree it speaks.
-    early: Early,
-    asked: Asked,
-    temporary: usize,
-}
-
-const KEYS: u8 = 0;
-const SPREAD: u8 = 1;
-const WELCOME: u8 = 2;
-const CONFIRM: u8 = 3;
-const REQUEST: u8 = 4;
-const ANSWER: u8 = 5;
-const BRANCH: u8 = 6;
-const NONCE: u8 = 7;
-
-/// What lasts between operations.
-#[derive(Debug)]
-struct Share {
-    tree: MemberTree,
-    /// From the lowest node above this member's leaf to the root.
-    keys: List<Key>,
-}
-
-/// What is under way.
-#[derive(Debug)]
-enum Run {
-    Change(Change),
-    /// This member's join, with the nonce that the welcome is for, in the sound profile.
-    Joining(Key),
-    /// A merger, of which the tree is not known yet.
-    Merger(Merger),
-    Merging(Merging),
-    Welcome(Welcome),
-    None,
-}
-
-type Outcome = member_tree::Outcome<List<Key>>;
 
 impl Member {
     /// A member that is in no group yet.
@@ -306,27 +259,13 @@ impl Member {
         met.iter().for_each(|pair| self.pairs.keep(pair.clone()));
     }
 
-    /// Asks for what was missed.
-    fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        if self.share.is_none() {
-            return Err(Misuse::NotCreated.into());
-        }
-        self.asked.request(cx, Recipient::Group, self.view.epoch(), REQUEST).send();
-        Ok(())
-    }
-
     /// Everybody hears a request; whoever has the asking member's keys answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
         let epoch = self.view.epoch();
         let pair = self.pairs.with(cx, member)?.within(self.confirming.session.key());
-        let key = pair.message_key(cx, epoch);
-        let to = Recipient::Member(member);
-        let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
-        tree.write(&mut draft);
-        pairs::write(&mut draft, &key, epoch, &keys[keys.len() - height..]);
-        draft.send();
+        tree.send_answer(cx, (member, &pair), epoch, ANSWER, &keys[keys.len() - height..]);
         self.pairs.keep(pair);
         Ok(())
     }
@@ -346,22 +285,6 @@ impl Member {
     }
 }
 
-impl Run {
-    const fn outcome_mut(&mut self) -> Option<&mut Outcome> {
-        match self {
-            Self::Change(change) => Some(change.outcome_mut()),
-            Self::Merging(merging) => Some(merging.outcome_mut()),
-            Self::Joining(_) | Self::Merger(_) | Self::Welcome(_) | Self::None => None,
-        }
-    }
-}
-
-impl TreeKeys for List<Key> {
-    fn root(&self) -> Key {
-        self.last().cloned().unwrap_or_default()
-    }
-}
-
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
@@ -369,7 +292,9 @@ impl Party for Member {
             Input::Command(Command::Batch { .. } | Command::Grant { .. } | Command::Send) => {
                 Err(Unsupported::Operation.into())
             }
-            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::CatchUp) => {
+                member_tree::ask(cx, &self.view, &mut self.asked, REQUEST)
+            }
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
             Input::Command(Command::Merge { members, epoch }) => self.merge(cx, members, epoch),
@@ -396,25 +321,4 @@ impl Party for Member {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }
     }
-}
-
-fn read_nonce(message: &Message<'_>) -> Result<Key, Error> {
-    let mut body = message.body();
-    let nonce = body.key()?;
-    body.finish()?;
-    Ok(nonce)
-}
-
-/// Sends keys to the members below a node that this one leads, under that node's key.
-fn spread(
-    cx: &mut Context<'_>,
-    epoch: Epoch,
-    operation: Operation,
-    tree: &MemberTree,
-    node: usize,
-    key: &Key,
-    keys: &[Key],
-) {
-    let mut draft = cx.draft(Recipient::Group, epoch, operation, SPREAD);
-    draft.number(tree.width(node) as u64).wrapped(key, epoch, 0, keys).send();
 }

@@ -61,21 +61,21 @@
 mod change;
 mod creation;
 mod secrets;
+mod state;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::change::{Change, Lead};
-use self::creation::Creation;
 use self::secrets::Secrets;
+pub use self::state::Member;
+use self::state::*;
 use crate::catching_up::Asked;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session, TreeKeys};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
 use crate::mechanisms::membership::View;
-use crate::mechanisms::membership::pairs::{self, Pairs};
-use crate::outbox::Recipient;
+use crate::mechanisms::membership::pairs::Pairs;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
@@ -99,48 +99,6 @@ pub(crate) const SCHEME: Scheme = Scheme {
         |configuration, me| Box::new(Member::new(configuration, me)),
     )
 };
-
-/// A member.
-#[derive(Debug)]
-pub struct Member {
-    view: View,
-    sound: bool,
-    confirming: Confirming,
-    pairs: Pairs,
-    share: Option<Share>,
-    run: Run,
-    asked: Asked,
-    temporary: usize,
-}
-
-const BLIND: u8 = 0;
-const KEYS: u8 = 1;
-const SPREAD: u8 = 2;
-const WELCOME: u8 = 3;
-const CONFIRM: u8 = 4;
-const REQUEST: u8 = 5;
-const ANSWER: u8 = 6;
-
-/// What lasts between operations.
-#[derive(Debug)]
-struct Share {
-    tree: MemberTree,
-    secrets: Secrets,
-    group_key: Key,
-}
-
-/// What is under way.
-#[derive(Debug)]
-enum Run {
-    /// Others change the tree.
-    Change(Change),
-    Creation(Creation),
-    /// This member does, and waits for what it needs to.
-    Lead(Lead),
-    None,
-}
-
-type Outcome = member_tree::Outcome<Secrets>;
 
 impl Member {
     /// A member that is in no group yet.
@@ -206,15 +164,6 @@ impl Member {
         self.view.settle(cx, epoch, roster);
     }
 
-    /// Asks for what was missed.
-    fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        if self.share.is_none() {
-            return Err(Misuse::NotCreated.into());
-        }
-        self.asked.request(cx, Recipient::Group, self.view.epoch(), REQUEST).send();
-        Ok(())
-    }
-
     /// Everybody hears a request; whoever knows what the asking member should know answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
@@ -222,12 +171,7 @@ impl Member {
         let epoch = self.view.epoch();
         let keys = secrets.of_neighbour(cx, height);
         let pair = self.pairs.with(cx, member)?;
-        let key = pair.message_key(cx, epoch);
-        let to = Recipient::Member(member);
-        let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
-        tree.write(&mut draft);
-        pairs::write(&mut draft, &key, epoch, &keys);
-        draft.send();
+        tree.send_answer(cx, (member, &pair), epoch, ANSWER, &keys);
         self.pairs.keep(pair);
         Ok(())
     }
@@ -249,23 +193,6 @@ impl Member {
     }
 }
 
-impl Run {
-    /// What a member waits for that does not lead.
-    const fn outcome(&mut self) -> Option<&mut Outcome> {
-        match self {
-            Self::Change(change) => Some(change.outcome_mut()),
-            Self::Creation(creation) => Some(creation.outcome_mut()),
-            Self::Lead(_) | Self::None => None,
-        }
-    }
-}
-
-impl TreeKeys for Secrets {
-    fn root(&self) -> Key {
-        self.highest().clone()
-    }
-}
-
 impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
@@ -278,7 +205,9 @@ impl Party for Member {
                 | Command::Rekey
                 | Command::Send,
             ) => Err(Unsupported::Operation.into()),
-            Input::Command(Command::CatchUp) => self.ask(cx),
+            Input::Command(Command::CatchUp) => {
+                member_tree::ask(cx, &self.view, &mut self.asked, REQUEST)
+            }
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
             Input::Command(Command::Remove(member)) => self.remove(cx, member),

@@ -51,7 +51,6 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::area::{Area, REQUEST};
 use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
-use crate::mechanisms::subgroup::resumption;
 use crate::mechanisms::subgroup::{
     self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
 };
@@ -284,7 +283,7 @@ impl SubgroupController {
         match self.clock {
             // The epoch has a key of the controller's that this party cannot enter any more. It asks
             // until the answer is of a later one; in `Waiting`, the message must have been lost.
-            Clock::Ahead | Clock::Waiting => resumption::ask(cx, &mut self.area.subgroup),
+            Clock::Ahead | Clock::Waiting => self.area.subgroup.ask(cx),
             Clock::Behind => self.clock = Clock::InStep,
             Clock::InStep if self.chain.is_due(self.reseed, next) => self.clock = Clock::Waiting,
             Clock::InStep => {

@@ -3,111 +3,17 @@
 
 use alloc::vec;
 
-use super::{KEYS, Member, NONCE, Outcome, Run, Share, WELCOME, read_nonce, spread};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{Altered, Confirming, Level, MemberTree, Session};
+use crate::mechanisms::member_tree::{Altered, Confirming, MemberTree, Session};
 use crate::mechanisms::membership;
 use crate::mechanisms::membership::pairs::{self, open};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::{Key, List};
 use crate::wire::Message;
-
-/// A change that a member waits for.
-#[derive(Debug)]
-pub(super) struct Change {
-    outcome: Outcome,
-    /// The half, in the new tree, that stays as it is and that this member is in.
-    half: usize,
-    /// Who sends the keys.
-    from: MemberId,
-    /// Whether they come over the channel of the pair, for this member to hand on.
-    by_hand: bool,
-}
-
-/// A join that its sponsor waits to lead, until it has the newcomer's nonce.
-#[derive(Debug)]
-pub(super) struct Welcome {
-    newcomer: MemberId,
-    altered: Altered,
-}
-
-/// A member's place in a change.
-struct Place {
-    /// How many nodes above its leaf are in its half.
-    inside: usize,
-    /// How many of the keys that it has stay.
-    kept: usize,
-    /// How many are new.
-    renewed: usize,
-}
-
-impl Change {
-    pub(super) const fn tree(&self) -> &MemberTree {
-        &self.outcome.tree
-    }
-
-    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
-        &mut self.outcome
-    }
-
-    /// What `me` waits for when everything above the halves is renewed.
-    fn seen_by(
-        me: MemberId,
-        confirming: Confirming,
-        altered: Altered,
-        sponsor: MemberId,
-    ) -> Result<Self, Error> {
-        let half = altered.half_of(me).ok_or(Misbehaviour::InvalidRoster)?;
-        let tree = altered.tree;
-        let leader = tree.leader(half);
-        let by_hand = leader == me;
-        let from = if by_hand { sponsor } else { leader };
-        let outcome = Outcome::awaited(confirming, tree, sponsor);
-        Ok(Self { outcome, half, from, by_hand })
-    }
-
-    fn place_of(&self, me: MemberId) -> Place {
-        Place::of(&self.outcome.tree, self.half, &self.outcome.tree.path(me))
-    }
-
-    /// Puts the keys that came on top of those that stay, if they are confirmed or not yet to be.
-    fn complete(
-        &self,
-        cx: &mut Context<'_>,
-        message: &Message<'_>,
-        share: &Share,
-        place: &Place,
-        new: &[Key],
-    ) -> Result<List<Key>, Error> {
-        let keys = place.with(share, new);
-        self.outcome.require_fit(cx, message.header().epoch, &keys)?;
-        Ok(keys)
-    }
-}
-
-impl Place {
-    fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
-        let inside = tree.levels_within(path, half);
-        // Where the half is the whole tree, it is its root that is renewed.
-        let renewed = (path.len() - inside).max(1);
-        Self { inside, kept: path.len() - renewed, renewed }
-    }
-
-    /// The key of this member's half, if there are others in it.
-    fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
-        self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
-    }
-
-    /// The keys that stay with the new ones on top.
-    fn with(&self, share: &Share, new: &[Key]) -> List<Key> {
-        let mut keys = List::from(&share.keys[..self.kept]);
-        keys.append(new);
-        keys
-    }
-}
 
 impl Member {
     /// Takes the command `Add`: the newcomer's neighbour acts, in the sound profile once it has the

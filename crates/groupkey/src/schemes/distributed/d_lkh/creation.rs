@@ -1,7 +1,7 @@
 //! The making of a tree: merging, of which all halves that were there are single leaves. In the sound
 //! profile everybody tells a nonce meanwhile, and the sponsor confirms the key when it has them all.
 
-use super::{Member, NONCE, Run, read_nonce};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;

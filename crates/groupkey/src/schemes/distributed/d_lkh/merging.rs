@@ -7,77 +7,19 @@
 //! one, perhaps in another order: what cannot be opened yet waits.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
-use super::{KEYS, Member, Outcome, Run, spread};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::member_tree::{Altered, MemberTree, Session};
+use crate::mechanisms::member_tree::{Altered, Session};
 use crate::mechanisms::membership;
-use crate::mechanisms::membership::pairs::{self, open};
+use crate::mechanisms::membership::pairs::{self};
 use crate::mechanisms::membership::round::Round;
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::{Key, List};
 use crate::wire::Message;
-
-/// A member's part in it.
-#[derive(Debug)]
-pub(super) struct Merging {
-    outcome: Outcome,
-    /// Of the lowest nodes above this member's leaf, as far as they are known.
-    known: List<Key>,
-    /// From this level on keys are spread in this member's half. One below it, unless that is known
-    /// from the beginning, the leader of the other half sends the key.
-    spread_from: usize,
-    /// What came for higher nodes, by level.
-    waiting: Vec<Option<Vec<u8>>>,
-    /// In a creation, by place; none in the published profile.
-    nonces: Round<Key>,
-}
-
-impl Merging {
-    pub(super) const fn tree(&self) -> &MemberTree {
-        &self.outcome.tree
-    }
-
-    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
-        &mut self.outcome
-    }
-
-    /// What the session of a creation is made of, and what waits for it.
-    pub(super) const fn session_mut(&mut self) -> (&mut Outcome, &mut Round<Key>) {
-        (&mut self.outcome, &mut self.nonces)
-    }
-
-    /// Opens what waits, as far as possible, with these keys of the lowest nodes.
-    fn climb(
-        &self,
-        cx: &mut Context<'_>,
-        epoch: Epoch,
-        known: &mut List<Key>,
-    ) -> Result<(), Error> {
-        while let (Some(half), Some(Some(wrapped))) = (known.last(), self.waiting.get(known.len()))
-        {
-            let key = open(cx, half, epoch, wrapped, 1)?;
-            known.append(&key);
-        }
-        if known.len() == self.waiting.len() {
-            self.outcome.require_fit(cx, epoch, known)?;
-        }
-        Ok(())
-    }
-
-    fn know(&mut self, known: List<Key>) {
-        if known.len() == self.waiting.len() {
-            self.outcome.keys = Some(known);
-            self.known = List::new();
-        } else {
-            self.known = known;
-        }
-    }
-}
 
 impl Member {
     /// Begins to make the keys of all nodes above the halves, and draws those of the nodes that

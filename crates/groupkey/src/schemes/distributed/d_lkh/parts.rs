@@ -1,7 +1,7 @@
 //! Parts of a group: they lose sight of each other, and come together again. Each part's leader tells
 //! the other one its tree; then everybody knows the merged tree, and what there is to merge.
 
-use super::{BRANCH, Member, Run};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};

@@ -6,103 +6,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::secrets::{Secrets, half_key, renewed};
-use super::{BLIND, KEYS, Member, Outcome, Run, SPREAD, Share, WELCOME};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{Level, MemberTree};
+use crate::mechanisms::member_tree::MemberTree;
 use crate::mechanisms::membership::pairs::{self, open};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::{Key, List};
 use crate::wire::Message;
-
-/// A change that another member leads.
-#[derive(Debug)]
-pub(super) struct Change {
-    outcome: Outcome,
-    /// The half, in the new tree, that moved up or that the newcomer is beside.
-    base: usize,
-    /// The half beside the sponsor's path that this member is in.
-    half: usize,
-    /// Who tells what changed; the sponsor, if this member leads the half.
-    from: MemberId,
-    /// Whether the halves above the base are renewed.
-    repaired: bool,
-    /// At the leader of one of these, what was added to its secret.
-    addition: Option<Key>,
-}
-
-/// A change that this member leads.
-#[derive(Debug)]
-pub(super) struct Lead {
-    tree: MemberTree,
-    operation: Operation,
-    /// What there will be of secrets and blinded ones, but for those awaited and what they change.
-    secrets: Secrets,
-    /// Whose blinded secrets must come first, by level.
-    awaited: Vec<(usize, MemberId)>,
-    received: List<Option<Key>>,
-}
-
-impl Change {
-    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
-        &mut self.outcome
-    }
-
-    fn by_hand(&self) -> bool {
-        self.from == self.outcome.sponsor
-    }
-
-    /// Whether this member's half is one that is renewed.
-    fn is_renewed(&self) -> bool {
-        self.repaired && !self.outcome.tree.is_within(self.half, self.base)
-    }
-
-    /// How many nodes above this member's leaf are in the half.
-    fn inside(&self, path: &[Level]) -> usize {
-        self.outcome.tree.levels_within(path, self.half)
-    }
-
-    /// The levels at which the other half was renewed.
-    fn renewed_beside(&self, path: &[Level]) -> Vec<usize> {
-        let above = |level: &Level| self.outcome.tree.is_within(self.base, level.child);
-        let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
-        levels.map(|(number, _)| number).collect()
-    }
-
-    /// The secrets before the change, in the form of the new tree.
-    fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
-        let mut secrets = share.secrets.clone();
-        if secrets.height() > path.len() {
-            secrets.contract(self.outcome.tree.levels_within(path, self.base));
-        }
-        secrets
-    }
-
-    /// The secrets after the change: with the addition to this member's half, the new blinded
-    /// secret beside it, and those of the renewed halves above.
-    fn apply(
-        &self,
-        cx: &mut Context<'_>,
-        share: &Share,
-        path: &[Level],
-        addition: Option<&Key>,
-        told: &[Key],
-    ) -> Secrets {
-        let mut secrets = self.kept(share, path);
-        let inside = self.inside(path);
-        if let Some(addition) = addition {
-            let secret = renewed(cx, secrets.at(inside), addition);
-            secrets.replace(inside, secret);
-        }
-        for (level, blinded) in [inside].into_iter().chain(self.renewed_beside(path)).zip(told) {
-            secrets.beside[level] = blinded.clone();
-        }
-        secrets.climb(cx, inside);
-        secrets
-    }
-}
 
 impl Member {
     /// Takes the command `Add`: the newcomer's neighbour welcomes it, all others wait.

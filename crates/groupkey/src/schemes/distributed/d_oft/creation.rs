@@ -2,7 +2,7 @@
 //! its associate there. What comes for a higher level waits.
 
 use super::secrets::Secrets;
-use super::{BLIND, Member, Outcome, Run};
+use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
@@ -12,24 +12,6 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::{Key, List};
 use crate::wire::Message;
-
-/// A member's part in a creation.
-#[derive(Debug)]
-pub(super) struct Creation {
-    outcome: Outcome,
-    /// As far up as they are known.
-    secrets: Secrets,
-    /// Of the highest of them, as it was sent.
-    blinded: Key,
-    /// What came from the other halves, by level.
-    waiting: List<Option<Key>>,
-}
-
-impl Creation {
-    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
-        &mut self.outcome
-    }
-}
 
 impl Member {
     /// Takes the command `Create`: everybody begins with its leaf.

@@ -12,7 +12,8 @@ use super::*;
 use crate::context::Setting;
 use crate::credentials::Credentials;
 use crate::identity::PartyId;
-use crate::outbox::{Channel, Outbox};
+use crate::mechanisms::membership::pairs;
+use crate::outbox::{Channel, Outbox, Recipient};
 use crate::protection::{Guard, Protection};
 use crate::schemes::catalogue::scheme;
 

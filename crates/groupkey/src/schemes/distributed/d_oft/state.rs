@@ -1,0 +1,177 @@
+//! What a member of D-OFT holds: its share of the tree, and its part in what is under way.
+
+use alloc::vec::Vec;
+
+use super::secrets::{Secrets, renewed};
+use crate::catching_up::Asked;
+use crate::context::Context;
+use crate::identity::MemberId;
+use crate::mechanisms::member_tree::{self, Confirming, Level, MemberTree, TreeKeys};
+use crate::mechanisms::membership::View;
+use crate::mechanisms::membership::pairs::Pairs;
+use crate::party::Operation;
+use crate::secret::{Key, List};
+
+/// A member.
+#[derive(Debug)]
+pub struct Member {
+    pub(super) view: View,
+    pub(super) sound: bool,
+    pub(super) confirming: Confirming,
+    pub(super) pairs: Pairs,
+    pub(super) share: Option<Share>,
+    pub(super) run: Run,
+    pub(super) asked: Asked,
+    pub(super) temporary: usize,
+}
+
+pub(super) const BLIND: u8 = 0;
+pub(super) const KEYS: u8 = 1;
+pub(super) const SPREAD: u8 = 2;
+pub(super) const WELCOME: u8 = 3;
+pub(super) const CONFIRM: u8 = 4;
+pub(super) const REQUEST: u8 = 5;
+pub(super) const ANSWER: u8 = 6;
+
+/// What lasts between operations.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) tree: MemberTree,
+    pub(super) secrets: Secrets,
+    pub(super) group_key: Key,
+}
+
+/// What is under way.
+#[derive(Debug)]
+pub(super) enum Run {
+    /// Others change the tree.
+    Change(Change),
+    Creation(Creation),
+    /// This member does, and waits for what it needs to.
+    Lead(Lead),
+    None,
+}
+
+pub(super) type Outcome = member_tree::Outcome<Secrets>;
+
+impl Run {
+    /// What a member waits for that does not lead.
+    pub(super) const fn outcome(&mut self) -> Option<&mut Outcome> {
+        match self {
+            Self::Change(change) => Some(change.outcome_mut()),
+            Self::Creation(creation) => Some(creation.outcome_mut()),
+            Self::Lead(_) | Self::None => None,
+        }
+    }
+}
+
+/// A change that another member leads.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) outcome: Outcome,
+    /// The half, in the new tree, that moved up or that the newcomer is beside.
+    pub(super) base: usize,
+    /// The half beside the sponsor's path that this member is in.
+    pub(super) half: usize,
+    /// Who tells what changed; the sponsor, if this member leads the half.
+    pub(super) from: MemberId,
+    /// Whether the halves above the base are renewed.
+    pub(super) repaired: bool,
+    /// At the leader of one of these, what was added to its secret.
+    pub(super) addition: Option<Key>,
+}
+
+/// A change that this member leads.
+#[derive(Debug)]
+pub(super) struct Lead {
+    pub(super) tree: MemberTree,
+    pub(super) operation: Operation,
+    /// What there will be of secrets and blinded ones, but for those awaited and what they change.
+    pub(super) secrets: Secrets,
+    /// Whose blinded secrets must come first, by level.
+    pub(super) awaited: Vec<(usize, MemberId)>,
+    pub(super) received: List<Option<Key>>,
+}
+
+impl Change {
+    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+
+    pub(super) fn by_hand(&self) -> bool {
+        self.from == self.outcome.sponsor
+    }
+
+    /// Whether this member's half is one that is renewed.
+    pub(super) fn is_renewed(&self) -> bool {
+        self.repaired && !self.outcome.tree.is_within(self.half, self.base)
+    }
+
+    /// How many nodes above this member's leaf are in the half.
+    pub(super) fn inside(&self, path: &[Level]) -> usize {
+        self.outcome.tree.levels_within(path, self.half)
+    }
+
+    /// The levels at which the other half was renewed.
+    pub(super) fn renewed_beside(&self, path: &[Level]) -> Vec<usize> {
+        let above = |level: &Level| self.outcome.tree.is_within(self.base, level.child);
+        let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
+        levels.map(|(number, _)| number).collect()
+    }
+
+    /// The secrets before the change, in the form of the new tree.
+    pub(super) fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
+        let mut secrets = share.secrets.clone();
+        if secrets.height() > path.len() {
+            secrets.contract(self.outcome.tree.levels_within(path, self.base));
+        }
+        secrets
+    }
+
+    /// The secrets after the change: with the addition to this member's half, the new blinded
+    /// secret beside it, and those of the renewed halves above.
+    pub(super) fn apply(
+        &self,
+        cx: &mut Context<'_>,
+        share: &Share,
+        path: &[Level],
+        addition: Option<&Key>,
+        told: &[Key],
+    ) -> Secrets {
+        let mut secrets = self.kept(share, path);
+        let inside = self.inside(path);
+        if let Some(addition) = addition {
+            let secret = renewed(cx, secrets.at(inside), addition);
+            secrets.replace(inside, secret);
+        }
+        for (level, blinded) in [inside].into_iter().chain(self.renewed_beside(path)).zip(told) {
+            secrets.beside[level] = blinded.clone();
+        }
+        secrets.climb(cx, inside);
+        secrets
+    }
+}
+
+/// A member's part in a creation.
+#[derive(Debug)]
+pub(super) struct Creation {
+    pub(super) outcome: Outcome,
+    /// As far up as they are known.
+    pub(super) secrets: Secrets,
+    /// Of the highest of them, as it was sent.
+    pub(super) blinded: Key,
+    /// What came from the other halves, by level.
+    pub(super) waiting: List<Option<Key>>,
+}
+
+impl Creation {
+    pub(super) const fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+}
+
+impl TreeKeys for Secrets {
+    fn root(&self) -> Key {
+        self.highest().clone()
+    }
+}
