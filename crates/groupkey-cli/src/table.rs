@@ -2,37 +2,33 @@
 
 use std::fmt;
 
+use comfy_table::{CellAlignment, ColumnConstraint, presets};
+
 /// Rows under headings.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    table: comfy_table::Table,
 }
 
 /// A column: its heading and the side to which its cells stick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     heading: &'static str,
-    side: Side,
+    side: CellAlignment,
     /// Columns of the highest number go first where there is no room; those of 0 never go.
     dispensable: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Side {
-    Left,
-    Right,
 }
 
 impl Column {
     /// A column of words.
     pub(crate) const fn text(heading: &'static str) -> Self {
-        Self { heading, side: Side::Left, dispensable: 0 }
+        Self { heading, side: CellAlignment::Left, dispensable: 0 }
     }
 
     /// A column of numbers.
     pub(crate) const fn number(heading: &'static str) -> Self {
-        Self { heading, side: Side::Right, dispensable: 0 }
+        Self { heading, side: CellAlignment::Right, dispensable: 0 }
     }
 
     /// The same column, which goes where there is no room: the higher the number, the earlier.
@@ -44,80 +40,67 @@ impl Column {
 impl Table {
     /// A table without rows.
     pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
-        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+        let columns: Vec<Column> = columns.into_iter().collect();
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING).set_header(columns.iter().map(|one| one.heading));
+        for (column, drawn) in columns.iter().zip(table.column_iter_mut()) {
+            drawn.set_cell_alignment(column.side);
+            drawn.set_padding((0, GAP));
+        }
+        Self { columns, table }
     }
 
     /// Adds a row: one cell for each column.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<String> = cells.into_iter().collect();
-        debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(cells);
+        self.table.add_row(cells);
     }
 
     /// A row as it stands under the headings of this table, for one that is printed as it grows. Its cells
     /// are no wider than the headings.
     pub(crate) fn line(&self, cells: impl IntoIterator<Item = String>) -> String {
-        let cells: Vec<String> = cells.into_iter().collect();
-        self.aligned(&self.widths(), cells.iter().map(String::as_str))
+        let mut with_it = Self { columns: self.columns.clone(), table: self.table.clone() };
+        with_it.row(cells);
+        with_it.lines().pop().unwrap_or_default()
     }
 
     /// Drops columns until a row is at most so wide; returns the headings of those that went.
     pub(crate) fn fit(&mut self, width: usize) -> Vec<&'static str> {
+        let widths = self.table.column_max_content_widths();
+        let width_of = |place: usize| usize::from(widths[place]) + usize::from(GAP);
+        let is_hidden =
+            |place| self.table.column(place).is_some_and(comfy_table::Column::is_hidden);
+        let mut shown: Vec<usize> =
+            (0..self.columns.len()).filter(|&place| !is_hidden(place)).collect();
+        let mut total: usize = shown.iter().map(|&place| width_of(place)).sum();
+        shown.retain(|&place| self.columns[place].dispensable > 0);
+        // Of those that may go as early, the last goes first.
+        shown.sort_by_key(|&place| self.columns[place].dispensable);
         let mut gone = Vec::new();
-        while self.widths().iter().map(|width| width + GAP.len()).sum::<usize>() > width {
-            let Some((place, column)) =
-                self.columns.iter().enumerate().max_by_key(|(_, c)| c.dispensable)
-            else {
-                break;
-            };
-            if column.dispensable == 0 {
-                break;
+        while total > width
+            && let Some(place) = shown.pop()
+        {
+            total -= width_of(place);
+            if let Some(drawn) = self.table.column_mut(place) {
+                drawn.set_constraint(ColumnConstraint::Hidden);
             }
-            gone.push(column.heading);
-            self.columns.remove(place);
-            for row in &mut self.rows {
-                row.remove(place);
-            }
+            gone.push(self.columns[place].heading);
         }
         gone
     }
 
-    fn widths(&self) -> Vec<usize> {
-        let width = |text: &str| text.chars().count();
-        let mut widths: Vec<usize> = self.columns.iter().map(|c| width(c.heading)).collect();
-        for row in &self.rows {
-            for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = (*widest).max(width(cell));
-            }
-        }
-        widths
-    }
-
-    fn aligned<'a>(&self, widths: &[usize], cells: impl Iterator<Item = &'a str>) -> String {
-        let mut line = String::new();
-        for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
-            line += &match column.side {
-                Side::Left => format!("{cell:<width$}{GAP}"),
-                Side::Right => format!("{cell:>width$}{GAP}"),
-            };
-        }
-        line.truncate(line.trim_end().len());
-        line
+    fn lines(&self) -> Vec<String> {
+        self.table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
-        writeln!(f, "{}", self.aligned(&widths, self.columns.iter().map(|column| column.heading)))?;
-        self.rows.iter().try_for_each(|row| {
-            writeln!(f, "{}", self.aligned(&widths, row.iter().map(String::as_str)))
-        })
+        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
-/// What separates two columns.
-const GAP: &str = "  ";
+/// Spaces between two columns.
+const GAP: u16 = 2;
 
 /// A number for people: three significant digits, and three decimals at most.
 pub(crate) fn figure(value: f64) -> String {
