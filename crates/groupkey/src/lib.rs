@@ -71,3 +71,11 @@ pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, MessageKey, 
 pub use scheme::growth;
 pub use schemes::catalogue;
 pub use secret::Key;
+
+// The pages of the book that have Rust in them: `cargo test` runs it.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/messages.md")]
+mod messages_page {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/order.md")]
+mod order_page {}

@@ -3,6 +3,7 @@
 mod audit;
 mod bad_input;
 mod bench;
+mod book;
 #[cfg(target_os = "linux")]
 mod broker;
 mod compare;

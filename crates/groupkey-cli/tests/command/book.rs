@@ -1,0 +1,112 @@
+//! The book in `docs/`: every page is in its table of contents, says what it is for, and links to what
+//! is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+#[test]
+fn the_table_of_contents_has_every_page() {
+    let summary = read(Path::new("docs/SUMMARY.md"));
+    let listed: BTreeSet<PathBuf> =
+        links(&summary).into_iter().map(|link| Path::new("docs").join(link)).collect();
+    let there: BTreeSet<PathBuf> =
+        pages().into_iter().filter(|page| page != Path::new("docs/SUMMARY.md")).collect();
+    assert_eq!(listed, there);
+}
+
+#[test]
+fn every_page_begins_with_what_its_reader_can_do() {
+    for page in pages() {
+        let text = read(&page);
+        let opening = if page.starts_with("docs/adr") && !page.ends_with("index.md") {
+            "This record says "
+        } else {
+            "After this page "
+        };
+        let first = text.lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
+        let is_contents = page.ends_with("SUMMARY.md");
+        assert!(is_contents || first.starts_with(opening), "{}: {first}", page.display());
+    }
+}
+
+#[test]
+fn every_link_leads_to_something() {
+    let mut broken = Vec::new();
+    let mut headings = BTreeMap::new();
+    let outside = ["README.md", "CONTRIBUTING.md", "examples/own-scheme/README.md"];
+    for page in pages().into_iter().chain(outside.map(PathBuf::from)) {
+        for link in links(&read(&page)) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => normal(&page.parent().expect("it has one").join(file)),
+            };
+            if !repository().join(&target).exists() {
+                broken.push(format!("{}: {link}", page.display()));
+            } else if !anchor.is_empty() && target.extension().is_some_and(|kind| kind == "md") {
+                let known = headings.entry(target).or_insert_with_key(|file| anchors(&read(file)));
+                if !known.contains(anchor) {
+                    broken.push(format!("{}: {link}: no such heading", page.display()));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// The targets of a text's links, but for those in blocks of code.
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for prose in text.split("```").step_by(2) {
+        for link in prose.split("](").skip(1) {
+            if let Some(end) = link.find(')') {
+                found.push(link[..end].replace('\n', " "));
+            }
+        }
+    }
+    found
+}
+
+/// What links to a text's headings end with, as mdBook and GitHub make it.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.split("```").step_by(2).flat_map(str::lines);
+    let headings = headings.filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+    let anchor = |heading: &str| -> String {
+        let kept = |&letter: &char| letter.is_alphanumeric() || " -_".contains(letter);
+        heading.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+/// All pages, as paths from the repository's root.
+fn pages() -> Vec<PathBuf> {
+    let folders = ["docs", "docs/adr", "docs/schemes"];
+    let files = folders.iter().flat_map(|folder| {
+        let entries = fs::read_dir(repository().join(folder)).expect("the folder is there");
+        entries.map(move |entry| Path::new(folder).join(entry.expect("readable").file_name()))
+    });
+    files.filter(|file| file.extension().is_some_and(|kind| kind == "md")).collect()
+}
+
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(normal.pop()),
+            component => normal.push(component),
+        }
+    }
+    normal
+}
+
+fn read(page: &Path) -> String {
+    fs::read_to_string(repository().join(page)).expect("the page is there")
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
