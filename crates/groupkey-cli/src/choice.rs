@@ -23,8 +23,8 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
 
-/// A scheme, of which those with a controller are offered. The others are accepted, so that whoever
-/// wants one can be told what to do.
+/// A scheme, of which those with a controller are offered. The others are accepted, so that a party
+/// that wants one can be told what to do.
 pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static Scheme> {
     let all = registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name));
     offered(all, |scheme| scheme.has_controller())

@@ -73,8 +73,8 @@ impl Failure {
         self
     }
 
-    /// Of a command that runs until it is told to end: nobody reads its output, and whoever started it
-    /// should know, and may start it again.
+    /// Of a command that runs until it is told to end: nobody reads its output, and the process that
+    /// started it should know, and may start it again.
     pub(crate) fn of_one_that_should_run_on(self) -> Self {
         match self {
             Self::OutputClosed => Self::running("nobody reads standard output any more"),

@@ -202,7 +202,8 @@ mod tests {
                         let (id, profile, epoch) = (scheme.id, profile.name(), key.epoch);
                         let knows = closure.knows(key.value);
                         assert!(knows, "{id} {profile}: member {} epoch {epoch}", stay.member);
-                        // Whoever listens has Boneh+'s growing form, thin clients: its page says how.
+                        // A party that listens has Boneh+'s growing form, thin clients: its page says
+                        // how.
                         let open = id == "boneh-thin" && profile == Profile::Published.name();
                         let known = public.knows(key.value);
                         assert!(open || !known, "{id} {profile}: all know epoch {epoch}");

@@ -86,7 +86,8 @@ impl Run {
             return sample;
         }
         self.change(operation).unwrap_or_else(|_| {
-            // A session that was planned is over, or no number is left for a newcomer: another group.
+            // A session that was planned is over, or no number is left for a joining member: another
+            // group.
             *self = Self::new(configuration);
             self.change(operation).expect("a new group takes it")
         })

@@ -1,16 +1,17 @@
 //! How an answer is known to be fresh: a party that asks for what it missed draws a nonce, and
 //! takes no answer but one to that.
 //!
-//! The header of every message of [`Operation::CatchUp`] has a nonce, and
-//! no other message has one. A request brings its own. Whatever a party sends of this operation while
-//! it takes such a message repeats the nonce: the answer, and what is handed up to somebody who can
-//! answer, or handed on afterwards. So an answer is younger than the request, and cannot have been
-//! made before an eviction that preceded it. All answers to a request go to one asker: nobody else can
-//! take them, and nothing of this operation goes to several.
+//! The header of every message of [`Operation::CatchUp`] has a nonce, and no other message has one. A
+//! request brings its own. Whatever a party sends of this operation while it takes such a message
+//! repeats the nonce: the answer, and what is handed up to a party that can answer, or handed on
+//! afterwards. So an answer is younger than the request, and cannot have been made before an eviction
+//! that preceded it. All answers to a request go to one asker: nobody else can take them, and nothing
+//! of this operation goes to several.
 //!
 //! Where others can make a party ask, it repeats the request under way, with its nonce: a new one
-//! would make the answer stale that is on its way, and whoever could do that again and again would
-//! keep the party out. Then there may be several answers, and each that leads on may be taken.
+//! would make the answer stale that is on its way, and a party that could do that again and again
+//! would keep the party out. Then there may be several answers, and each that leads on may be
+//! taken.
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};

@@ -23,7 +23,7 @@ pub struct Credentials {
     public_elements: RefCell<HashMap<(PartyId, Suite), Element>>,
 }
 
-/// The long-term keys as one party knows them: its own secret, and everybody's public elements.
+/// The long-term keys as one party knows them: its own secret, and every member's public elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Acquaintances<'c> {
     credentials: &'c Credentials,
@@ -68,7 +68,7 @@ impl Credentials {
     }
 
     /// The long-term keys that a party has and knows, in a suite's group. Parties need not be issued
-    /// them: the directory has everybody.
+    /// them: the directory has every member.
     pub const fn peer_keys(&self, party: PartyId, suite: Suite) -> Acquaintances<'_> {
         Acquaintances { credentials: self, party, suite }
     }

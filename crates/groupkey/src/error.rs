@@ -27,7 +27,7 @@ pub enum Misbehaviour {
     Forged,
     /// A message for another group.
     ForeignGroup,
-    /// A message for somebody else.
+    /// A message for another party.
     NotForUs,
     /// A sender that may not send this.
     UnexpectedSender,
@@ -53,7 +53,7 @@ pub enum Misbehaviour {
     WrongKey,
     /// It came before, or one that was sent after it did.
     Replayed,
-    /// It answers another request to catch up than the last one: one that is over, or somebody else's.
+    /// It answers another request to catch up than the last one: one that is over, or another party's.
     StaleAnswer,
     /// The message does not carry what this member needs.
     NothingForUs,
@@ -73,7 +73,7 @@ pub enum Misuse {
     AlreadyEnrolled(MemberId),
     /// The group exists already.
     AlreadyCreated,
-    /// A batch in which nobody comes or goes.
+    /// A batch in which no member joins or leaves.
     EmptyBatch,
     /// The epoch that a merger is to lead to is not later than the present one.
     EpochOver(Epoch),

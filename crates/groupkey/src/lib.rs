@@ -1,11 +1,11 @@
 //! Group key management schemes, each implemented once, as a state machine without I/O.
 //!
-//! A group of devices shares a key that must change whenever somebody joins or leaves. Every scheme
-//! for that is a pair of [`Party`] state machines (a controller and a member, perhaps
-//! with subgroup controllers between them, or just members) found
-//! in the [catalogue]. A party is driven from outside: it gets commands and messages through
-//! [`Context`], and leaves what it wants to send in an [`Outbox`]. It has no clock, no socket and no
-//! randomness of its own, so the same inputs give the same bytes on every platform.
+//! A group of devices shares a key that must change whenever a member joins or leaves. Every scheme
+//! for that is a pair of [`Party`] state machines (a controller and a member, perhaps with subgroup
+//! controllers between them, or just members) found in the [catalogue]. A party is driven from
+//! outside: it gets commands and messages through [`Context`], and leaves what it wants to send in
+//! an [`Outbox`]. It has no clock, no socket and no randomness of its own, so the same inputs give
+//! the same bytes on every platform.
 //!
 //! ```
 //! use groupkey::rig::{Rig, Settings};

@@ -79,7 +79,8 @@ pub trait Party: Send {
     }
 
     /// The tree of the keys that this party knows of, where the scheme has one, each node before those
-    /// below it. For drawings and for whoever wants to see what an operation changed; it gives no key away.
+    /// below it. For drawings and for a reader that wants to see what an operation changed; it gives no key
+    /// away.
     fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
         Vec::new()
     }
@@ -146,12 +147,12 @@ pub enum Command<'a> {
     },
     /// These members are out of reach: continue without them. They may continue by themselves.
     Partition(&'a [MemberId]),
-    /// A new period begins: change the key even if nobody joins or leaves.
+    /// A new period begins: change the key even if no member joins or leaves.
     Rekey,
     /// Evict a member.
     Remove(MemberId),
-    /// Begin a message to the group: draw its key and let everybody have it. For members of schemes
-    /// that have keys for messages and none for the group.
+    /// Begin a message to the group: draw its key and let every member have it. For members of
+    /// schemes that have keys for messages and none for the group.
     Send,
 }
 

@@ -186,7 +186,7 @@ impl Scheme {
         }
     }
 
-    /// How its messages are protected in a profile, unless somebody chooses otherwise. Where the
+    /// How its messages are protected in a profile, unless the caller chooses otherwise. Where the
     /// members make the key, the schemes' proofs ask for signatures; everywhere else, and in the
     /// published profile, it is the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {

@@ -4,7 +4,7 @@
 //! [version, group, epoch, operation, kind, sender, to]  body items ...  tag (bstr, if protected)
 //! ```
 //!
-//! Where somebody catches up, the header has a nonce for its last item ([`crate::catching_up`]).
+//! Where a member catches up, the header has a nonce for its last item ([`crate::catching_up`]).
 //!
 //! `docs/wire.cddl` describes it in CDDL (RFC 8610). Only the shortest encoding of a number is
 //! accepted and no byte may be left over, so that one message has one encoding.

@@ -28,7 +28,7 @@ fn the_sponsor_of_a_join_works_on_its_path_only() {
         let sent: Vec<_> = sponsor.outbox.messages().map(|message| message.body_bytes).collect();
         println!("{members} members: {sent:?} bytes sent, {allocated} allocated");
         assert_eq!(meter.exponentiations(), 2 * height, "{members} members");
-        // The newcomer's once more, when it comes.
+        // The joining member's once more, when it comes.
         assert_eq!(meter.tally(Primitive::CheckElement).calls, height + 1, "{members} members");
         // The path but for the root, and the new leaf, in a byte string; no confirmation.
         let length = 32 * (height as usize + 1);

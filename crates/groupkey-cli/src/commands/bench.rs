@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Where rows go as they come: into the folder, and with --json to whoever reads along.
+/// Where rows go as they come: into the folder, and with --json to standard output.
 struct Readers<'a> {
     output: &'a OutputArguments,
     growing: Option<Growing>,
@@ -291,7 +291,7 @@ impl Readers<'_> {
         }
         if self.output.json && self.is_read {
             match self.output.print_json(self.out, row) {
-                // The folder is to be complete, whoever reads along.
+                // The folder must be complete even if the reader has gone.
                 Err(error)
                     if error.kind() == io::ErrorKind::BrokenPipe && self.growing.is_some() =>
                 {

@@ -77,7 +77,12 @@ fn anchors(text: &str) -> BTreeSet<String> {
     let headings = headings.filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
     let anchor = |heading: &str| -> String {
         let kept = |&letter: &char| letter.is_alphanumeric() || " -_".contains(letter);
-        heading.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
+        heading
+            .to_lowercase()
+            .chars()
+            .filter(kept)
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect()
     };
     headings.map(anchor).collect()
 }

@@ -19,7 +19,7 @@ use crate::broker::mosquitto;
 use crate::finished::{Folder, GROUPKEY};
 
 const KILLS: u32 = 24;
-/// More than are evicted: newcomers may not be in yet when the next goes.
+/// More than are evicted: joining members may not be in yet when the next goes.
 const FOUNDERS: u32 = 16;
 
 #[test]

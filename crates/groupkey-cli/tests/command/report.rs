@@ -55,7 +55,7 @@ fn absurd_times_are_refused_or_drawn() {
     with("5e-324").success();
 }
 
-/// A run that was killed leaves rows; whoever sees them should know that there are more.
+/// A run that was killed leaves rows; a party that sees them should know that there are more.
 #[test]
 fn an_unfinished_file_is_told() {
     let folder = Folder::new();

@@ -7,7 +7,7 @@ use groupkey::catalogue::{Profile, Recovery, Scheme};
 pub enum Claim {
     /// A former member cannot get later keys.
     ForwardSecrecy,
-    /// A newcomer cannot get earlier keys.
+    /// A joining member cannot get earlier keys.
     BackwardSecrecy,
     /// Members of different times get nothing together that none of them gets alone or should have.
     CollusionResistance,
@@ -22,7 +22,8 @@ pub enum Claim {
     SubgroupForwardSecrecy,
     /// A subgroup controller and a member that left get no later key together that neither gets alone.
     SubgroupAndEvicted,
-    /// A subgroup controller and a newcomer get no earlier key together that neither gets alone.
+    /// A subgroup controller and a joining member get no earlier key together that neither gets
+    /// alone.
     SubgroupAndNewcomer,
     /// Who misses periods has their keys with the next message, within the bounds that the scheme states.
     SelfHealing,

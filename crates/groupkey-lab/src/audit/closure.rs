@@ -1,10 +1,10 @@
 //! Everything that an adversary can derive from what it knows.
 //!
-//! Rules are applied until nothing new comes. Most are instances from the run: whoever has the inputs
-//! of an operation has its outputs. For one-way functions and wrapping that is all there is to know,
-//! since what nobody computed in the run opens nothing in it. Where operations can be combined in
-//! ways that nobody in the run did, that is closed, too: sums bit by bit (elimination over GF(2)) and
-//! powers of one base (two elements that differ by known exponents only give each other).
+//! Rules are applied until nothing new comes. Most are instances from the run: a party that has the
+//! inputs of an operation has its outputs. For one-way functions and wrapping that is all there is to
+//! know, since what nobody computed in the run opens nothing in it. Where operations can be combined
+//! in ways that nobody in the run did, that is closed, too: sums bit by bit (elimination over GF(2))
+//! and powers of one base (two elements that differ by known exponents only give each other).
 
 use std::collections::HashMap;
 

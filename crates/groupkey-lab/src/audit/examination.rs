@@ -155,8 +155,9 @@ impl<'r> Examination<'r> {
         closures
     }
 
-    /// All stays of a member that comes again with the same long-term key: whoever has that has what is
-    /// sent in each of them, so they count as one, and what is between them is what it must not get.
+    /// All stays of a member that comes again with the same long-term key: a party that has that has
+    /// what is sent in each of them, so they count as one, and what is between them is what it must not
+    /// get.
     fn returns(&self, stay: usize) -> Option<Vec<usize>> {
         let stays = &self.run.stays;
         let same = |&other: &usize| stays[other].member == stays[stay].member;

@@ -48,8 +48,8 @@ fn attack<T>(
     found.map(|found| explain(&examine(), &rules, &trace, found))
 }
 
-/// What is left without an event, without two, with a founder more for a newcomer less, without a
-/// founder or without a promise. Each has fewer events, or as many and fewer members.
+/// What is left without an event, without two, with a founder more for a joining member less,
+/// without a founder or without a promise. Each has fewer events, or as many and fewer members.
 fn smaller(history: &History) -> Vec<History> {
     let mut all = Vec::new();
     let without = |gone: &[usize]| {

@@ -1,7 +1,7 @@
 //! What the full audit found, kept with the program: shown wherever a claim is.
 //!
 //! The file beside this one is what `groupkey audit --out` writes. It is no test's truth: `--against`
-//! compares it with a fresh audit, and whoever changes a scheme or a claim has it rewritten.
+//! compares it with a fresh audit, and a party that changes a scheme or a claim has it rewritten.
 
 use std::collections::BTreeMap;
 use std::path::Path;

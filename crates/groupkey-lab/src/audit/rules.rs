@@ -11,9 +11,9 @@ use super::knowledge::{HEAD, Reader};
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     pub(super) values: usize,
-    /// Whoever has all inputs has the outputs.
+    /// A party that has all inputs has the outputs.
     pub(super) forward: Vec<Forward>,
-    /// Whoever has all values but one has that one.
+    /// A party that has all values but one has that one.
     pub(super) relations: Vec<Relation>,
     /// Those of them that are sums, bit by bit, of which any combination holds too.
     pub(super) sums: Vec<usize>,

@@ -17,7 +17,7 @@ pub(crate) struct Cast {
     pub(crate) subgroups: BTreeSet<SubgroupId>,
 }
 
-/// Which subgroup each member is put into, newcomers included.
+/// Which subgroup each member is put into, joining members included.
 pub(crate) type Division = HashMap<MemberId, SubgroupId>;
 
 /// How many join or leave in a batch.
@@ -27,8 +27,8 @@ impl Cast {
     /// The parties of a group of this many members that are looked at.
     ///
     /// Of a served group: the first and the last member, the one in the middle, which leaves, and its
-    /// neighbours. In a hybrid scheme neighbours are those in the subgroups of the leaver and the
-    /// newcomer; where members hand keys on, all of these.
+    /// neighbours. In a hybrid scheme neighbours are those in the subgroups of the leaving member and
+    /// the joining member; where members hand keys on, all of these.
     pub(crate) fn new(scheme: &Scheme, count: u32, division: &Division) -> Self {
         let members: Vec<_> = (0..count).map(MemberId).collect();
         let (leaver, newcomer) = (leaver(count), newcomer(count));
@@ -100,7 +100,7 @@ mod tests {
         let division: Division = (0..=100).map(|m| (MemberId(m), SubgroupId(m % 10))).collect();
         let cast = |id: &str| Cast::new(scheme(id).expect("in the catalogue"), 100, &division);
         let few = cast("igkmp");
-        // The middle, 50, is in subgroup 0, as the newcomer and the first member are.
+        // The middle, 50, is in subgroup 0, as the joining member and the first member are.
         assert_eq!(few.subgroups, [SubgroupId(0)].into());
         assert_eq!(few.present, [0, 50, 90].map(MemberId).into());
         let chain = cast("riseg");

@@ -131,7 +131,7 @@ impl<'s> Group<'s> {
         Ok(episodes)
     }
 
-    /// Hands out individual keys, where the scheme has them. Newcomers come into being.
+    /// Hands out individual keys, where the scheme has them. Joining members come into being.
     fn enroll(
         &mut self,
         activity: Activity,

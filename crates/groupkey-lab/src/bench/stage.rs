@@ -146,7 +146,7 @@ impl Stage {
         (result, self.clock.without_reading(elapsed), meter)
     }
 
-    /// Which subgroup each member and the next newcomer is put into.
+    /// Which subgroup each member and the next joining member is put into.
     fn divide(&mut self, members: u32) -> Result<Division, BenchError> {
         let mut division = Division::new();
         let mut controllers: BTreeMap<_, _> =

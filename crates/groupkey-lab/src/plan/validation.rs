@@ -34,7 +34,7 @@ pub enum PlanError {
     },
     /// Requests to join or leave that nobody sends.
     NoRequest {
-        /// The scheme, if it has no controller to ask; otherwise nobody joins or leaves.
+        /// The scheme, if it has no controller to ask; otherwise no member joins or leaves.
         without_controller: Option<&'static str>,
     },
     /// A parameter that the scheme does not have, or not with this value.

@@ -252,7 +252,7 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
     .verdict()
 }
 
-/// Bytes of the tree that a newcomer gets when it joins this many members: the longest body.
+/// Bytes of the tree that a joining member gets when it joins this many members: the longest body.
 fn tree_bytes(members: u32) -> Result<usize, RigError> {
     let settings = Settings {
         profile: Profile::Published,

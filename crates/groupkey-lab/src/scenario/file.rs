@@ -235,7 +235,7 @@ impl File {
         self.link.iter().map(Spanned::get_ref).chain(changes)
     }
 
-    /// The link of a client, or of whoever is not named anywhere.
+    /// The link of a client, or of one that is not named.
     fn timeline(&self, base: Conditions, client: Client) -> Result<Timeline, Mistake> {
         let mut timeline = Timeline::constant(base);
         let mut now = base;
@@ -371,7 +371,7 @@ impl Section {
 /// Whose link it is.
 #[derive(Clone, Copy)]
 enum Client {
-    /// Of whoever is not named anywhere.
+    /// Of a client that is not named.
     Any,
     Member(u32),
     /// Of the subgroup's controller.

@@ -21,7 +21,8 @@ pub(crate) enum Fault {
     None,
     /// When a member leaves, the next group key is derived from the present one.
     OldKeyReused,
-    /// When a member leaves, the new key is wrapped under the old one, which the leaver has.
+    /// When a member leaves, the new key is wrapped under the old one, which the leaving member
+    /// has.
     WrappedUnderKnownKey,
     /// When a member leaves, its pair's key stays, and the new key is wrapped under that.
     SiblingNotRefreshed,

@@ -105,7 +105,7 @@ fn the_sponsor_counts_what_the_busiest_member_counts_in_the_rig() {
     }
 }
 
-/// Only those who are looked at exist, so that a city costs what its controller costs.
+/// Only members that are looked at exist, so that a city costs what its controller costs.
 #[test]
 fn a_large_group_is_measured_as_a_small_one() {
     let mut prices = prices();

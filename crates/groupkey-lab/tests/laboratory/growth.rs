@@ -54,8 +54,8 @@ fn costs_grow_as_the_catalogue_says(profile: Profile) {
     assert!(disagreements.is_empty(), "{}:\n{}", profile.name(), disagreements.join("\n"));
 }
 
-/// Members when an operation begins; what a creation makes. One less than a power of 2, so that whoever
-/// joins a key tree comes to its deepest place.
+/// Members when an operation begins; what a creation makes. One less than a power of 2, so that a party
+/// that joins a key tree comes to its deepest place.
 const SERVED: &[u32] = &[3, 7, 15, 31, 63, 127, 191, 255];
 /// The same for trees of Diffie-Hellman, where that is so of a full tree.
 const PEERS: &[u32] = &[4, 8, 16, 32, 64, 128];

@@ -1,5 +1,5 @@
-//! One member of a large group with a Diffie-Hellman tree, without the others: it comes as a newcomer,
-//! is told a tree, and is the sponsor of the next join.
+//! One member of a large group with a Diffie-Hellman tree, without the others: it comes as a joining
+//! member, is told a tree, and is the sponsor of the next join.
 //!
 //! The tree has each leaf as deep as the tree is high, but for some that are one level higher, the
 //! rightmost leaf among them: the next member goes beside that, which is ours. So the sponsor's new
@@ -58,7 +58,7 @@ impl Sponsor {
         sponsor
     }
 
-    /// The step that counts: it hears the newcomer, makes its path anew, and has the key.
+    /// The step that counts: it hears the joining member, makes its path anew, and has the key.
     pub(crate) fn sponsor(&mut self) {
         let join = std::mem::take(&mut self.join);
         self.deliver(&join);

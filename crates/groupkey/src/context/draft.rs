@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
         Draft { cx: self, to, channel, start, body_start }
     }
 
-    /// Sends the body of the last message once more, to somebody else.
+    /// Sends the body of the last message once more, to another party.
     ///
     /// # Panics
     ///

@@ -40,8 +40,8 @@ impl Context<'_> {
         Ok(key)
     }
 
-    /// Appends a key to `out` that only `to` can open. `info` says what it is for: whoever opens it
-    /// must say the same.
+    /// Appends a key to `out` that only `to` can open. `info` says what it is for: a party that
+    /// opens it must say the same.
     pub fn encrypt_key(
         &mut self,
         to: PartyId,

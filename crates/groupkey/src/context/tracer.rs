@@ -28,7 +28,8 @@ pub struct Traced<'t> {
     pub outputs: &'t [&'t [u8]],
 }
 
-/// What follows from what. Whoever has all inputs has the outputs; what else follows is said here.
+/// What follows from what. A party that has all inputs has the outputs; what else follows is said
+/// here.
 // Nobody reads it without a tracer.
 #[cfg_attr(not(feature = "rig"), allow(dead_code, unreachable_pub))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,7 +54,7 @@ pub enum Rule {
     Power,
     /// The generator raised to the input.
     PowerOfGenerator,
-    /// Everybody knows it: a certified public key.
+    /// Every member knows it: a certified public key.
     Public,
     /// Drawn at random.
     Random,

@@ -2,8 +2,8 @@
 //! hide something behind a product of the members' primes.
 //!
 //! Long numbers are those of dashu-int, primes those of crypto-primes: sieved, then tested as
-//! Baillie, Fiori and Wagstaff recommend (2021), with Miller and Rabin's test to base 2 and that
-//! of Lucas. Both are found in time that depends on the numbers: whoever can time the controller
+//! Baillie, Fiori and Wagstaff recommend (2021), with Miller and Rabin's test to base 2 and that of
+//! Lucas. Both are found in time that depends on the numbers: a party that can time the controller
 //! to the microsecond learns how often it had to draw, and nothing of a prime that was kept.
 //!
 //! A number is wiped when it is dropped. What dashu-int keeps meanwhile, the halves of numbers

@@ -1,11 +1,12 @@
 //! What TGDH, STR and DH-LKH share: a binary tree with the members at its leaves and a Diffie-Hellman
-//! exchange at every node, and sponsors that renew a part of it when somebody joins or leaves.
+//! exchange at every node, and sponsors that renew a part of it when a member joins or leaves.
 //!
-//! Each node has a secret exponent `k` and a blinded key `b = g^k`, which everybody knows. A leaf's
-//! secret is its member's own. A node above two others has the shared element `b_left^k_right =
-//! b_right^k_left`, and its secret is the hash of that, reduced modulo the order. So a member gets
-//! from its own secret, with the blinded keys beside its path, up to the root's element, of which
-//! the group key is derived. The schemes differ in where a new leaf goes and in how they create.
+//! Each node has a secret exponent `k` and a blinded key `b = g^k`, which every member knows. A
+//! leaf's secret is its member's own. A node above two others has the shared element
+//! `b_left^k_right = b_right^k_left`, and its secret is the hash of that, reduced modulo the order.
+//! So a member gets from its own secret, with the blinded keys beside its path, up to the root's
+//! element, of which the group key is derived. The schemes differ in where a new leaf goes and in
+//! how they create.
 //!
 //! ```text
 //! JOIN,    new member to all:              its blinded key
@@ -16,15 +17,15 @@
 //! BRANCH,  when two groups merge, to all:  [id, ..], form, b_0 .. b_2n-2 (one byte string)
 //! ```
 //!
-//! **Every change goes the same way** (`change.rs`). An event of membership tells everybody, without a
-//! message, how the tree looks from now on, which blinded keys are missing and who makes which of
+//! **Every change goes the same way** (`change.rs`). An event of membership tells every member, without
+//! a message, how the tree looks from now on, which blinded keys are missing and who makes which of
 //! them. A sponsor tells its own all at once, when nothing is missing that it needs. When all are there,
-//! everybody has the key. A member keeps the secrets below what has changed, so it raises to a power
+//! every member has the key. A member keeps the secrets below what has changed, so it raises to a power
 //! once for each node from the lowest changed one up: a + 1 times, if that is at depth a.
 //!
-//! - **Join:** the sponsor is the rightmost leaf beside the newcomer. It draws a new secret and makes its
-//!   path again; PATH has the newcomer's blinded key, too, before its own. When the leftmost of the
-//!   others has the key, it sends the newcomer the whole TREE.
+//! - **Join:** the sponsor is the rightmost leaf beside the joining member. It draws a new secret and
+//!   makes its path again; PATH has the joining member's blinded key, too, before its own. When the
+//!   leftmost of the others has the key, it sends the joining member the whole TREE.
 //! - **Leave:** the rightmost leaf beside the old one draws a new secret and renews its path.
 //! - **Rekey:** the same for the member whose turn it is: leaves from left to right, by the epoch. So all
 //!   secrets are new after n of them.
@@ -43,8 +44,8 @@
 //! tree, each node's over those of its halves (`key_tree/blinded.rs`), so that who computed it
 //! knows that all see the same tree.
 //!
-//! Blinded keys are kept as they came, and read, with all checks, by whoever uses them: at each change a
-//! member uses those beside its path, which are few.
+//! Blinded keys are kept as they came, and read, with all checks, by the member that uses them: at each
+//! change a member uses those beside its path, which are few.
 //!
 //! A member that was asleep asks all; of the others, the leftmost answers with what is public. That
 //! is enough, because a member's own secret changes only when it acts itself. A member that was

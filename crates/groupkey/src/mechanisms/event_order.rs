@@ -7,23 +7,24 @@
 //! `docs/order.md` how to use it.
 //!
 //! What it rests on: every member gets what is sent to the group in one order, its own messages
-//! included (a topic of an MQTT broker gives that, at QoS 1 or 2); messages to one member may
-//! overtake it. Somebody outside says who is dead, rightly or not, and need not say so to all at once.
+//! included (a topic of an MQTT broker gives that, at QoS 1 or 2); messages to one member may overtake
+//! it. A member outside says who is dead, rightly or not, and need not say so to all at once.
 //!
-//! 1. *Requests* go to the group: join, leave, evict. Everybody keeps them until they are served.
+//! 1. *Requests* go to the group: join, leave, evict. Every member keeps them until they are
+//!    served.
 //! 2. The *chair* is the first member of the roster that is neither dead nor asked to go. When the
 //!    event under way is settled, it chooses the next one and *announces* it: a new epoch, the
-//!    operation, the members that it leads to. Those who go come first, then those who come, the
+//!    operation, the members that it leads to. Those who go come first, then members that come, the
 //!    smaller id first.
 //! 3. Of several announcements for one epoch the first in the group's order counts; the others are
 //!    stale. Nobody acts on an announcement, not even its sender, before it comes from the group. One
 //!    who waits cannot tell whether an announcement without its ticket is true, so it remembers that
 //!    its epoch is taken, and nothing else.
 //! 4. Then all give their party the command, and the scheme does what it does.
-//! 5. If somebody dies while an event is under way, the chair, be it the next in line, announces that
-//!    those that are left begin *again*, in the next epoch: nobody can know how far the others
-//!    came. Membership is what was announced last, so nobody who was evicted comes back. Likewise
-//!    if a member says that it cannot follow.
+//! 5. If a member dies while an event is under way, the chair, be it the next in line, announces that
+//!    those that are left begin *again*, in the next epoch: nobody can know how far the others came.
+//!    Membership is what was announced last, so nobody who was evicted comes back. Likewise if a
+//!    member says that it cannot follow.
 //!
 //! ```text
 //! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
@@ -34,13 +35,13 @@
 //! ```
 //!
 //! A request says in which epoch its sender knows the group to be. One from before the sender's last
-//! coming or going meant an earlier life, and may be a recording: it changes nothing. A newcomer that
-//! cannot know the epoch is told it (HERE), and asks again.
+//! join or leave meant an earlier life, and may be a recording: it changes nothing. A joining member
+//! that cannot know the epoch is told it (HERE), and asks again.
 //!
-//! Cost of an event: one announcement, and one request, or two and HERE if the newcomer has been there
-//! before or the chair came later than the group; a death during an operation, in addition, a
+//! Cost of an event: one announcement, and one request, or two and HERE if the joining member has been
+//! there before or the chair came later than the group; a death during an operation, in addition, a
 //! creation. Commands: `Create` begins a group, given to all founders; `Add` and `Remove` of oneself
-//! ask to come and go, `Remove` of another one for its eviction; `Partition` reports members dead;
+//! ask to join and leave, `Remove` of another one for its eviction; `Partition` reports members dead;
 //! `Rekey` goes to every member, as clocks do; `CatchUp` is for a member that missed a part of the
 //! order.
 
@@ -84,15 +85,15 @@ pub struct Ordered {
     ticket: Option<u64>,
     /// The epoch in which the group said it is, when it did not take that request.
     told: Option<Epoch>,
-    /// Whether the group may have served that request while we followed somebody else.
+    /// Whether the group may have served that request while we followed another party.
     spent: bool,
     /// Whether an own announcement is on its way.
     announced: bool,
     early: Early,
 }
 
-/// Epochs that are remembered: whoever hears the topic so late that it announces an older one is
-/// held for dead long before.
+/// Epochs that are remembered: a party that hears the topic so late that it announces an older one
+/// is held for dead long before.
 const PASSED: usize = 16;
 
 impl Ordered {
@@ -287,7 +288,7 @@ impl Ordered {
             }
             (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
             (false, false) => {
-                // Other people's business, or a lie: whoever waits cannot tell.
+                // Other people's business, or a lie: a party that waits cannot tell.
                 self.pass(got);
                 return Ok(());
             }
@@ -313,8 +314,8 @@ impl Ordered {
         announcement: Announcement,
     ) -> Result<(), Error> {
         let Announcement { operation, roster, .. } = &announcement;
-        // One that asked is taken for a newcomer, even if it counts itself among the members: it missed
-        // its eviction.
+        // One that asked is taken for a joining member, even if it counts itself among the members: it
+        // missed its eviction.
         let newcomer = !self.is_member() || self.admits_me(&announcement);
         let settled = self.is_settled();
         let members: Vec<_> = roster.iter().collect();
@@ -371,7 +372,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Somebody announced that the group goes on without us.
+    /// A member announced that the group goes on without us.
     fn leave(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.told = None;

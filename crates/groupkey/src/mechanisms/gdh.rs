@@ -1,10 +1,10 @@
 //! What the schemes of the G-DH family share: an entry in the catalogue and, for GDH.2 and GDH.3, the
 //! partial keys.
 //!
-//! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group
-//! key is derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its
-//! exponent. It is public: only `M_i` gets from it to `K`. The last member is the controller; every
-//! member keeps the partial keys of all, so that whoever becomes the last one can act:
+//! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group key is
+//! derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its exponent.
+//! It is public: only `M_i` gets from it to `K`. The last member is the controller; every member
+//! keeps the partial keys of all, so that whichever member becomes the last one can act:
 //!
 //! - it multiplies its own secret by a fresh factor `f`, which makes the key `K' = K^f`;
 //! - the partial keys of all others become `P_i^f`, its own stays as it is.
@@ -125,7 +125,7 @@ impl Peer {
         self.view.await_welcome(merger);
     }
 
-    /// A newcomer knows the roster from now on.
+    /// A joining member knows the roster from now on.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster, secret: Exponent) {
         self.view.welcome(epoch, roster);
         self.fresh = Some(secret);
@@ -139,7 +139,7 @@ impl Peer {
         Ok(Refreshment { factor, secret, shared })
     }
 
-    /// The partial keys that go with a refreshment, of those who are still in `roster`.
+    /// The partial keys that go with a refreshment, of members that are still in `roster`.
     pub(crate) fn refreshed_partial_keys(
         &self,
         cx: &mut Context<'_>,
@@ -233,7 +233,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Everybody hears a request; the controller answers it.
+    /// Every member receives a request; the controller answers it.
     pub(crate) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let member = message.from_member()?;
         message.body().finish()?;

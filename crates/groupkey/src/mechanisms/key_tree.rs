@@ -224,7 +224,7 @@ impl KeyTree {
             .map(move |child| self.standing_for(child, roster))
     }
 
-    /// Number of a node's children with somebody below.
+    /// Number of a node's children with a member below.
     pub(crate) fn occupied_children(&self, node: Node) -> usize {
         if node.level == 1 {
             return self.population(node) as usize;
@@ -408,8 +408,8 @@ mod tests {
 
     use super::*;
 
-    /// Whoever comes takes the lowest free slot, whoever goes is anybody, and nobody is moved: still no
-    /// path is longer than in a complete tree of the largest group there was, nor has it more key
+    /// A joining member takes the lowest free slot, any member may leave, and no member is moved: still
+    /// no path is longer than in a complete tree of the largest group there was, nor has it more key
     /// nodes than there are others.
     #[test]
     fn trees_stay_low_through_thousands_of_changes() {

@@ -1,14 +1,14 @@
 //! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
 //! member and the controller can derive, once for each epoch. A mask protects nothing from being
-//! altered: whoever flips a bit of the masked key flips it in the key. So a second value goes
+//! altered: a party that flips a bit of the masked key flips it in the key. So a second value goes
 //! along, and a key that does not fit it is refused.
 //!
 //! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a chain of hashes, as
 //! many steps as the scheme wants it to cost; the first takes in the epoch. Individual keys are
 //! uniform, so that one hash of a single block does what a derivation would do in eight.
 //!
-//! In the `published` form the confirmation follows from the key and is the same for everybody.
-//! But whoever was sent the key knows from it the mask of every entry that it hears, and can
+//! In the `published` form the confirmation follows from the key and is the same for every member.
+//! But a party that was sent the key knows from it the mask of every entry that it hears, and can
 //! confirm any other key to the entry's receiver. In the `sound` form it follows from the
 //! receiver's individual key and the masked key, and is checked before the mask is made.
 
@@ -112,7 +112,7 @@ impl Masking {
     }
 }
 
-/// Shows to whoever has the key, and only to them, that it is the one that was meant.
+/// Shows to a party that has the key, and to no other, that the key is the one that was meant.
 pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
     cx.hash_for(epoch, key, "masking commitment")
 }

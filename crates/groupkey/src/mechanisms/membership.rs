@@ -36,7 +36,8 @@ pub(crate) struct Change {
 
 /// Two parts of a group that come together. The larger one is the host; of two that are as large, the
 /// one with the smallest id. Its members keep their order, the guests follow it by ascending id. Who
-/// is a guest is in the place of a newcomer: it knows who will be there, but not in which order.
+/// is a guest is in the place of a joining member: it knows who will be there, but not in which
+/// order.
 #[derive(Debug)]
 pub(crate) struct Merger {
     epoch: Epoch,
@@ -182,7 +183,7 @@ impl Change {
         self.epoch
     }
 
-    /// Begins a message that tells newcomers who is there.
+    /// Begins a message that tells joining members who is there.
     pub(crate) fn welcome<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
@@ -431,7 +432,7 @@ impl View {
                 Ok(&change.roster)
             }
             change => {
-                // Whoever is in the group must learn that it has missed something.
+                // A member must learn that it has missed something.
                 if change.is_none() && !self.roster.is_empty() {
                     message.require_next_epoch(self.epoch)?;
                 }
@@ -440,8 +441,8 @@ impl View {
         }
     }
 
-    /// Reads the roster with which a message to a newcomer begins. It must come from the member before
-    /// it.
+    /// Reads the roster with which a message to a joining member begins. It must come from the member
+    /// before it.
     pub(crate) fn read_welcome(
         &self,
         message: &Message<'_>,
@@ -453,8 +454,8 @@ impl View {
         Ok(roster)
     }
 
-    /// Reads the roster with which a message to a newcomer begins, whoever sent it: one who joins comes
-    /// last, the guests of a merger follow their hosts.
+    /// Reads the roster with which a message to a joining member begins, from any sender: a joining
+    /// member comes last, the guests of a merger follow their hosts.
     pub(crate) fn read_first_roster(
         &self,
         message: &Message<'_>,
@@ -486,7 +487,8 @@ impl View {
         Ok(roster)
     }
 
-    /// A newcomer knows the roster from now on, and expects the messages that lead to `epoch`.
+    /// A joining member knows the roster from now on, and expects the messages that lead to
+    /// `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
         self.change = Some(if let Some(merger) = self.merger.take() {
             merger.change(roster)

@@ -128,7 +128,7 @@ impl Rig {
         }
     }
 
-    /// Whoever gets a message, in the order of ids: latencies are drawn in it.
+    /// The parties that get a message, in the order of ids: latencies are drawn in it.
     fn receivers(&self, from: PartyId, to: Recipient, channel: Channel) -> Vec<PartyId> {
         let mut receivers = self.seats.addressed(to);
         receivers.retain(|&id| self.is_apart(id) == self.is_apart(from));

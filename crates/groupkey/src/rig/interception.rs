@@ -1,10 +1,10 @@
 //! A network in an adversary's hands, and parties that are not what they seem: for attacks.
 //!
-//! With an adversary on the wire ([`Rig::intercept`]) a message that is refused does not fail the
-//! run: it is noted in [`Report::refusals`](crate::rig::Report::refusals), for to be refused is what an
-//! attack must be. What the adversary makes up is protected by a [`Forger`](crate::rig::Forger) with the keys of
-//! whoever helps it. A party can be given randomness of its own ([`Rig::draw_from`]), so that one
-//! history can be run again with another choice of that party alone.
+//! With an adversary on the wire ([`Rig::intercept`]) a message that is refused does not fail the run: it is
+//! noted in [`Report::refusals`](crate::rig::Report::refusals), for to be refused is what an attack must be.
+//! What the adversary makes up is protected by a [`Forger`](crate::rig::Forger) with the keys of a party that
+//! helps it. A party can be given randomness of its own ([`Rig::draw_from`]), so that one history can be run
+//! again with another choice of that party alone.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

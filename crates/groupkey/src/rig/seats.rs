@@ -16,9 +16,9 @@ use crate::party::Party;
 #[derive(Default)]
 pub(super) struct Seats {
     seats: BTreeMap<PartyId, Seat>,
-    /// Whoever has subscribed to a subset.
+    /// The members that have subscribed to a subset.
     subscribers: BTreeMap<SubsetId, BTreeSet<PartyId>>,
-    /// Whoever was dismissed.
+    /// The members that were dismissed.
     dismissed: BTreeSet<PartyId>,
 }
 

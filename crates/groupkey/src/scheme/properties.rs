@@ -187,7 +187,7 @@ impl Profile {
         }
     }
 
-    /// Its suite, unless somebody chooses otherwise.
+    /// Its suite, unless the caller chooses otherwise.
     pub const fn default_suite(self) -> Suite {
         match self {
             Self::Published => Suite::Published,

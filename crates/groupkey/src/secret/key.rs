@@ -25,7 +25,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// The key's bytes. Whoever takes them out is responsible for wiping the copy.
+    /// The key's bytes. The caller is responsible for wiping the copy.
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

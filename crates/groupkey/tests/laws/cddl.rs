@@ -46,7 +46,7 @@ fn messages_are_as_described() {
 }
 
 /// Members that order their events themselves: one joins, one leaves, one is evicted, one comes
-/// back; then the last founder goes, and a newcomer has to be told the epoch.
+/// back; then the last founder goes, and a joining member has to be told the epoch.
 #[test]
 fn messages_about_the_order_are_as_described() {
     let description = Description::read();

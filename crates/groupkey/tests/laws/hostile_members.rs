@@ -1,4 +1,4 @@
-//! Schemes whose members send each other keys: forgeries and replays fail, whoever
+//! Schemes whose members send each other keys: forgeries and replays fail, whichever member
 //! speaks for the group.
 
 use groupkey::Suite;

@@ -1,5 +1,5 @@
-//! What holds of all schemes alike, or of all of a class, whoever wrote them: a file for each law.
-//! What a scheme costs, and what it alone claims, is in `tests/schemes`.
+//! What holds of all schemes alike, or of all of a class, whatever their origin: a file for each
+//! law. What a scheme costs, and what it alone claims, is in `tests/schemes`.
 //!
 //! `cargo test -p groupkey --test laws model` runs those of one file.
 

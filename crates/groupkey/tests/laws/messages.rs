@@ -1,5 +1,5 @@
-//! Group messages over every scheme of the catalogue: whoever is in the group reads them, and nobody
-//! else; replays, old epochs and foreign signatures are refused.
+//! Group messages over every scheme of the catalogue: a party that is in the group reads them, and
+//! nobody else; replays, old epochs and foreign signatures are refused.
 
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};

@@ -346,7 +346,7 @@ impl History {
         Ok(())
     }
 
-    /// A newcomer that recorded everything before it came gets nothing out of it.
+    /// A joining member that recorded everything before it came gets nothing out of it.
     fn replay_to(&mut self, newcomer: u32) -> Result<(), String> {
         for message in self.heard.iter().rev().take(40) {
             let _ = self.rig.inject(MemberId(newcomer).into(), message);

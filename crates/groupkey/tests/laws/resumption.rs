@@ -1,5 +1,6 @@
 //! The controller of a subgroup that missed changes comes back with one request, in every hybrid
-//! scheme: whoever came, went, or came back meanwhile, and even if it missed its own enrolment.
+//! scheme: even if members joined, left or came back meanwhile, and even if it missed its own
+//! enrolment.
 
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Primitive;

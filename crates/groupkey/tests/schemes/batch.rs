@@ -1,6 +1,6 @@
 //! A batch of LKH, LKH+ and OFCT costs what the shape of the tree says: one new key for each key
 //! node above a slot that changed, wrapped once for each child with an old member below; a unicast
-//! for each newcomer; and at the members one unwrap for each new key.
+//! for each joining member; and at the members one unwrap for each new key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ fn batches_of_one_cost_as_much_as_evictions() {
     }
 }
 
-/// Where those who leave shared nothing with the others but the old root, it is replaced.
+/// Where members that leave shared nothing with the others but the old root, it is replaced.
 #[test]
 fn a_root_that_is_left_alone_is_replaced() {
     for id in SCHEMES {
@@ -163,7 +163,7 @@ impl Group {
         let old: BTreeSet<u32> = self.slots.keys().copied().collect();
         let report = self.rig.batch(joining, leaving).unwrap();
         self.rig.agreed_key().unwrap();
-        // Newcomers were enrolled before anybody left.
+        // Joining members were enrolled before anybody left.
         let mut changed = Vec::new();
         for &newcomer in joining {
             let slot = lowest_free(&self.slots);

@@ -197,7 +197,7 @@ fn outsiders_have_the_key_of_thin_clients_in_the_published_form() {
     assert_eq!(&key, listening.rig.agreed_key().unwrap());
 }
 
-/// Whoever hears a thin client's elements is that client.
+/// A party that hears a thin client's elements can act as that client.
 #[test]
 fn eavesdroppers_are_as_good_as_thin_clients_in_the_published_form() {
     let mut listening = Listening::new("boneh-thin", Profile::Published, Suite::Standard);

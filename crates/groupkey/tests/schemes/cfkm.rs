@@ -1,5 +1,5 @@
 //! CFKM costs what the header of its file says, whatever the number of members: the table decides,
-//! and how many bits a member shares with the one who comes or goes.
+//! and how many bits a member shares with the member that joins or leaves.
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
@@ -23,7 +23,7 @@ fn operations_cost_what_the_formulas_say() {
                 assert_eq!(permanent(&rig, Controller), 16 * (n + 2 * bits + 2));
                 assert_eq!(permanent(&rig, MemberId(1)), 16 * (bits + 3));
 
-                // The newcomer's slot is n.
+                // The joining member's slot is n.
                 let added = rig.add(n).unwrap();
                 let [welcome, notice] = &added.messages[added.messages.len() - 2..] else {
                     panic!("an add takes two messages");
@@ -55,7 +55,7 @@ fn operations_cost_what_the_formulas_say() {
                     assert_eq!(derived, shared + group_key);
                 }
 
-                // Whoever missed all of this gets everything in one message.
+                // A party that missed all of this gets everything in one message.
                 rig.sleep(0);
                 rig.add(n + 1).unwrap();
                 if n > 2 {

@@ -1,5 +1,5 @@
-//! CKD costs what the header of its file says, whoever is the controller, and only the controller's
-//! word counts.
+//! CKD costs what the header of its file says, whichever member is the controller, and only the
+//! controller's word counts.
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
@@ -296,7 +296,7 @@ fn exponentiations(report: &Report, member: u64) -> u64 {
     report.meter(MemberId(member as u32).into()).exponentiations()
 }
 
-/// Keys wrapped and unwrapped, of those who are in the group.
+/// Keys wrapped and unwrapped, of members that are in the group.
 fn wraps(report: &Report) -> (u64, u64) {
     let sum = report.total();
     (sum.tally(Primitive::Wrap).amount, sum.tally(Primitive::Unwrap).amount)

@@ -57,7 +57,7 @@ fn changes_cost_what_the_header_says() {
                 rig.agreed_key().unwrap();
                 let h = halves.len() as u64;
                 let wide = halves.iter().filter(|&&width| width > 1).count() as u64;
-                // The newcomer's nonce, and the confirmation.
+                // The joining member's nonce, and the confirmation.
                 let expected = (h, wide, 2 * sound(profile));
                 assert_eq!(messages(&report), expected, "{n} members, add {next}");
                 let most = most_wrapped(&report);
@@ -100,7 +100,7 @@ fn whoever_has_met_does_not_exponentiate_again() {
     // Member 2 is the sponsor and tells 0, which it met, and 4, which it did not.
     let report = rig.remove(3).unwrap();
     assert_eq!(report.total().exponentiations(), 2);
-    // The newcomer goes beside 2, the shallowest leaf, which tells 9, and 0 and 4 again.
+    // The joining member goes beside 2, the shallowest leaf, which tells 9, and 0 and 4 again.
     let report = rig.add(9).unwrap();
     assert_eq!(report.meter(MemberId(2).into()).exponentiations(), 1);
     assert_eq!(report.total().exponentiations(), 2);
@@ -110,7 +110,7 @@ fn whoever_has_met_does_not_exponentiate_again() {
 fn when_half_the_group_is_one_member_the_rest_gets_a_new_root() {
     for profile in Profile::ALL {
         let mut rig = rig(profile, Suite::Standard);
-        // ((0 1) 2): all that is left is the half (0 1), whose key the leaver never had.
+        // ((0 1) 2): all that is left is the half (0 1), whose key the leaving member never had.
         rig.create(3).unwrap();
         let report = rig.remove(2).unwrap();
         rig.agreed_key().unwrap();
@@ -223,7 +223,8 @@ fn what_was_sent_in_an_old_group_does_not_do_in_a_new_one() {
     }
 }
 
-/// A group of the same name is made again, and a newcomer gets the welcome that it got in the first.
+/// A group of the same name is made again, and a joining member gets the welcome that it got in the
+/// first.
 #[test]
 fn an_old_welcome_does_not_do_in_a_new_group() {
     for profile in Profile::ALL {

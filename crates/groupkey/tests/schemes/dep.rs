@@ -32,7 +32,7 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(permanent(&rig, Controller), 16 * (2 * active + 2));
             assert_eq!(permanent(&rig, MemberId(0)), 16 * 5);
 
-            // The newcomer goes to the subgroup with the fewest.
+            // The joining member goes to the subgroup with the fewest.
             let here = n % subgroups;
             let active = subgroups.min(n + 1);
             let members = members_of(here, subgroups, n + 1);

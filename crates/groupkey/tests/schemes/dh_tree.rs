@@ -161,7 +161,7 @@ fn an_eviction_costs_what_the_headers_say() {
     }
 }
 
-/// All secrets are new after as many changes as there are members, whoever they are.
+/// All secrets are new after as many changes as there are members, whichever they are.
 #[test]
 fn a_new_period_costs_what_the_headers_say() {
     for id in IDS {
@@ -183,7 +183,7 @@ fn a_new_period_costs_what_the_headers_say() {
     }
 }
 
-/// Whoever splits and comes together again, in whatever proportion.
+/// Groups split and merge again, in any proportion.
 #[test]
 fn splitting_and_merging_cost_what_the_headers_say() {
     for id in IDS {
@@ -354,7 +354,7 @@ fn who_slept_catches_up() {
                 for leaver in (0..n).filter(|&leaver| leaver != sleeper) {
                     let mut tree = Tree::created(id, n);
                     let sponsors = [tree.leave(leaver), tree.join(id, n)];
-                    // The leftmost but the sponsor sends the newcomer the tree.
+                    // The leftmost but the sponsor sends the joining member the tree.
                     let leaves = tree.leaves();
                     let host = leaves.iter().find(|member| ![n, sponsors[1]].contains(member));
                     if sponsors.contains(&sleeper) || host == Some(&sleeper) {

@@ -351,7 +351,7 @@ fn who_slept_catches_up() {
             assert_eq!(messages(&report), (1, 1), "{id}: a request and an answer");
             assert_eq!(elements_sent(&report), n, "{id}");
             assert_eq!(cost(&report, 1), (1, 0), "{id}");
-            // It knows the roster again: it can act, and evict whoever was the controller.
+            // It knows the roster again: it can act, and evict the member that was the controller.
             rig.add(30).unwrap();
             rig.remove(30).unwrap();
             rig.agreed_key().unwrap();

@@ -1,5 +1,5 @@
 //! Schemes whose members hand the group's key on to each other, along trees (LNT) or rings (RiSeG):
-//! whoever sleeps holds up those behind it.
+//! a member that sleeps holds up those behind it.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(crate) fn held_up_by(rig: &mut Rig, sleeper: u32) -> BTreeSet<u32> {
     rig.members().filter(|&member| member != sleeper).filter(is_behind).collect()
 }
 
-/// Newcomers have the key at once, though others sleep.
+/// Joining members have the key at once, though others sleep.
 pub(crate) fn newcomers_are_in_at_once(id: &str, sleepers: impl Iterator<Item = u32> + Clone) {
     let mut rig = rig(id, Profile::Sound, 1);
     rig.create(5).unwrap();

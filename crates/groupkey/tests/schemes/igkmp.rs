@@ -32,7 +32,7 @@ fn operations_cost_what_the_formulas_say() {
             assert_eq!(permanent(&rig, Controller), 16 * (active + 1));
             assert_eq!(permanent(&rig, MemberId(0)), 48);
 
-            // The newcomer goes to the subgroup with the fewest.
+            // The joining member goes to the subgroup with the fewest.
             let here = n % subgroups;
             let active = subgroups.min(n + 1);
             let added = rig.add(n).unwrap();

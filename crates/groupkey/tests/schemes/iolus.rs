@@ -51,7 +51,7 @@ fn check(profile: Profile, subgroups: u32, n: u32) {
         assert_eq!(unwraps(&message, id), ONE);
     }
 
-    // The newcomer goes to the subgroup with the fewest.
+    // The joining member goes to the subgroup with the fewest.
     let here = n % subgroups;
     let first_there = n < subgroups;
     let added = rig.add(n).unwrap();

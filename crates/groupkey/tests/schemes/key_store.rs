@@ -42,7 +42,7 @@ fn derivations_match_their_formulas_in_complete_trees() {
     }
 }
 
-/// Whoever catches up is sent its path: one derivation for each key on it, and for its own.
+/// A party that catches up is sent its path: one derivation for each key on it, and for its own.
 #[test]
 fn answers_derive_a_path() {
     for degree in [2, 3, 4, 16] {

@@ -43,7 +43,8 @@ fn operations_cost_what_the_formulas_say() {
             }
             every_member_unwraps_once(&rekeyed, 0..n);
 
-            // The newcomer goes to the subgroup with the fewest, of which it may be the first.
+            // The joining member goes to the subgroup with the fewest, of which it may be the
+            // first.
             let here = n % subgroups;
             let opens = u32::from(n < subgroups);
             let active = subgroups.min(n + 1);

@@ -100,8 +100,8 @@ fn incremental_creation_matches_its_formulas_in_complete_trees() {
     }
 }
 
-/// Everybody derives exactly the keys that both they and the newcomer are below, and that were there
-/// before; those below the one that was not open one wrap. Creation and removal are LKH's.
+/// Everybody derives exactly the keys that both they and the joining member are below, and that were
+/// there before; those below the one that was not open one wrap. Creation and removal are LKH's.
 #[test]
 fn lkh_plus_costs_follow_the_shape_of_trees_with_holes() {
     for degree in [2, 3, 4, 5] {

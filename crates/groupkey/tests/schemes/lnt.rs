@@ -1,4 +1,4 @@
-//! LNT costs what the header of its file says, and whoever sleeps holds up those below it and
+//! LNT costs what the header of its file says, and a member that sleeps holds up those below it and
 //! nobody else, whatever happens meanwhile.
 
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ fn operations_cost_what_the_formulas_say() {
             (0..n).for_each(|member| assert_eq!(hashes(&created, MemberId(member)), 1));
             assert_eq!(permanent(&rig, Controller), 16 * (active + 1));
 
-            // The newcomer goes to the subgroup with the fewest, to its last position.
+            // The joining member goes to the subgroup with the fewest, to its last position.
             let here = n % subgroups;
             let active = subgroups.min(n + 1);
             let m = members_of(here, subgroups, n + 1);

@@ -20,7 +20,7 @@ fn a_change_costs_one_broadcast_and_one_encryption() {
                 expected.check(&rig, &report, n, [1, 1, 0]);
                 let report = rig.add(n).unwrap();
                 expected.check(&rig, &report, n + 1, [0, 2, 0]);
-                // The leaver leaves a hole, which the next one fills.
+                // The leaving member leaves a hole, which the next one fills.
                 let report = rig.remove(n / 2).unwrap();
                 expected.check(&rig, &report, n, [0, 1, 1]);
                 let report = rig.add(n + 1).unwrap();

@@ -1,6 +1,7 @@
 //! OFCT costs what the header of its file says, in complete trees and in trees with holes: a removal
 //! takes one wrap for each key node above the evicted member, and one unwrap at every member; an add
-//! one for each key node above the newcomer and one more, and mostly derivations at the others.
+//! one for each key node above the joining member and one more, and mostly derivations at the
+//! others.
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
@@ -65,8 +66,8 @@ fn changes_cost_what_the_formulas_say_in_trees_with_holes() {
     }
 }
 
-/// Everybody derives the keys that they shared with the newcomer's place before; those below the one
-/// that was not there open its wrap.
+/// Everybody derives the keys that they shared with the joining member's place before; those below
+/// the one that was not there open its wrap.
 fn check_add(added: &Report, before: &Slots, newcomer: u32, slot: u32, group_key: u32) {
     let old = key_nodes(before, 2, slot);
     let mut after = before.clone();

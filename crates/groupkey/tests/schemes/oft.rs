@@ -29,7 +29,7 @@ fn complete_trees_cost_what_the_formulas_say() {
                 Profile::Sound => (height * height + 5 * height - 4) / 2,
             };
             assert_eq!(wraps(&removed, Controller), (expected, expected), "2^{height}");
-            // The newcomer completes the tree again.
+            // The joining member completes the tree again.
             let added = rig.add(n).unwrap();
             assert_eq!(wraps(&added, Controller), (height + 2, 2 * height + 2), "2^{height}");
             assert_eq!(added.open_messages().count(), 2);
@@ -67,7 +67,7 @@ fn additions_cost_what_the_formulas_say() {
             let mut rig = rig(profile);
             rig.create(n).unwrap();
             let mut members: Vec<(u32, u32)> = (0..n).map(|slot| (slot, slot)).collect();
-            // Some newcomers fill holes, the others come at the end.
+            // Some joining members fill holes, the others come at the end.
             let leavers: Vec<u32> = (0..n - 2).step_by(3).map(|place| place * 5 % n).collect();
             for &leaver in &leavers {
                 if members.len() > 2 && members.iter().any(|&(_, member)| member == leaver) {
@@ -88,7 +88,7 @@ fn additions_cost_what_the_formulas_say() {
     }
 }
 
-/// Members with their slots; those of the newcomer.
+/// Members with their slots; those of the joining member.
 fn check_addition(
     report: &Report,
     (slot, newcomer): (u32, u32),
@@ -183,7 +183,7 @@ fn whoever_slept_gets_everything_in_one_message() {
             rig.remove(n - 1).unwrap();
             rig.add(n + 2).unwrap();
             let report = rig.catch_up(0).unwrap();
-            // The last newcomer has taken the free slot.
+            // The last joining member has taken the free slot.
             let slots: Vec<u32> = (0..n + 2).collect();
             let height = Halves::beside(0, &slots).count();
             assert_eq!(report.open_messages().count(), 2);

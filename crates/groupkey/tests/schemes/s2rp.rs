@@ -277,7 +277,7 @@ impl History {
         self.rig.agreed_key().unwrap();
     }
 
-    /// Others come and go; the first member is asleep.
+    /// Others join and leave; the first member is asleep.
     fn asleep_do(&mut self, round: u32) {
         self.add();
         for turn in 0..3 {

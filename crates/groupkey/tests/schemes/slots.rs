@@ -10,7 +10,7 @@ pub(crate) type Slots = BTreeMap<u32, u32>;
 /// A node's width in slots, and its index among those of this width.
 pub(crate) type Node = (u32, u32);
 
-/// The slot that the next newcomer gets.
+/// The slot that the next joining member gets.
 pub(crate) fn lowest_free(slots: &Slots) -> u32 {
     (0..).find(|slot| !slots.values().any(|taken| taken == slot)).expect("not all are taken")
 }

@@ -26,7 +26,7 @@ fn sbsa_r_costs_a_derivation_and_two_hashes_a_member() {
             check_footprints(&rig, 2);
             check_entries(&rig.add(n).unwrap(), n + 1, of_entries(n + 1));
             check_footprints(&rig, 2);
-            // The leaver leaves a hole.
+            // The leaving member leaves a hole.
             let removed = rig.remove(n / 2).unwrap();
             check_entries(&removed, n, of_entries(n));
             assert_eq!(costs(&removed, MemberId(n / 2).into()), (0, 0));
@@ -108,7 +108,7 @@ fn slots_that_are_used_again_have_new_keys() {
         let mut rig = rig(id, Profile::Sound, None);
         rig.create(5).unwrap();
         for round in 0..20 {
-            // The same two members come and go, and what they were is still listening.
+            // The same two members join and leave, and what they were is still listening.
             rig.remove(round % 2).unwrap();
             assert!(!rig.outsider_knows_key());
             rig.add(round % 2).unwrap();

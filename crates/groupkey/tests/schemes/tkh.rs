@@ -36,7 +36,7 @@ fn check(subgroups: u32, siblings: u32, n: u32) {
     }
     every_member_unwraps_once(&created, 0..n);
 
-    // The newcomer's subgroup, and its slot there.
+    // The joining member's subgroup, and its slot there.
     let (here, slot) = (n % subgroups, n / subgroups);
     let active = subgroups.min(n + 1);
     let in_set = slot % siblings;
@@ -62,7 +62,7 @@ fn check(subgroups: u32, siblings: u32, n: u32) {
     let rekeyed = rig.rekey().unwrap();
     assert_eq!(sent(&rekeyed), (active, active));
 
-    // Slots before the newcomer's are full: whole sets without it, and its own.
+    // Slots before the joining member's are full: whole sets without it, and its own.
     let other_sets = slot / siblings;
     let removed = rig.remove(n).unwrap();
     assert_eq!(sent(&removed), (active + in_set, active - 1 + other_sets));

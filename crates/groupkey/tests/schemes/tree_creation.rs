@@ -1,5 +1,5 @@
-//! A group is created of some of those who were enrolled: the broadcast tells which slots are taken,
-//! and every member finds its keys by counting. Whatever is wrong about the slots is refused.
+//! A group is created of some of members that were enrolled: the broadcast tells which slots are
+//! taken, and every member finds its keys by counting. Whatever is wrong about the slots is refused.
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::protection::Protection;

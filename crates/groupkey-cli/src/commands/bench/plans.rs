@@ -294,7 +294,7 @@ impl PlanArguments {
             return Ok(match (self.growth, scheme.class()) {
                 (false, Class::Distributed) => vec![2, 10, 20, 30],
                 (false, Class::Centralized | Class::Hybrid) => vec![10, 100, 1_000],
-                // Full trees, and with a controller trees that a newcomer makes full.
+                // Full trees, and with a controller trees that a joining member makes full.
                 (true, Class::Distributed) => vec![4, 8, 16, 32, 64],
                 (true, Class::Centralized) => vec![7, 15, 31, 63, 127, 255],
                 // Ten members and more in each of 55 subgroups.

@@ -1,4 +1,4 @@
-//! Members come and go, and each change is timed until the last member has the new key.
+//! Members join and leave, and each change is timed until the last member has the new key.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! A live group in one process: a service, and members that come and go.
+//! A live group in one process: a service, and members that join and leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

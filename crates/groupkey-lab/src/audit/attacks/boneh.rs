@@ -1,8 +1,8 @@
 //! Boneh+: what is published too early, and who may compute with it.
 //!
-//! As published, the hole in the row of public elements moves up with every newcomer. What lies at the
-//! next hole has been public before, what lay at the last one is public afterwards, and a thin client's
-//! elements are all that decrypts.
+//! As published, the hole in the row of public elements moves up with every joining member. What lies
+//! at the next hole has been public before, what lay at the last one is public afterwards, and a thin
+//! client's elements are all that decrypts.
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
@@ -24,7 +24,7 @@ pub(super) const OUTSIDER: Attack = Attack {
     run: listen_to_a_join,
 };
 
-/// A newcomer, for the key before its time.
+/// A joining member, for the key before its time.
 pub(super) const NEWCOMER: Attack = Attack {
     id: "boneh-newcomer",
     name: "Growing capacity: a newcomer computes the last key",

@@ -1,4 +1,5 @@
-//! Nishat: the published lock, a product of primes less k, gives k to whoever knows an old product.
+//! Nishat: the published lock, a product of primes less k, gives k to a party that knows an old
+//! product.
 //!
 //! The arithmetic is in [`groupkey::rig::fractions`]; here it is tried from what goes over the wire
 //! and what one member was enrolled with. Against the sound form, which has no primes, the same is
@@ -24,7 +25,7 @@ pub(super) const EVICTED: Attack = Attack {
     run: read_on,
 };
 
-/// A newcomer finds the last key.
+/// A joining member finds the last key.
 pub(super) const NEWCOMER: Attack = Attack {
     id: "nishat-newcomer",
     name: "Continued fractions: a newcomer",

@@ -37,7 +37,7 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     stage::is_dynamic(scheme) && stage::answers_requests(scheme)
 }
 
-/// With whoever can sleep through it: where members make the key, some have to act.
+/// With each member that can sleep through it: where members make the key, some have to act.
 fn roll_back(configuration: &Configuration, seed: u64, forward: bool) -> Result<Outcome, RigError> {
     let mut outcome = roll_back_one(configuration, seed, forward, 0);
     for sleeper in [2, 3] {

@@ -65,7 +65,7 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
     Rig::new(configuration.scheme(), settings)
 }
 
-/// Members come and go as far as the scheme has that; four make the group.
+/// Members join and leave as far as the scheme has that; four make the group.
 pub(super) fn history(scheme: &Scheme) -> Vec<Event> {
     let has = |operation| scheme.operations.contains(&operation);
     let mut events = vec![Event::Create(4)];

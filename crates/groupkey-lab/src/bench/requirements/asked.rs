@@ -19,8 +19,8 @@ pub struct Requirements {
     pub uses: Vec<Use>,
     /// What each of these operations did for the group: those that the scheme has.
     pub operations: Vec<Operation>,
-    /// Whether a newcomer's arrival changed the key at once, so that it has none of before; `None` if there
-    /// is no group key or nobody can join.
+    /// Whether a joining member's arrival changed the key at once, so that it has none of before; `None` if
+    /// there is no group key or nobody can join.
     pub join_changes_key: Option<bool>,
     /// Whether a member's leaving changed the key at once, and the member did not get the new one; `None`
     /// if there is no group key or nobody can leave.

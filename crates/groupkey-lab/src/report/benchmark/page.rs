@@ -155,7 +155,7 @@ fn network_study(number: usize, header: &Header, rows: &[NetworkRow]) -> Value {
     }
 }
 
-/// The rows that the page shows, without their samples, for whoever wants to go on with them.
+/// The rows that the page shows, without their samples, for a reader that wants to go on with them.
 fn data(entries: &[Entry], findings: &[Finding]) -> String {
     let rows: Vec<_> = entries
         .iter()

@@ -29,7 +29,7 @@ pub(super) fn examine(rows: &[BenchRow]) -> Examination {
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i3-5005u-python";
 
-/// What a member does in each operation; the one that is added is the newcomer.
+/// What a member does in each operation; the one that is added is the joining member.
 const OF_MEMBER: [Subject; 3] = [
     Subject::new("create", "member"),
     Subject::new("add", "new-member"),

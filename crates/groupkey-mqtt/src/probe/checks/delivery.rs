@@ -1,4 +1,4 @@
-//! How messages come to those who are there.
+//! How messages come to members that are there.
 
 use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};

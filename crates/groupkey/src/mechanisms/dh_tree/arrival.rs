@@ -1,4 +1,4 @@
-//! A whole tree comes: to a newcomer, or to a member that asked for what it missed.
+//! A whole tree comes: to a joining member, or to a member that asked for what it missed.
 
 use super::climb::Ladder;
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::wire::Message;
 type Destination = (MemberId, Epoch, Operation);
 
 impl Peer {
-    /// A newcomer learns from the tree who is in the group.
+    /// A joining member learns from the tree who is in the group.
     pub(super) fn receive_first_tree(
         &mut self,
         cx: &mut Context<'_>,
@@ -47,7 +47,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Everybody hears a request; the leftmost of the others answers it, unless it waits itself.
+    /// Every member receives a request; the leftmost of the others answers it, unless it waits
+    /// itself.
     pub(super) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let member = message.from_member()?;
         message.body().finish()?;
@@ -78,7 +79,7 @@ impl Peer {
         self.adopt(cx, message.header().epoch, tree, confirmation)
     }
 
-    /// Sends somebody the present tree.
+    /// Sends a member the present tree.
     pub(super) fn send_tree(
         &self,
         cx: &mut Context<'_>,

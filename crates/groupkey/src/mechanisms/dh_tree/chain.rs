@@ -1,8 +1,8 @@
 //! A creation as a chain of joins: the second member joins the first, then the third, and so on.
 //!
-//! Everybody knows the members in their order, and so from the beginning which leaf is sponsor of which
-//! step and how much it sends. Messages of different members may overtake each other; what comes before
-//! its time is kept. All steps are of the first epoch; there is a key after the last one only.
+//! Every member knows the members in their order, and so from the beginning which leaf is sponsor of
+//! which step and how much it sends. Messages of different members may overtake each other; what comes
+//! before its time is kept. All steps are of the first epoch; there is a key after the last one only.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -56,7 +56,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Everybody hears who joins; the sponsor of its step takes it in, then or later.
+    /// Every member is told who joins; the sponsor of its step takes it in, then or later.
     pub(crate) fn receive_join(
         &mut self,
         peer: &mut Peer,
@@ -153,7 +153,8 @@ impl Chain {
         self.lead(peer, cx)
     }
 
-    /// As the sponsor of the step under way, makes it, if the newcomer has sent its blinded key.
+    /// As the sponsor of the step under way, makes it, if the joining member has sent its blinded
+    /// key.
     fn lead(&self, peer: &mut Peer, cx: &mut Context<'_>) -> Result<(), Error> {
         let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
         peer.take_leaf(cx, self.members[self.present - 1], blinded)

@@ -20,7 +20,7 @@ pub(crate) struct Change {
     pace: Pace,
     pub(crate) stage: Stage,
     segments: Vec<Segment>,
-    /// Where the segment of each is: in a creation everybody may have one.
+    /// Where the segment of each is: in a creation every member may have one.
     places: BTreeMap<MemberId, usize>,
     /// How many blinded keys have not come, of all segments.
     missing: usize,

@@ -178,7 +178,8 @@ impl KeyTree {
         self.members().find(|member| !others.contains(member))
     }
 
-    /// The rightmost of the leaves under a member's sibling: it acts when the member comes or goes.
+    /// The rightmost of the leaves under a member's sibling: it acts when the member joins or
+    /// leaves.
     pub(crate) fn sponsor_beside(&self, member: MemberId) -> Option<MemberId> {
         self.leaf(member).and_then(|leaf| self.sibling(leaf)).map(|node| self.rightmost(node))
     }

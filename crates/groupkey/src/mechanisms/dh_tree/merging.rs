@@ -1,4 +1,4 @@
-//! Two groups come together: each tells the other its tree, then somebody makes what is missing.
+//! Two groups come together: each tells the other its tree, then a member makes what is missing.
 //!
 //! The rightmost member of each group draws a new secret first, so that nobody gets a key of before.
 //! It tells the blinded key of its root, too, which is not the root for long.

@@ -23,7 +23,7 @@ pub(crate) const PATH: u8 = 0;
 pub(crate) const REQUEST: u8 = 1;
 /// The present tree.
 pub(crate) const TREE: u8 = 2;
-/// The blinded key of somebody who joins.
+/// The blinded key of a member that joins.
 pub(crate) const JOIN: u8 = 3;
 /// What a sponsor has made, in a creation: one of its parts, or one of the changes that it takes.
 pub(crate) const STEP: u8 = 4;
@@ -153,7 +153,7 @@ impl Peer {
     /// Draws a secret and tells all its blinded key.
     pub(crate) fn tell_leaf(&self, cx: &mut Context<'_>, operation: Operation) -> Ladder {
         let (ladder, blinded) = Ladder::drawn(cx);
-        // Somebody who joins a running group cannot know its epoch, unless it was told.
+        // A member that joins a running group cannot know its epoch, unless it was told.
         let told = operation == Operation::Create || self.epoch != Epoch::default();
         let epoch = if told { self.epoch.next() } else { self.epoch };
         cx.draft(Recipient::Group, epoch, operation, JOIN).element(&blinded).send();
@@ -177,7 +177,7 @@ impl Peer {
         }
     }
 
-    /// Reads the blinded key of somebody who joins; returns it as it came.
+    /// Reads the blinded key of a member that joins; returns it as it came.
     pub(crate) fn read_blinded<'m>(
         &self,
         cx: &mut Context<'_>,
@@ -198,7 +198,7 @@ impl Peer {
         if self.change.as_ref().is_some_and(is_of) {
             return Ok(());
         }
-        // Whoever is in the group must learn that it has missed something.
+        // A member must learn that it has missed something.
         if self.share.is_some() {
             message.require_next_epoch(self.epoch)?;
         }

@@ -1,4 +1,5 @@
-//! How a change comes about: everybody waits for what sponsors make, and makes its own when it is time.
+//! How a change comes about: every member waits for what sponsors make, and makes its own when it is
+//! time.
 //!
 //! A step works on tree and change, and takes back what it did if it fails.
 
@@ -17,7 +18,7 @@ use crate::secret::Key;
 use crate::wire::Message;
 
 impl Peer {
-    /// Everybody hears who joins; the sponsor takes it in.
+    /// Every member is told who joins; the sponsor takes it in.
     pub(super) fn receive_join(
         &mut self,
         cx: &mut Context<'_>,
@@ -203,7 +204,7 @@ impl Peer {
         change: &mut Change,
     ) -> Result<Vec<u8>, Error> {
         let Some(segment) = change.segment_of(self.me) else { return Ok(Vec::new()) };
-        // Before its path is looked at: a creation brings a message from everybody.
+        // Before its path is looked at: a creation brings a message from every member.
         if self.acts_last(change) && !change.waits_only_for(self.me) {
             return Ok(Vec::new());
         }

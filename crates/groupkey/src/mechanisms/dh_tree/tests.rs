@@ -1,6 +1,6 @@
-//! Messages changed in one thing are refused; changes take no more rounds than they should; whoever
-//! came, went or will come has no key of a time when it was not there, alone or with another, whatever
-//! it heard.
+//! Messages changed in one thing are refused; changes take no more rounds than they should; a party
+//! that came, went or will come has no key of a time when it was not there, alone or with another,
+//! whatever it heard.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -331,7 +331,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let body = body_of(bytes);
     let foreign = rebuilt(&Header { group: GroupId(4), ..genuine }, body);
     table.refuse(seat, &foreign, &[Misbehaviour::ForeignGroup], "another group");
-    // A newcomer lets everything pass until it is told the tree, and what led to that.
+    // A joining member lets everything pass until it is told the tree, and what led to that.
     let id = table.seats[seat].0;
     let is_told = table.seats[seat].1.group_key().map(|(epoch, _)| epoch) < Some(genuine.epoch);
     let is_new =
@@ -347,7 +347,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         return;
     }
     for epoch in [Epoch(0), genuine.epoch.next(), Epoch(u64::MAX)] {
-        // Whoever comes or catches up knows no epoch; there the confirmation tells.
+        // A party that comes or catches up knows no epoch; there the confirmation tells.
         let forged = rebuilt(&Header { epoch, ..genuine }, body);
         table.refuse(seat, &forged, &[], "another epoch");
     }

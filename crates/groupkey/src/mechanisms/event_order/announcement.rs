@@ -11,7 +11,7 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::wire::Message;
 
-/// Somebody wants to be taken in, or, if it is a member, cannot follow.
+/// A member wants to be taken in, or, if it is a member, cannot follow.
 pub(crate) const JOIN: u8 = 0;
 /// A member wants to leave.
 pub(crate) const LEAVE: u8 = 1;
@@ -29,8 +29,8 @@ pub(crate) struct Announcement {
     pub(crate) operation: Operation,
     pub(crate) roster: Roster,
     /// Of those that are added, which are at the end of the roster: with what they asked for it. So
-    /// everybody knows which request was served, whoever heard it, and no old announcement can be
-    /// passed to a newcomer.
+    /// every member knows which request was served, and no old announcement can be passed to a
+    /// joining member.
     pub(crate) tickets: Vec<u64>,
 }
 
@@ -46,7 +46,8 @@ impl Announcement {
         draft.send();
     }
 
-    /// Reads what [`Self::send`] wrote. Whoever announces is the first of those whom it announces.
+    /// Reads what [`Self::send`] wrote. A party that announces is the first of those whom it
+    /// announces.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
         let mut body = message.body();
         let operation = u8::try_from(body.number()?).ok().and_then(Operation::from_code);
@@ -63,15 +64,16 @@ impl Announcement {
         Ok(Self { operation, roster, tickets })
     }
 
-    /// Those who are taken in, with their tickets.
+    /// Members that are taken in, with their tickets.
     pub(crate) fn admitted(&self) -> impl Iterator<Item = (MemberId, u64)> {
         let stay = self.roster.len() - self.tickets.len();
         self.roster.iter().skip(stay).zip(self.tickets.iter().copied())
     }
 
-    /// Refuses what cannot follow a group of these members: those who stay keep their order and come
-    /// first, and the operation does what it says. So only the first of those who stay can announce
-    /// anything, and the next one in line only if the one before goes, or begins again as the last.
+    /// Refuses what cannot follow a group of these members: members that stay keep their order and
+    /// come first, and the operation does what it says. So only the first of members that stay can
+    /// announce anything, and the next one in line only if the one before goes, or begins again as
+    /// the last.
     pub(crate) fn require_successor_of(&self, present: &Roster) -> Result<(), Error> {
         let stay = self.roster.len() - self.tickets.len();
         let rest = present.without(|member| self.roster.place(member).is_none_or(|at| at >= stay));
@@ -88,7 +90,7 @@ impl Announcement {
         if in_order && fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 
-    /// Whether it takes this newcomer in, for this request.
+    /// Whether it takes this joining member in, for this request.
     pub(crate) fn admits(&self, newcomer: MemberId, ticket: u64) -> bool {
         let takes_in = matches!(self.operation, Operation::Add | Operation::Create);
         takes_in && self.admitted().any(|admitted| admitted == (newcomer, ticket))

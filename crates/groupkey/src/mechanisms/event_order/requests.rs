@@ -25,13 +25,13 @@ pub(crate) struct Requests {
     /// Those that this member's application thinks dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
-    /// The last epoch in which each came or went: what it asked for before meant an earlier life.
+    /// The last epoch in which each joined or left: what it asked for before meant an earlier life.
     turns: BTreeMap<MemberId, Epoch>,
     /// The same for all others: this member's arrival, or a later turn that was forgotten.
     since: Epoch,
 }
 
-/// What somebody asked with.
+/// What a member asked with.
 #[derive(Debug)]
 struct Ticket {
     number: u64,
@@ -75,7 +75,7 @@ impl Requests {
         self.joins.contains(&member) && self.is_last(member, ticket)
     }
 
-    /// The member that speaks for the group to somebody.
+    /// The member that speaks for the group to a member.
     pub(crate) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
         present.iter().find(|&member| member != to && !self.goes(member))
     }
@@ -130,7 +130,7 @@ impl Requests {
 
     /// The event that `me` has to announce, if it is the one to announce and there is something to do.
     /// Before the event under way is `settled`, only a death or a member that cannot follow is a
-    /// reason: then everybody begins again, because nobody knows how far the others have come.
+    /// reason: then every member begins again, because nobody knows how far the others have come.
     pub(crate) fn next(
         &self,
         me: MemberId,
@@ -141,7 +141,7 @@ impl Requests {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
         let mut rest = present.without(|member| self.goes(member) || lost(member));
         if rest.is_empty() {
-            // All are lost: somebody has to, and the others rejoin.
+            // All are lost: a member has to, and the others rejoin.
             let first = present.without(|member| self.goes(member)).first();
             rest = first.map_or_else(Roster::default, |first| Roster::of(&[first]));
         }

@@ -244,7 +244,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let mut senders: Vec<_> = table.members.iter().map(|&member| PartyId::Member(member)).collect();
     senders.extend([PartyId::Controller, STRANGER.into()]);
     for sender in senders {
-        // Everybody sends a factor: who sent it is for the signature to tell.
+        // Every member sends a factor: who sent it is for the signature to tell.
         let allowed =
             table.id == "gdh3" && genuine.kind == gdh3::FACTOR && sender != PartyId::Controller;
         if sender != genuine.sender && (!allowed || sender == STRANGER.into()) {
@@ -293,7 +293,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     // 5. It belongs to another group.
     let forged = rebuilt(&Header { group: GroupId(4), ..genuine }, body);
     table.refuse(seat, &forged, &[Misbehaviour::ForeignGroup], "another group");
-    // 6. It is for somebody else.
+    // 6. It is for another party.
     let forged = rebuilt(&Header { to: Recipient::Member(STRANGER), ..genuine }, body);
     table.refuse(seat, &forged, &[Misbehaviour::NotForUs], "another addressee");
     // 7. The body ends too early or too late.
@@ -426,7 +426,7 @@ fn a_controller_that_missed_the_end_of_its_own_join_catches_up() {
             let outbox = table.step(seat, Ok(Command::Add(MemberId(4)))).unwrap();
             table.post(&outbox);
         }
-        // The controller is away when the list comes, which everybody else takes.
+        // The controller is away when the list comes, which every other member takes.
         while let Some(bytes) = table.under_way.pop_front() {
             let header = header(&bytes);
             for seat in 0..4 {

@@ -177,7 +177,7 @@ impl Roster {
         if self.len() + joining.len() < left.len() + 2 {
             return Err(Misuse::TooFewMembers.into());
         }
-        // Somebody who leaves is a member still, so that nobody can do both.
+        // A leaving member is still a member, so that nobody can do both.
         self.join_all(joining)?;
         leaving.iter().for_each(|&member| self.evict(member));
         let joined = joining.iter().filter_map(|&member| self.enrolled_slot(member)).collect();

@@ -61,7 +61,8 @@ impl Membership {
     ) -> Result<(), Error> {
         match command {
             Command::CatchUp => {}
-            // Clocks tick for everybody in a hybrid scheme, and this member waits for its server.
+            // Clocks tick for every member in a hybrid scheme, and this member waits for its
+            // server.
             Command::Rekey if self.server != PartyId::Controller => return Ok(()),
             _ => return Err(Misuse::WrongRole.into()),
         }

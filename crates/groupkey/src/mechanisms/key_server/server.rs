@@ -18,10 +18,10 @@ pub(crate) trait KeyServer: Send {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
-    /// Whether several members can come and go in one change.
+    /// Whether several members can join and leave in one change.
     const BATCHES: bool = false;
 
-    /// Whether the key can be changed though nobody comes or goes.
+    /// Whether the key can be changed though no member joins or leaves.
     const REKEYS: bool = false;
 
     /// How many members can be enrolled at most, if the scheme has a limit.

@@ -84,7 +84,7 @@ impl<'a> WholeTree<'a> {
     ) -> Result<Vec<Step<'a>>, Error> {
         let census = self.taken.census(slot, degree);
         let length = cx.wrapped_length(1);
-        // Everybody but the root is some key node's child.
+        // Every member but the root is some key node's child.
         let keys = census.levels.iter().map(|level| level.all).sum::<usize>() - 1;
         if !self.packed.len().is_multiple_of(length) || self.packed.len() / length != keys {
             return Err(Misbehaviour::Malformed.into());
@@ -154,7 +154,7 @@ impl<'a> Taken<'a> {
         Census { levels }
     }
 
-    /// The first nodes of a level have keys: all whose second child has somebody below.
+    /// The first nodes of a level have keys: all whose second child has a member below.
     fn count_forks_without_holes(&self, slot: u32, degree: u32, levels: &mut [Count]) {
         let mut below = 1;
         for count in &mut levels[1..] {

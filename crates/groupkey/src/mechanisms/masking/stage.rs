@@ -86,7 +86,7 @@ pub(crate) fn message_to(id: u32, messages: &[(Recipient, Vec<u8>)]) -> Vec<u8> 
     found.map(|(_, bytes)| bytes.clone()).expect("there is one")
 }
 
-/// Gives an entry's receiver another key, as far as somebody can who has the key that was sent, and
+/// Gives an entry's receiver another key, as far as a member can who has the key that was sent, and
 /// who may choose among these confirmations. Returns whether the receiver took the other key.
 pub(crate) fn alter<C: Party, M: Party>(
     stage: &mut Stage<C, M>,
@@ -123,7 +123,7 @@ pub(crate) fn alter<C: Party, M: Party>(
     false
 }
 
-/// Confirmations under individual keys, as far as somebody has any.
+/// Confirmations under individual keys, as far as a member has any.
 pub(crate) fn authenticated(
     cx: &mut Context<'_>,
     keys: &[&Key],

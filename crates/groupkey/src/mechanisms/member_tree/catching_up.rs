@@ -45,8 +45,8 @@ impl MemberTree {
         draft.send();
     }
 
-    /// Who asks, and how many nodes are above it, if it is for `me` to answer. Everybody hears a
-    /// request.
+    /// Who asks, and how many nodes are above it, if it is for `me` to answer. Every member
+    /// receives a request.
     pub(crate) fn asked(
         &self,
         me: MemberId,

@@ -27,7 +27,7 @@ pub(crate) struct Confirming {
 pub(crate) enum Session {
     /// Nothing does.
     None,
-    /// Somebody has not said yet what goes into it.
+    /// A member has not said yet what goes into it.
     Awaited,
     Known(Key),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Outcome<K> {
 }
 
 impl Confirming {
-    /// As the sponsor, which has the keys already, tells everybody that it has.
+    /// As the sponsor, which has the keys already, tells every member that it has.
     pub(crate) fn send(
         &self,
         cx: &mut Context<'_>,

@@ -86,7 +86,8 @@ impl<R: Run> Member<R> {
         }
     }
 
-    /// Begins a run among the members that an event leads to. One who joins does not know them yet.
+    /// Begins a run among the members that an event leads to. A joining member does not know them
+    /// yet.
     fn begin(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         let me = change.roster().place(self.view.me());
         self.run = match me {
@@ -97,7 +98,7 @@ impl<R: Run> Member<R> {
         Ok(())
     }
 
-    /// Takes the first message that one who joins gets, from whomever.
+    /// Takes the first message that a joining member gets, from any member.
     fn receive_first(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let roster = self.view.read_first_roster(message, &mut message.body())?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;

@@ -28,7 +28,7 @@ impl<T> Round<T> {
         self.said.len()
     }
 
-    /// Whether everybody has said it.
+    /// Whether every member has said it.
     pub(crate) const fn is_complete(&self) -> bool {
         self.missing == 0
     }
@@ -71,15 +71,15 @@ impl<T> Round<T> {
         &self.said
     }
 
-    /// What was said so far, without those who have not spoken.
+    /// What was said so far, without members that have not spoken.
     pub(crate) fn words(&self) -> impl Iterator<Item = &T> {
         self.said.iter().flatten()
     }
 }
 
 impl Round<Key> {
-    /// What everybody's nonces make for a group, an epoch and its members. The first nonce takes the
-    /// place of a key, but nothing here is secret.
+    /// What every member's nonces make for a group, an epoch and its members. The first nonce takes
+    /// the place of a key, but nothing here is secret.
     pub(crate) fn session(
         &self,
         cx: &mut Context<'_>,

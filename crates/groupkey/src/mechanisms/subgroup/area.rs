@@ -4,8 +4,8 @@
 //!
 //! In the `published` profile there is no area key, and every member is sent the group key singly.
 //!
-//! Bodies: `{AK', GK'}_individual` (`published`: `{GK'}_individual`); where somebody joins `slot of the
-//! newcomer, {AK', GK'}_AK`; where nobody comes or goes `{GK'}_AK`.
+//! Bodies: `{AK', GK'}_individual` (`published`: `{GK'}_individual`); where a member joins `slot of the
+//! joining member, {AK', GK'}_AK`; where no member joins or leaves `{GK'}_AK`.
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -37,7 +37,7 @@ pub struct Member {
 
 /// Carries what a member needs under its individual key.
 pub(crate) const KEYS: u8 = 0;
-/// Carries new keys under the old area key, when somebody joins the area.
+/// Carries new keys under the old area key, when a member joins the area.
 const REFRESH: u8 = 1;
 /// Carries the group key under the area key.
 const REKEY: u8 = 2;

@@ -1,8 +1,8 @@
 //! What the controllers of subgroups do alike in all hybrid schemes, and their members.
 //!
 //! A subgroup controller is a key server to its members, to whom it gives individual keys, and to the
-//! controller it is a member, with a key that the two share. It learns from the controller who comes
-//! and goes, and answers members that missed something. If it missed something itself, it asks the
+//! controller it is a member, with a key that the two share. It learns from the controller who joins
+//! and leaves, and answers members that missed something. If it missed something itself, it asks the
 //! controller (`resumption.rs`). A scheme adds what it makes of the controller's news.
 
 use alloc::vec::Vec;
@@ -97,7 +97,7 @@ pub(crate) enum LocalChange {
     Joined(u32),
     /// The member that was in this slot left.
     Left(u32),
-    /// Nobody here came or went.
+    /// No member here joined or left.
     Nobody,
     /// The subgroup's controller missed changes, and its members with it: all are sent everything.
     Resumed,
@@ -262,9 +262,9 @@ impl Subgroup {
         Ok(members)
     }
 
-    /// Refuses a message of a change that does not follow on what was heard here. Whoever is not in
-    /// the group yet has no keys that go on: it takes a creation, an opening, and the answer to its
-    /// request.
+    /// Refuses a message of a change that does not follow on what was heard here. A party that is
+    /// not in the group yet has no keys that go on: it takes a creation, an opening, and the answer
+    /// to its request.
     fn require_admissible(&self, message: &Message<'_>) -> Result<(), Error> {
         let is_later = message.header().epoch > self.membership.epoch();
         let is_of_the_middle = !is_opening(message)

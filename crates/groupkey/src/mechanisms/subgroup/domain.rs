@@ -7,8 +7,8 @@
 //!
 //! Every message to a subgroup controller begins with a list of member ids: in a creation how many
 //! were ever enrolled there, and those of them who do not take part; in other changes those of its
-//! subgroup who come or go; and all of its members for a subgroup controller that catches up
-//! (`resumption.rs`). Where somebody joins a subgroup that had no members, the kind says so: a
+//! subgroup who join or leave; and all of its members for a subgroup controller that catches up
+//! (`resumption.rs`). Where a member joins a subgroup that had no members, the kind says so: a
 //! controller that hears anything else first has missed something.
 
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ use crate::wire::Message;
 
 /// The controller's side: what differs between schemes.
 pub(crate) trait DomainServer {
-    /// Whether members can come and go.
+    /// Whether members can join and leave.
     const CHANGES: bool = true;
 
     /// The subgroups and the members.
@@ -194,7 +194,7 @@ fn remove<S: DomainServer>(
 }
 
 impl Change {
-    /// A new period, and nobody comes or goes.
+    /// A new period, and no member joins or leaves.
     pub(crate) const fn period() -> Self {
         Self { operation: Operation::Rekey, named: Vec::new(), opened: None }
     }

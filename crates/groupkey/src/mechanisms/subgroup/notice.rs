@@ -9,7 +9,7 @@ use crate::wire::{Message, Reader};
 
 /// Names members to enrol; the controller's message over the confidential channel.
 pub(crate) const MEMBERS: u8 = 1;
-/// Instead of the scheme's own kind where somebody joins: the subgroup gets its first member in a group
+/// Instead of the scheme's own kind where a member joins: the subgroup gets its first member in a group
 /// that goes on already. No scheme has this kind for another message of a controller of the group.
 pub(crate) const OPENING: u8 = 2;
 

@@ -1,10 +1,10 @@
 //! What schemes do alike in which members hand keys on.
 //!
-//! The members of a subgroup form a line, which may fork: each has a giver, and takers to whom
-//! it hands on what it was given. The first is given keys by the subgroup's controller. Neighbours
+//! The members of a subgroup form a line, which may fork: each has a giver, and takers to whom it
+//! hands on what it was given. The first is given keys by the subgroup's controller. Neighbours
 //! share an edge key, which the controller makes of the individual keys of both: it stores none,
-//! whoever else gets a place beside one of them has another edge, and a device that was evicted
-//! and comes back has new ones.
+//! any other member that gets a place beside one of them has another edge, and a device that was
+//! evicted and comes back has new ones.
 //!
 //! A letter brings the group key down the line, from hand to hand, each time under an edge key.
 //! For those whose place is another than before it carries envelopes, each under a key made of an
@@ -41,7 +41,7 @@ pub(crate) struct Line {
     width: u32,
     /// The slots, by position; the takers of p are at width p + 1 and what follows.
     pub(crate) order: Vec<u32>,
-    /// The epoch in which somebody came or went the last time.
+    /// The epoch in which a member joined or left the last time.
     pub(crate) changed: Epoch,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Link {
 #[derive(Debug)]
 pub(crate) struct Letter<'m> {
     since: Epoch,
-    /// The position of a newcomer that has a letter of its own; 0 if nobody has.
+    /// The position of a joining member that has a letter of its own; 0 if nobody has.
     pub(crate) newcomer: u32,
     envelopes: [Option<Envelope<'m>>; ENVELOPES],
     /// The group key under the edge key of giver and taker; not where the controller writes.
@@ -164,7 +164,7 @@ impl Line {
         draft.send();
     }
 
-    /// Sends everybody a letter of its own, as in a creation: nobody hands on.
+    /// Sends every member a letter of its own, as in a creation: nobody hands on.
     pub(crate) fn send_to_all(&self, cx: &mut Context<'_>, subgroup: &Subgroup) {
         cx.reserve(self.order.len(), cx.wrapped_length(KEYS) + 24);
         let (operation, news) = (Operation::Create, (self.changed, 0));

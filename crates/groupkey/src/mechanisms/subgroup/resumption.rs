@@ -1,5 +1,5 @@
 //! How the controller of a subgroup comes back that missed something: members who were enrolled, who
-//! came and went, keys. It asks the controller, once, and is told the state of its subgroup.
+//! joined and left, keys. It asks the controller, once, and is told the state of its subgroup.
 //!
 //! ```text
 //! subgroup controller -- request: how many it enrolled ------> controller

@@ -1,5 +1,5 @@
-//! Boneh+, broadcast encryption from pairings, with members that come and go: the fat client works its
-//! decryption element out of a public key, the thin client is sent it.
+//! Boneh+, broadcast encryption from pairings, with members that join and leave: the fat client works
+//! its decryption element out of a public key, the thin client is sent it.
 //!
 //! Source: S003 section 2, after Boneh, Gentry and Waters, CRYPTO 2005. Class: centralized.
 //! Provenance: specified, with errata (below). With g_k = g^(alpha^k), v = g^gamma, SK_i = v^(alpha^i),
@@ -36,18 +36,18 @@
 //! scalars, the header, the set S, and fat the public key (public); member fat SK_i, u_(c,i) and 2N - 1
 //! elements, thin SK_i, g_i and u_(c,i); both the header, which own messages start from.
 //!
-//! Bodies: enrolment `i, SK_i`, thin `i, SK_i g_i`; fat `g_1 .. g_2N without g_h, S, C_0, C_1`, to those who
-//! have that `newcomer or 0, S, C_0, C_1`; thin `a_i, C_0, C_1`. Receivers have no state that ages: a fat
-//! client takes any later header, a thin one any later message, whatever it missed.
+//! Bodies: enrolment `i, SK_i`, thin `i, SK_i g_i`; fat `g_1 .. g_2N without g_h, S, C_0, C_1`, to members
+//! that have that `joining member or 0, S, C_0, C_1`; thin `a_i, C_0, C_1`. Receivers have no state that
+//! ages: a fat client takes any later header, a thin one any later message, whatever it missed.
 //!
-//! **`published`:** as S003 describes it: h = n + 1 moves up with every newcomer, to whom the index n + 1
-//! falls. Fat: the whole public key (with g and v) and S are broadcast with every change. Thin:
-//! `g_i u_(c,i), C_0, C_1` in the open, later the factor by which u_(c,i) changes instead. **It is broken:**
-//! an element at the next hole is public before it is the hole, so anybody computes
-//! K' = e(g_(n+2), C'_0) after an add; a newcomer computes the key before it from g_(n+1); and whoever hears
-//! the thin client's g_i and u_(c,i) is as good as member i. `tests/schemes/boneh.rs` does all three.
+//! **`published`:** as S003 describes it: h = n + 1 moves up with every joining member, to whom the index n
+//! + 1 falls. Fat: the whole public key (with g and v) and S are broadcast with every change. Thin: `g_i
+//! u_(c,i), C_0, C_1` in the open, later the factor by which u_(c,i) changes instead. **It is broken:** an
+//! element at the next hole is public before it is the hole, so anybody computes K' = e(g_(n+2), C'_0) after
+//! an add; a joining member computes the key before it from g_(n+1); and a party that hears the thin
+//! client's g_i and u_(c,i) is as good as member i. `tests/schemes/boneh.rs` does all three.
 //!
-//! Errata of S003 without which nobody, or not everybody, could decrypt, or everybody could:
+//! Errata of S003 without which nobody, or not every member, could decrypt, or every member could:
 //!
 //! | equation | printed | here |
 //! |---|---|---|

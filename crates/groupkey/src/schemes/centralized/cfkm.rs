@@ -6,8 +6,7 @@
 //! Class: centralized. Provenance: reconstructed: descriptions give the table and what is wrapped
 //! under what; the messages, and the key under which a refreshed key is wrapped, are ours.
 //!
-//! With W bits, in wrapped keys; s is the number of bits that a member shares with the one that
-//! joins or leaves:
+//! With W bits, in wrapped keys; s is the number of bits that a member shares with the member that joins or leaves:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -16,15 +15,15 @@
 //! | remove | 1 broadcast | 2W wraps, W derivations | 1 + s unwraps, s derivations |
 //! | catch up | 1 request, 1 unicast | W + 1 wraps in 1 call | W + 1 unwraps in 1 call |
 //!
-//! The group key is one derivation more for everybody. Keys held: controller n + 2W + 2, n of them
-//! individual keys for creation, joins and answers; member W + 3.
+//! The group key is one derivation more for every member. Keys held: controller n + 2W + 2, n of
+//! them individual keys for creation, joins and answers; member W + 3.
 //!
 //! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from it.
 //!
-//! Members are numbered by their slots. On a join T and the keys of the newcomer's bits go through
-//! a one-way function; the newcomer is sent the results, the others its slot. On a removal
-//! a random T' is wrapped under the key of each bit that the evicted member does not have, and for
-//! each bit that it has, a random key is wrapped under one derived from the old key and T'.
+//! Members are numbered by their slots. On a join T and the keys of the joining member's bits go
+//! through a one-way function; the joining member is sent the results, the others its slot. On a
+//! removal a random T' is wrapped under the key of each bit that the evicted member does not have,
+//! and for each bit that it has, a random key is wrapped under one derived from the old key and T'.
 //!
 //! Bodies: keys: `{KEK_0 .. KEK_(W-1), T}_individual`; notice of a join: the slot; removal: the slot
 //! and a packed byte string of `{T'}_KEK` and then of `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1.
@@ -103,7 +102,7 @@ pub struct Controller {
     bits: u32,
     profile: Profile,
     group: ServedGroup,
-    /// For each bit, lowest first, the keys of those who have it clear and set.
+    /// For each bit, lowest first, the keys of members that have it clear and set.
     table: List<[Key; 2]>,
     traffic_key: Key,
 }
@@ -271,7 +270,7 @@ impl Member {
         Ok(())
     }
 
-    /// Another member joined: what the newcomer may know goes through the one-way function.
+    /// Another member joined: what the joining member may know goes through the one-way function.
     fn follow_join(
         &mut self,
         cx: &mut Context<'_>,
@@ -382,8 +381,8 @@ fn one_way(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.derive(key, "groupkey cfkm join", &[])
 }
 
-/// The key under which a key's successor is wrapped: known to those who have the old key and the new
-/// traffic key, which an evicted member has not.
+/// The key under which a key's successor is wrapped: known to members that have the old key and the
+/// new traffic key, which an evicted member has not.
 fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
     cx.derive(old, "groupkey cfkm refresh", traffic_key.as_bytes())
 }

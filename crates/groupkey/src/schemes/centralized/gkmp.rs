@@ -1,5 +1,5 @@
 //! GKMP, the group key management protocol: a star like SKDC, whose members share a second key, the
-//! one that wraps the next group key when somebody joins.
+//! one that wraps the next group key when a member joins.
 //!
 //! Source: Harney and Muckenhirn, RFC 2093 and RFC 2094, 1997. Class: centralized. Provenance:
 //! reconstructed: the RFCs leave open who rekeys when, and have no message for a single removal.
@@ -17,16 +17,15 @@
 //!
 //! Keys held: controller n + 2, member 3. Profiles: `sound` and `published` are the same.
 //!
-//! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`; the broadcast of an add is
-//! `slot of the newcomer, {GTEK', GKEK'}_GKEK`, that of a rekey has no slot.
+//! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`; the broadcast of an add is `slot
+//! of the joining member, {GTEK', GKEK'}_GKEK`, that of a rekey has no slot.
 //!
-//! Deviations from the RFCs: the controller alone draws the first packet (there, with the first
-//! member). An add always replaces the packet; the RFCs also allow giving the newcomer a copy of the
-//! current one, which lets it read what was sent before it came, and is not implemented. A remove
-//! makes a new group of those who stay, under their individual keys; a packet under the old GKEK,
-//! which the evicted member has too, would exclude nobody and is not offered. When a
-//! period ends is the driver's matter. There are no certificates: who may join is the application's matter. A member that missed
-//! rekeys asks for the current packet.
+//! Deviations from the RFCs: the controller alone draws the first packet (there, with the first member). An add
+//! always replaces the packet; the RFCs also allow giving the joining member a copy of the current one, which lets it
+//! read what was sent before it came, and is not implemented. A remove makes a new group of members that stay, under
+//! their individual keys; a packet under the old GKEK, which the evicted member has too, would exclude nobody and is
+//! not offered. When a period ends is the driver's matter. There are no certificates: who may join is the
+//! application's matter. A member that missed rekeys asks for the current packet.
 
 use alloc::boxed::Box;
 
@@ -70,7 +69,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 #[derive(Debug, Default)]
 pub struct Controller {
     group: ServedGroup,
-    /// GKEK, under which the next packet goes to those who have this one.
+    /// GKEK, under which the next packet goes to members that have this one.
     wrapping_key: Key,
 }
 

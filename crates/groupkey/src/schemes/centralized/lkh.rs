@@ -28,7 +28,7 @@
 //! | catch up | 1 request, 1 unicast of p keys in one call | the same | the same |
 //!
 //! In a batch each key node above a slot that changed gets one new key, and b counts, over all of
-//! them, the children with somebody below who was there before.
+//! them, the children with a member below who was there before.
 //!
 //! With d = 2 a removal contracts the lowest node, and the sibling takes its place: 2(h-1) wrapped
 //! keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, h multicasts. Where the removal leaves
@@ -53,10 +53,10 @@
 //! `key_tree`).
 //!
 //! Claims: in `published` not key independence. The root key is the group key, and an add wraps the next
-//! one under it: whoever gets hold of a group key and hears the add has the next.
+//! one under it: a party that gets hold of a group key and hears the add has the next.
 //!
-//! What a derived store gives up: whoever takes the master keys has the keys of all epochs, past
-//! ones included. Nobody else gains anything; the claims are about members.
+//! What a derived store gives up: a party that takes the master keys has the keys of all epochs,
+//! past ones included. Nobody else gains anything; the claims are about members.
 //!
 //! Deviations: a member that missed rekeys asks for its path; a batch looks the same in all three
 //! strategies; a node that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
@@ -286,8 +286,8 @@ impl KeyServer for Controller {
 }
 
 impl Controller {
-    /// Puts a newcomer into the tree. Where the lowest node above it gets its second child thereby,
-    /// and so had no key before, returns its first one.
+    /// Puts a joining member into the tree. Where the lowest node above it gets its second child
+    /// thereby, and so had no key before, returns its first one.
     pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
         self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
@@ -295,7 +295,7 @@ impl Controller {
         self.siblings(lowest, slot).next().filter(|_| is_first_key)
     }
 
-    /// Gives the nodes above a newcomer new keys.
+    /// Gives the nodes above a joining member new keys.
     fn renew_path(&mut self, cx: &mut Context<'_>, slot: u32) -> Vec<Change> {
         let mut only_child = self.occupy(slot);
         let path: Vec<_> = self.tree.path(slot).collect();
@@ -361,7 +361,7 @@ impl Controller {
         }
     }
 
-    /// To each subtree that hangs off a newcomer's path, the records from there to the root.
+    /// To each subtree that hangs off a joining member's path, the records from there to the root.
     fn add_by_key(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
         let records = self.refresh_records(cx, changes);
         let record_length = record_length(cx);
@@ -375,8 +375,8 @@ impl Controller {
         }
     }
 
-    /// To each subtree that hangs off a newcomer's path, the keys from there to the root, bundled
-    /// under what that subtree held before.
+    /// To each subtree that hangs off a joining member's path, the keys from there to the root,
+    /// bundled under what that subtree held before.
     fn add_by_user(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
         for (place, change) in changes.iter().enumerate() {
             let mut first = true;

@@ -1,18 +1,19 @@
-//! LKH+: LKH in which an add replaces the keys of the newcomer's path by what a one-way function
-//! makes of them. Whoever holds a key computes the next one, so that hardly a key is sent.
+//! LKH+: LKH in which an add replaces the keys of the joining member's path by what a one-way
+//! function makes of them. A party that holds a key computes the next one, so that hardly a key is
+//! sent.
 //!
 //! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999),
 //! the name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized.
 //! Provenance: reconstructed: the add from a description of the idea, for the papers were not at
 //! hand.
 //!
-//! For every key node v above the newcomer that had a key, `K_v' = F(K_v)`. A node that gets its
-//! second child has no key before (see `key_tree`), and so nothing to start from: it gets a random
-//! one, wrapped for its only child so far. That is the lowest node on the path or none.
+//! For every key node v above the joining member that had a key, `K_v' = F(K_v)`. A node that gets
+//! its second child has no key before (see `key_tree`), and so nothing to start from: it gets a
+//! random one, wrapped for its only child so far. That is the lowest node on the path or none.
 //!
-//! In wrapped keys; p is the number of key nodes above the newcomer after the add, h = log_d n in
-//! a complete tree; s is 1 where the lowest of them gets its second child (in a complete tree of
-//! degree 2, and where the tree grows by a level on top), or else 0:
+//! In wrapped keys; p is the number of key nodes above the joining member after the add, h = log_d
+//! n in a complete tree; s is 1 where the lowest of them gets its second child (in a complete tree
+//! of degree 2, and where the tree grows by a level on top), or else 0:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -34,10 +35,10 @@
 //! `lkh-group`, that is `sound` has degree 4 and derives the group key from the root key,
 //! `published` has degree 2 and uses the root key.
 //!
-//! Bodies: those of `lkh-group`, but for the broadcast of an add: the newcomer's slot, and a
+//! Bodies: those of `lkh-group`, but for the broadcast of an add: the joining member's slot, and a
 //! packed byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to
-//! replace follows from the slot: those of the newcomer's ancestors. The newcomer hears the
-//! broadcast and needs it not.
+//! replace follows from the slot: those of the joining member's ancestors. The joining member hears
+//! the broadcast and needs it not.
 //!
 //! Claims: in `published` not key independence. The group key is the root key, of which a join makes
 //! the next one by F. In `sound` group keys are independent of each other, each derived from a
@@ -141,7 +142,7 @@ pub struct Member {
     pub(super) lkh: lkh::Member,
 }
 
-/// Tells of a newcomer; LKH has the kinds below.
+/// Tells of a joining member; LKH has the kinds below.
 const NOTICE: u8 = 3;
 
 impl Controller {
@@ -150,8 +151,8 @@ impl Controller {
         Self { creation, lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
     }
 
-    /// Puts a newcomer into the tree and replaces the keys above it. Returns their nodes, lowest
-    /// first, and whether the lowest had no key before.
+    /// Puts a joining member into the tree and replaces the keys above it. Returns their nodes,
+    /// lowest first, and whether the lowest had no key before.
     fn take_in(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, bool) {
         let lkh = &mut self.lkh;
         lkh.tree.occupy(slot);
@@ -239,7 +240,7 @@ impl Member {
         Self { lkh: lkh::Member::new(Strategy::Group, profile, degree) }
     }
 
-    /// Replaces the keys that are above the newcomer's slot too.
+    /// Replaces the keys that are above the joining member's slot too.
     fn follow_add(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_controller()?;
         let header = message.header();
@@ -271,7 +272,8 @@ impl Member {
             None => List::new(),
             Some(records) => update.open(cx, &records)?,
         };
-        // Whoever has a key makes its successor, and is sent only one that was not there before.
+        // A party that has a key makes its successor, and is sent only one that was not there
+        // before.
         let is_due = |node: Node| {
             node.is_above(newcomer, degree) && kept.iter().all(|&(held, _)| held != node)
         };
@@ -305,7 +307,7 @@ impl Party for Member {
     }
 }
 
-/// A newcomer's own message is that of LKH.
+/// A joining member's own message is that of LKH.
 const fn is_broadcast_of_add(message: &Message<'_>) -> bool {
     let header = message.header();
     matches!(header.operation, Operation::Add) && !matches!(header.to, Recipient::Member(_))

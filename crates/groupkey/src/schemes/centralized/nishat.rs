@@ -1,6 +1,6 @@
 //! Nishat, group-oriented encryption: all members share one encryption key pair that changes with
 //! one broadcast. The public key and ciphertexts have a constant size, the broadcast has not. **As
-//! published, whoever was removed and whoever came gets the keys from which it is excluded.**
+//! published, a removed member and a new member get the keys from which they are excluded.**
 //!
 //! Source: Nishat et al., "Group-oriented encryption for dynamic groups with constant rekeying
 //! cost", Security and Communication Networks 9(17), 2016, as revised in S004. Class: centralized.
@@ -36,15 +36,15 @@
 //!
 //! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R) but for an error far smaller than
 //! such a fraction needs, so that a removed member finds the fraction by continued fractions, then
-//! the product of the others' primes, then k'. A newcomer finds the k before its time in the same
-//! way, from four others on. And the greatest common divisors of gamma + k in three epochs are
+//! the product of the others' primes, then k'. A joining member finds the k before its time in the
+//! same way, from four others on. And the greatest common divisors of gamma + k in three epochs are
 //! another's prime. The tests do all this. We know of no publication that says so; S003 and S004
 //! claim forward and backward secrecy.
 //!
 //! The repair is ours. k follows from a random seed, and the lock has for each member the seed
 //! under a mask derived from the member's individual key and the epoch. A removed member and a
-//! newcomer have individual keys and seeds of other epochs; each entry of an epoch in which they
-//! are not members is under a mask that they cannot tell from a random one, whatever masks of
+//! joining member have individual keys and seeds of other epochs; each entry of an epoch in which
+//! they are not members is under a mask that they cannot tell from a random one, whatever masks of
 //! other epochs or members they know. So they have nothing of the seed, and the group key is
 //! derived from the seed **and** the element that the ciphertext carries: it holds even if the
 //! encryption does not. A lock of residues (Chinese remainders) would hide the same in a number

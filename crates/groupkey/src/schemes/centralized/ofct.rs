@@ -13,9 +13,9 @@
 //! member's path, lowest first, r_1 is random, `r_(j+1) = R(r_j)`, and `L(r_j)` is the key of `v_j`.
 //! For each subtree s that hangs off the path at `v_j`, the controller broadcasts `{r_j}_s`.
 //!
-//! For every key node v above a newcomer but the lowest, `K_v' = F(K_v)`, by the controller and by
-//! who is below v. The lowest had one child before, and so no key: it gets a random one, broadcast
-//! as `{K_v}_s` for that child s, a member or a subtree. See `lkh_plus`.
+//! For every key node v above a joining member but the lowest, `K_v' = F(K_v)`, by the controller
+//! and by who is below v. The lowest had one child before, and so no key: it gets a random one,
+//! broadcast as `{K_v}_s` for that child s, a member or a subtree. See `lkh_plus`.
 //!
 //! In wrapped keys, where h key nodes are above the member (after an add, before a remove):
 //!

@@ -1,8 +1,8 @@
 //! OFT, the one-way function tree: a binary tree of secrets in which a node's secret follows from
-//! blinded forms of its children's. A member holds its leaf's secret and, for each node above it,
-//! the blinded secret of the half that it is not in; the rest it computes. A change then takes one
-//! wrapped key a level, half of what LKH sends. **As published, somebody who was evicted and somebody
-//! who came later together have the keys of the time between.**
+//! blinded forms of its children's. A member holds its leaf's secret and, for each node above it, the
+//! blinded secret of the half that it is not in; the rest it computes. A change then takes one
+//! wrapped key a level, half of what LKH sends. **As published, a party that was evicted and a party
+//! that came later together have the keys of the time between.**
 //!
 //! Source: Sherman, McGrew, "Key establishment in large dynamic groups using one-way function trees",
 //! IEEE TSE 29(5), 2003; the repair is Ku and Chen's, 2003, and what to fear is in Xu, Wang, Youssef,
@@ -12,8 +12,9 @@
 //! With the secret x_v of a node v: y_v = g(x_v) is its blinded secret, x_v = y_left XOR y_right,
 //! K_v = F(x_v) the key under which those below v are sent the blinded secret of v's sibling; the
 //! group key is derived from the root's secret. Leaf secrets are random, and come under individual
-//! keys. Whoever leaves or comes makes subtrees the halves of other nodes than before; in each of
-//! them a leaf is renewed, for neither old nor new neighbours may know its blinded secret of before.
+//! keys. A member that leaves or joins makes subtrees the halves of other nodes than before; in each
+//! of them a leaf is renewed, for neither old nor new neighbours may know its blinded secret of
+//! before.
 //!
 //! In wrapped keys; h key nodes are above the member (after an add, before a remove), h = log_2 n in
 //! a complete tree; d_i key nodes of the i-th half beside the member's path, from below, are above
@@ -45,8 +46,8 @@
 //! that of the second, and they XOR to the root's secret of the time between. The tests do it.
 //!
 //! Deviations: keys for wraps and the group key are derived where the source uses secrets of nodes
-//! directly; what a newcomer is sent singly is not broadcast under its leaf's key; contraction, and a
-//! member that missed changes asks for its path.
+//! directly; what a joining member is sent singly is not broadcast under its leaf's key; contraction,
+//! and a member that missed changes asks for its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -136,7 +137,7 @@ impl Controller {
         self.leaves.extend_to(self.group.roster.slots());
     }
 
-    /// Draws new secrets for these leaves, and wraps them for all but a newcomer.
+    /// Draws new secrets for these leaves, and wraps them for all but a joining member.
     fn renew_leaves(
         &mut self,
         cx: &mut Context<'_>,
@@ -177,7 +178,7 @@ impl Controller {
             for (side, other, readers) in [(0, 1, right), (1, 0, left)] {
                 let index = node.index * DEGREE + side as u32;
                 let half = Node { level: node.level - 1, index };
-                // A newcomer is sent the same with its path.
+                // A joining member is sent the same with its path.
                 if is_above_any(half, renewed) && newcomer.map(Node::leaf) != Some(readers) {
                     let kek = wrapping_key(cx, &secrets[other]);
                     records.extend_from_slice(&half.id().to_be_bytes());
@@ -283,7 +284,7 @@ impl KeyServer for Controller {
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.tree.occupy(slot);
         self.make_leaves();
-        // The newcomer and the half beside it become the halves of a node that had no secret.
+        // The joining member and the half beside it become the halves of a node that had no secret.
         let lowest = self.tree.path(slot).next();
         let beside = lowest.and_then(|node| self.first_below(half_beside(slot, node.level)));
         self.update(cx, Operation::Add, slot, [slot].into_iter().chain(beside).collect());

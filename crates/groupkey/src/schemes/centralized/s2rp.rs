@@ -9,8 +9,8 @@
 //! M. Lauer, 2024): the join key J, the command chain, and the group key as XOR.
 //!
 //! A chain has L keys above its anchor (parameter `chain`). The group key is made of the root's
-//! present key and of J, which every join hashes, for a newcomer can hash the root's key back but
-//! not J. A join is a command: it reveals the next key of a chain of commands, which all hold.
+//! present key and of J, which every join hashes, for a joining member can hash the root's key back
+//! but not J. A join is a command: it reveals the next key of a chain of commands, which all hold.
 //! **Without J (`join-key` 0) `published` has no backward secrecy**: that is there to be shown.
 //!
 //! In wrapped keys: d is the degree, h the key nodes above the member (after an add, before a
@@ -28,8 +28,8 @@
 //! first chain; L - i for the i-th key of a chain of which only the top is stored, at every removal
 //! for each key node above, and for the command. `sound` derives the group key.
 //!
-//! Without J, a creation wraps n keys less, and an add and an answer 1; in an add the controller
-//! and old members make 1 hash less; everybody holds 1 key less; both profiles derive the group key.
+//! Without J, a creation wraps n keys less, and an add and an answer 1; in an add the controller and
+//! old members make 1 hash less; every member holds 1 key less; both profiles derive the group key.
 //!
 //! A chain that is used up gets a new anchor when its next key is due: L hashes instead, no message
 //! more. The message names the node's level and reveals a command, 1 hash for the member. Where that
@@ -42,8 +42,8 @@
 //! chains of 15 words are the 25 MB that S002 reports for 55,000 members, and its slowest creation.
 //!
 //! Profiles: `published` has degree 2, stores all chains, and takes K_root XOR J as group key;
-//! `sound` has degree 4, stores tops, derives the group key from both, and gives a newcomer's path
-//! new chains, each anchor wrapped under what the node's members hold.
+//! `sound` has degree 4, stores tops, derives the group key from both, and gives a joining member's
+//! path new chains, each anchor wrapped under what the node's members hold.
 //!
 //! Bodies, with J where there is one: creation: `{command}_root`, LKH's records of leaves but with
 //! `{node's key, J}_individual`, records of nodes or nothing. Update: the slot that changed, the
@@ -52,11 +52,11 @@
 //! command}_individual`.
 //!
 //! What breaks `published`: hashes lead from a key of the root back to all before it, and from J on
-//! to all after it. An evicted member has the old J, a later newcomer the later root key. The tests
-//! pool what both hold; in `sound` the newcomer's hashes end at anchors made for its own joining. J
-//! never comes under a key of a node, for then any newcomer could open an old one. Without J the
-//! newcomer needs nobody: a test has it compute every group key since the root's chain began. The
-//! anchors of `sound` prevent that, too, and J is a second reason there.
+//! to all after it. An evicted member has the old J, a later joining member the later root key. The
+//! tests pool what both hold; in `sound` the joining member's hashes end at anchors made for its
+//! own joining. J never comes under a key of a node, for then any joining member could open an old
+//! one. Without J the joining member needs nobody: a test has it compute every group key since the
+//! root's chain began. The anchors of `sound` prevent that, too, and J is a second reason there.
 //!
 //! Claims: key independence in `sound`, where group keys are derived from K_root and J, each for its
 //! epoch, and one gives no other. It is not claimed of `published`, where nothing hides how the XORs of
@@ -232,7 +232,8 @@ impl Controller {
         }
     }
 
-    /// Gives a newcomer's path what it needs; returns the nodes with new anchors, and their records.
+    /// Gives a joining member's path what it needs; returns the nodes with new anchors, and their
+    /// records.
     fn open_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
         let mut only_child = self.lkh.occupy(slot);
         let mut path: Vec<_> = self.lkh.tree.path(slot).collect();
@@ -313,8 +314,8 @@ impl Controller {
         self.key(self.lkh.tree.root(&self.lkh.group.roster))
     }
 
-    /// To all members of a new group their keys. J comes under individual keys: whoever joins later
-    /// can hash the keys of nodes back to those of this message.
+    /// To all members of a new group their keys. J comes under individual keys: a party that joins
+    /// later can hash the keys of nodes back to those of this message.
     fn send_tree(&self, cx: &mut Context<'_>) {
         let (lkh, epoch) = (&self.lkh, self.lkh.group.epoch);
         let (roster, tree) = (&lkh.group.roster, &lkh.tree);
@@ -372,7 +373,7 @@ impl Controller {
         let to = Recipient::Member(lkh.group.roster.member(slot));
         let mut draft = cx.draft(to, lkh.group.epoch, operation, KEYS);
         draft.bytes(&levels);
-        // A newcomer holds no keys that these could follow.
+        // A joining member holds no keys that these could follow.
         let known = if operation == Operation::CatchUp { &path[..] } else { &[] };
         draft.array(known.len());
         for node in known {

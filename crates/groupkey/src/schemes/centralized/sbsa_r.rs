@@ -25,7 +25,7 @@
 //! Keys held: controller 2, the master key and the group key; member 2. Individual keys are
 //! derived from the master key (`individual_keys.rs`).
 //!
-//! Profiles: in `published` one confirmation, derived from the group key, goes to everybody; in
+//! Profiles: in `published` one confirmation, derived from the group key, goes to every member; in
 //! `sound` each member's entry is confirmed under its individual key (`masking.rs`).
 //!
 //! Body of a rekey message: `group key' XOR mask, confirmation`.

@@ -1,7 +1,7 @@
 //! SGCSH, secure group communication with self-healing: session keys that lie between a chain of
 //! hashes that goes with time and one that goes against it. A member that missed sessions takes the
-//! next message and has the keys of the missed ones, too. **As published, somebody who was evicted
-//! and a newcomer together read what was sent between; so does who leaves and comes back.**
+//! next message and has the keys of the missed ones, too. **As published, a party that was evicted
+//! and a joining member together read what was sent between; so does who leaves and comes back.**
 //!
 //! Source: Kausar, Hussain, Park, Masood, "Secure group communication with self-healing and
 //! rekeying in wireless sensor networks", MSN 2007. Class: centralized. Provenance: reconstructed:
@@ -14,11 +14,11 @@
 //! the session key, which is the group key, is `F(f_j XOR b_j, j)`. A member that joins in session
 //! s gets f_s and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a
 //! binary key tree, so that only members get it, and leads back to all sessions that a member
-//! missed. An add hashes the keys of the newcomer's path (LKH+), a removal replaces them by random
-//! ones, masked by their children's.
+//! missed. An add hashes the keys of the joining member's path (LKH+), a removal replaces them by
+//! random ones, masked by their children's.
 //!
-//! With p key nodes above the newcomer, after a removal above the place that was freed; session j
-//! of m; r times a forward chain began again since the member came:
+//! With p key nodes above the joining member, after a removal above the place that was freed;
+//! session j of m; r times a forward chain began again since the member came:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -43,25 +43,25 @@
 //! With a single chain, b, the session key is `F(b_j, j)`. There is no f: 1 key less is wrapped for
 //! a member that comes, and c less in an answer; 1 derivation less where a generation begins; no
 //! hashes of f, and nothing begins again at a removal. The controller holds 1 key of the chain, and
-//! m if stored; a member p + 3, and m if it stores, for which a newcomer makes j - 1 hashes instead
-//! of m - j. Of the generation before, both keep 1 key.
+//! m if stored; a member p + 3, and m if it stores, for which a joining member makes j - 1 hashes
+//! instead of m - j. Of the generation before, both keep 1 key.
 //!
 //! When all m sessions are used, the next change opens a generation: its broadcast carries the last
 //! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
 //! derivations and, for the new backward chain, m - 1 hashes.
 //!
 //! What heals: a member follows any broadcast that says it can. Adds are computed again from the
-//! slots of the newcomers, of which a broadcast repeats the last 8 since the last removal. Who
-//! missed a removal, more adds, or the message that opened a generation has `SkippedEpoch`, and its
-//! request's answer brings what leads to all session keys that it missed, in this generation and
-//! the one before.
+//! slots of the joining members, of which a broadcast repeats the last 8 since the last removal.
+//! Who missed a removal, more adds, or the message that opened a generation has `SkippedEpoch`, and
+//! its request's answer brings what leads to all session keys that it missed, in this generation
+//! and the one before.
 //!
 //! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it
 //! again at each removal, under the new root key, and computes it. What breaks the former: a member
-//! evicted with session t computes f_j for all later j; one that joins in session s has b_s and so
-//! all earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f, which
-//! newcomers get for later sessions only. Healing then costs nothing more, for a member could not
-//! follow after a removal anyway.
+//! evicted with session t computes f_j for all later j; a joining member in session s has b_s and
+//! so all earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f,
+//! which joining members get for later sessions only. Healing then costs nothing more, for a member
+//! could not follow after a removal anyway.
 //!
 //! Bodies: keys: the session's number, how many sessions they are for, whether the generation
 //! before is told of, the levels of the path's nodes, how many epochs ago each f began, and `{b,

@@ -25,20 +25,20 @@
 //! | catch up | 1 request, 1 unicast | l + 1 | l + 1 |
 //!
 //! In `published` one confirmation is for all: at a creation nl + 1, at a removal (n - 1)l + 1. In
-//! `sound` everybody derives the group key, once for each traffic key.
+//! `sound` every member derives the group key, once for each traffic key.
 //!
 //! Keys held: controller 3, the master key, the traffic key and the group key; member 3.
 //! Individual keys are derived from the master key (`individual_keys.rs`).
 //!
-//! Profiles: as in SBSA-R, the confirmation of `published` is the same for everybody, that of
+//! Profiles: as in SBSA-R, the confirmation of `published` is the same for every member, that of
 //! `sound` is made under the receiver's individual key. `published` uses the traffic key as group
 //! key, `sound` derives the group key from it.
 //!
 //! The next traffic key is random, but for a join, where it is F(traffic key): only who has the
-//! last one computes it, and a newcomer cannot go back.
+//! last one computes it, and a joining member cannot go back.
 //!
-//! Bodies: an entry is `traffic key' XOR mask, confirmation`; the notice of a join is the
-//! newcomer's slot and a commitment to the traffic key.
+//! Bodies: an entry is `traffic key' XOR mask, confirmation`; the notice of a join is the joining
+//! member's slot and a commitment to the traffic key.
 //!
 //! Claims: in `published` not key independence. The traffic key of one epoch gives those of all later
 //! epochs up to the next removal, and is the group key. In `sound` group keys are derived from it,

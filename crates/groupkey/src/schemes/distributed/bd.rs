@@ -1,5 +1,5 @@
 //! BD (Burmester and Desmedt): members in a circle, two broadcasts of one element each, and the same
-//! work for everybody.
+//! work for every member.
 //!
 //! Source: Burmester and Desmedt, EUROCRYPT 1994; authentication after Katz and Yung, CRYPTO 2003.
 //! Class: distributed. Provenance: reconstructed: the originals could not be read; elements and key
@@ -29,18 +29,18 @@
 //! CONFIRM, M_i to all, sound:   a MAC of M_i's id under a key derived from K, 16 bytes
 //! ```
 //!
-//! When somebody joins, the first message of each carries the roster, which the new member learns from
+//! When a member joins, the first message of each carries the roster, which the new member learns from
 //! whichever comes first, and only then sends its own. In a merger the members are ordered by
 //! ascending id. `session` is in the sound profile only: a digest of group, epoch, members and all
 //! nonces. With it a signed message says for which run it was signed, as Katz and Yung have it, and
-//! not only for which epoch: every group begins with epoch 1, also one that is made again under an
-//! old name. The group key is taken once everybody has confirmed it, so that a member that cheats
+//! not only for which epoch: every group begins with epoch 1, also one that is made again under an old
+//! name. The group key is taken once every member has confirmed it, so that a member that cheats
 //! cannot leave the others with different keys.
 //!
 //! Deviations: with two members `X_i` would be the identity, so it is not sent. A member looks at the
 //! shares of its two neighbours only. Equal shares of the neighbours are refused. The group key is
 //! derived from `K`. Signatures are the messages' protection, not part of the body. A member that
-//! misses a run cannot catch up, and a run needs everybody awake.
+//! misses a run cannot catch up, and a run needs every member awake.
 
 mod run;
 

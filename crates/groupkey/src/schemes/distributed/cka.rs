@@ -34,10 +34,10 @@
 //! but the order of the encrypted secrets says for whom they are. A test shows how a stranger
 //! takes the place of an honest member, with every message signed, and that `sound` refuses it.
 //!
-//! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader
-//! sends its secret after the nonces in the sound profile, at once in the published one.
-//! Signatures are the messages' protection. A member that misses a run cannot catch up, and a run
-//! needs everybody awake.
+//! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader sends
+//! its secret after the nonces in the sound profile, at once in the published one. Signatures are
+//! the messages' protection. A member that misses a run cannot catch up, and a run needs every
+//! member awake.
 
 mod run;
 

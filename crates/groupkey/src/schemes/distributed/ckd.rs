@@ -1,9 +1,9 @@
 //! CKD (centralized key distribution): the oldest member draws the key and wraps it for each other
 //! one under a key that the two made by Diffie-Hellman.
 //!
-//! Source: Cliques and Secure Spread (Amir, Kim, Nita-Rotaru, Tsudik). Class: distributed: whoever is
-//! the oldest is the controller, and nobody enrols anybody. Provenance: reconstructed: the papers
-//! could not be read; rounds and messages are the published ones, bodies are ours.
+//! Source: Cliques and Secure Spread (Amir, Kim, Nita-Rotaru, Tsudik). Class: distributed: a party
+//! that is the oldest is the controller, and nobody enrols anybody. Provenance: reconstructed: the
+//! papers could not be read; rounds and messages are the published ones, bodies are ours.
 //!
 //! | operation | messages | exponentiations, sound | published |
 //! |---|---|---|---|
@@ -33,8 +33,8 @@
 //! `g^c` is in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
 //! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two; in the
 //! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that
-//! nobody that has other members in mind opens a key: 1 derivation for everybody. A wrapped key is
-//! bound to epoch and member.
+//! nobody that has other members in mind opens a key: 1 derivation for every member. A wrapped key
+//! is bound to epoch and member.
 //!
 //! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and
 //! the catching up are ours. Two must rejoin: a member that was asleep while the controller
@@ -107,8 +107,8 @@ enum Run {
     Offer,
     /// The keys, after an offer was answered.
     Paired { offer: Element, secret: Exponent, key: Key },
-    /// The shares of those who come after the members that are paired already, or of everybody; each
-    /// is there with the key of the pair.
+    /// The shares of members that come after the members that are paired already, or of every
+    /// member; each is there with the key of the pair.
     Shares(Own, Session, List<Option<(Other, Key)>>),
 }
 
@@ -127,7 +127,7 @@ impl Member {
         }
     }
 
-    /// Begins an operation in which a new controller pairs with everybody.
+    /// Begins an operation in which a new controller pairs with every member.
     fn pair(&mut self, cx: &mut Context<'_>, change: Change) {
         self.run = if change.roster().first() == Some(self.view.me()) {
             let own = Own::draw(cx);
@@ -157,7 +157,7 @@ impl Member {
     }
 
     /// Begins an event that leaves no other members than there are. If the controller is not among
-    /// them, the next one pairs with everybody.
+    /// them, the next one pairs with every member.
     fn exclude(&mut self, cx: &mut Context<'_>, change: Change) {
         if self.view.roster().first() != change.roster().first() {
             self.pair(cx, change);

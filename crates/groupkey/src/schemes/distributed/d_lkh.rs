@@ -1,5 +1,5 @@
 //! D-LKH (Rodeh, Birman and Dolev): LKH's key tree without a key server. Members merge subtrees,
-//! and the leaders of two agree on the key above them; everybody knows the keys above itself,
+//! and the leaders of two agree on the key above them; every member knows the keys above itself,
 //! nobody the whole tree's.
 //!
 //! Source: Rodeh, Birman, Dolev, "Optimized rekey for group communication systems", NDSS 2000.
@@ -13,15 +13,15 @@
 //!
 //! **Merging:** the leader of a node's left half draws the node's key, sends it to the right half's,
 //! and each sends it to its own half. That is done in a creation at every node, in a partition at
-//! those below which somebody is gone, and in a merger at those that are others than before. Then
+//! those below which a member is gone, and in a merger at those that are others than before. Then
 //! **two parts** are in one tree: the guests', the smaller part's, is beside the shallowest node of
 //! the hosts', of several the rightmost, where that does not become higher, or beside its root. Each
 //! part's leader tells its tree first.
 //!
 //! **A change** above one place is quicker: the sponsor draws the keys of all nodes above it, and
 //! sends each half beside the way, through its leader, the keys above that half. In a join the
-//! sponsor is the newcomer's neighbour; in a leave it is the leader of the half beside the leaver,
-//! with the nodes above that half; in a new period members take turns.
+//! sponsor is the joining member's neighbour; in a leave it is the leader of the half beside the
+//! leaving member, with the nodes above that half; in a new period members take turns.
 //!
 //! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
 //! are renewed, and no others.
@@ -38,16 +38,16 @@
 //!
 //! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the published
 //! profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But what goes to a part
-//! then goes under its group key, and whoever gets hold of that has the next one. So in `sound` the
-//! roots are renewed, too, and s = 4.
+//! then goes under its group key, and a party that gets hold of that has the next one. So in `sound`
+//! the roots are renewed, too, and s = 4.
 //!
 //! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more
-//! beside, a nonce from everybody; in a join 1 more, a nonce from the newcomer. Where who leaves, or
-//! is gone, was one half of the whole group, the other half's key, which is the root's then, is new:
-//! 1 multicast. A member unwraps once in a change, once a level in a merging. Each unicast takes 1
-//! exponentiation at both ends if the two never met, and a derivation at both. Keys held: one for
-//! each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group key, and one
-//! for each member met.
+//! beside, a nonce from every member; in a join 1 more, a nonce from the joining member. Where who
+//! leaves, or is gone, was one half of the whole group, the other half's key, which is the root's
+//! then, is new: 1 multicast. A member unwraps once in a change, once a level in a merging. Each
+//! unicast takes 1 exponentiation at both ends if the two never met, and a derivation at both. Keys
+//! held: one for each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group
+//! key, and one for each member met.
 //!
 //! ```text
 //! KEYS,    sponsor or left leader to a leader:  salt, {keys}_pair
@@ -60,16 +60,16 @@
 //! ANSWER,  neighbour to member:                 [id, ..], depths, salt, {keys}_pair
 //! ```
 //!
-//! Keys are ordered from the lowest node to the root. `SPREAD` goes to all, and whoever is not
+//! Keys are ordered from the lowest node to the root. `SPREAD` goes to all, and a party that is not
 //! below the node that sender and width name lets it pass: a subset's topic would have to be there
 //! before the message that makes the subset. What comes in a merger before the other part's tree is
 //! kept. The confirmation is derived from the group key for group, epoch, members, tree and
 //! session; the sponsor of a merging is the tree's first member. The session, sound profile only,
 //! is a digest of group, epoch, members and nonces of the creation. Pairs' keys last longer than
 //! groups, so without it all that was signed in a group would do in the next one of its name. An
-//! answer, which nothing confirms, is wrapped for it; a welcome for the newcomer's nonce, which is
-//! not in the session. What is drawn for one change fits no other: a pair's message is wrapped
-//! under a key of its own, a half's with the confirmation of this epoch.
+//! answer, which nothing confirms, is wrapped for it; a welcome for the joining member's nonce,
+//! which is not in the session. What is drawn for one change fits no other: a pair's message is
+//! wrapped under a key of its own, a half's with the confirmation of this epoch.
 //!
 //! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
 //! one that hands on other keys than it got is noticed by those that it betrays.
@@ -168,7 +168,8 @@ impl Member {
         }
     }
 
-    /// Everybody hears what a leader sends to its half; whoever is not in it lets it pass.
+    /// Every member receives what a leader sends to its half; a party that is not in it lets it
+    /// pass.
     fn receive_spread(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let sender = message.from_member()?;
         let mut body = message.body();
@@ -179,7 +180,7 @@ impl Member {
             (Run::Change(change), _) => change.tree(),
             (Run::Merging(merging), _) => merging.tree(),
             (_, Some(share)) => &share.tree,
-            // A newcomer that was not told yet who is there: it is in no half.
+            // A joining member that was not told yet who is there: it is in no half.
             (_, None) if self.view.is_joining() => return Ok(()),
             (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
@@ -259,7 +260,7 @@ impl Member {
         met.iter().for_each(|pair| self.pairs.keep(pair.clone()));
     }
 
-    /// Everybody hears a request; whoever has the asking member's keys answers.
+    /// Every member receives a request; a party that has the asking member's keys answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };

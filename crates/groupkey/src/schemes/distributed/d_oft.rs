@@ -1,7 +1,7 @@
 //! D-OFT (DISEC): the one-way function tree without a key server. Each member holds the secret of
 //! its own leaf and, for each node above it, the blinded secret of the half that it is not in;
-//! members send these to each other. **As published, somebody who was evicted and somebody who
-//! came later together have the keys of the time between.**
+//! members send these to each other. **As published, a party that was evicted and a party that came
+//! later together have the keys of the time between.**
 //!
 //! Source: Dondeti, Mukherjee, Samal, "DISEC: a distributed framework for scalable secure
 //! many-to-many communication", ISCC 2000; the attack is Horng's, 2002, and Ku and Chen's, 2003,
@@ -15,8 +15,8 @@
 //!
 //! **Creation:** for every node, each member of one half is sent the half's counterpart by its
 //! associate in the other one: the i-th of a half has the i-th of the other one, and the surplus
-//! member of a larger half the first. **A change:** the sponsor, the newcomer's neighbour or the
-//! leader (the leftmost) of the half beside who leaves, draws a new leaf secret and sends each
+//! member of a larger half the first. **A change:** the sponsor, the joining member's neighbour or
+//! the leader (the leftmost) of the half beside who leaves, draws a new leaf secret and sends each
 //! half beside its path, through its leader, the blinded secret that changed for it.
 //!
 //! | operation | unicasts | multicasts | each member: hashes |
@@ -41,22 +41,22 @@
 //! ANSWER,  neighbour to member:       [id, ..], depths, salt, {k, .., b, ..}_pair
 //! ```
 //!
-//! **The repair.** What somebody evicted knows beside its own secrets are the blinded secrets of
+//! **The repair.** What a member evicted knows beside its own secrets are the blinded secrets of
 //! the halves beside its path. `published` changes the lowest of them, the sponsor's half. In
 //! `sound` the leader of each other one draws a random `w`, and the half's secret becomes f(k XOR
-//! w): the sponsor is sent its blinded form first (`BLIND`), and everybody what changed for them.
-//! So nothing that an evicted member knew is a part of any later key, and it has nothing to bring
-//! to a newcomer, who knows blinded secrets of its own path's time alone. Only keys with `w`
-//! depend on more than the leaves, so members keep the secrets above them.
+//! w): the sponsor is sent its blinded form first (`BLIND`), and every member what changed for
+//! them. So nothing that an evicted member knew is a part of any later key, and it has nothing to
+//! bring to a joining member, who knows blinded secrets of its own path's time alone. Only keys
+//! with `w` depend on more than the leaves, so members keep the secrets above them.
 //!
 //! Nobody is known to be trusted but who is a member. The confirmation is derived from the root's
 //! secret for group, epoch, members and tree: a wrong blinded secret gives a wrong key, and is
 //! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
 //!
-//! Deviations: the sponsor sends a newcomer the whole path, where each associate would send its
-//! part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: a member
-//! that was asleep when it had to act or hand on, a sponsor that was asleep, and a member evicted
-//! in its sleep.
+//! Deviations: the sponsor sends a joining member the whole path, where each associate would send
+//! its part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: a
+//! member that was asleep when it had to act or hand on, a sponsor that was asleep, and a member
+//! evicted in its sleep.
 
 mod change;
 mod creation;
@@ -164,7 +164,8 @@ impl Member {
         self.view.settle(cx, epoch, roster);
     }
 
-    /// Everybody hears a request; whoever knows what the asking member should know answers.
+    /// Every member receives a request; a party that knows what the asking member should know
+    /// answers.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };

@@ -52,8 +52,8 @@ use crate::secret::Key;
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: CONTRIBUTORY,
     members: MEMBERS,
-    // A creation, and a newcomer's first message, take log n exponentiations and n checks of elements,
-    // a thirtieth of one each: up to some hundred members that grows as log² n does.
+    // A creation, and a joining member's first message, take log n exponentiations and n checks of
+    // elements, a thirtieth of one each: up to some hundred members that grows as log² n does.
     growth: &[
         Growth::of(Role::Member, Form::LogarithmSquared, &[Operation::Create]),
         Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),

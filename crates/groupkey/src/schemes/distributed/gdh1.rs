@@ -22,11 +22,11 @@
 //! the shared element. It raises the other elements that come down and passes them on.
 //!
 //! Deviations: no list of partial keys is left at the end, so there is nothing to join or leave with.
-//! All other operations are new runs among the new members, with fresh exponents; newcomers come
-//! last and learn the members from `WELCOME`. The group key is derived from the shared element. For
-//! the same reason a member that missed a run cannot catch up, and a run needs every member awake:
-//! take the sleeper out and add it again. On the way up a member checks only the element that it
-//! raises: the last one checks them all.
+//! All other operations are new runs among the new members, with fresh exponents; joining members
+//! come last and learn the members from `WELCOME`. The group key is derived from the shared element.
+//! For the same reason a member that missed a run cannot catch up, and a run needs every member
+//! awake: take the sleeper out and add it again. On the way up a member checks only the element that
+//! it raises: the last one checks them all.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -32,8 +32,8 @@
 //!
 //! Deviations: the first message does not carry the generator, which is the first member's only
 //! intermediate; `P_n` is part of the list, so that any member can become the controller. In the
-//! relay everybody passes on the whole list and takes nothing out, for the same reason. The group
-//! key is derived from the shared element. Catching up is ours.
+//! relay every member passes on the whole list and takes nothing out, for the same reason. The
+//! group key is derived from the shared element. Catching up is ours.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -175,7 +175,7 @@ impl Member {
             let last = roster.at(roster.len() - 1);
             return self.peer.receive_list(cx, message, last);
         }
-        // The last member has not contributed before it has the list, so somebody comes after.
+        // The last member has not contributed before it has the list, so a member comes after.
         let (place, before) = self.place(roster)?;
         let after = roster.at(place + 1);
         let before = before.map(|before| Recipient::Member(roster.at(before)));

@@ -1,5 +1,5 @@
 //! GDH.3: one element goes up instead of a list, at a constant number of exponentiations for all
-//! but the last member, which collects an element from everybody and makes the list from them.
+//! but the last member, which collects an element from every member and makes the list from them.
 //!
 //! Source: Steiner, Tsudik and Waidner 1996, known as IKA.3; merge and costs after Kim, Perrig and
 //! Tsudik 2004, table 1. Class: distributed. Provenance: reconstructed: the originals could not be
@@ -95,7 +95,7 @@ enum Progress {
     Value { made: Option<Made> },
     /// The list has yet to come; it lacks the value.
     List { value: Element },
-    /// The last member collects the value and everybody else's factors.
+    /// The last member collects the value and every other member's factors.
     Factors { value: Option<Element>, factors: Vec<Option<Element>> },
 }
 
@@ -274,7 +274,7 @@ impl Member {
             let first = Recipient::Member(change.roster().at(members));
             change.welcome(cx, first, WELCOME).element(&refreshment.shared).send();
             secret = Some(refreshment.secret);
-            // One newcomer passes it on as it is, several put something into it.
+            // One joining member passes it on as it is, several put something into it.
             if change.roster().len() == members + 1 {
                 let factor = self.peer.own_partial_key()?.clone();
                 made = Some(Made { value: refreshment.shared, factor });

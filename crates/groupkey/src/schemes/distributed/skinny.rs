@@ -1,5 +1,5 @@
 //! STR: group Diffie-Hellman in a tree as skinny as can be. A join costs the same at any size, a
-//! creation takes two rounds; a leave from below makes almost everybody compute much.
+//! creation takes two rounds; a leave from below makes almost every member compute much.
 //!
 //! Source: Kim, Perrig and Tsudik, "Communication-efficient group key agreement", IFIP SEC 2001,
 //! after Steer, Strawczynski, Diffie and Wiener 1988. Class: distributed. Provenance: reconstructed:
@@ -30,9 +30,9 @@
 //!
 //! Deviations: the first does not tell its blinded key by itself, but with all others. The sponsor of a
 //! join always draws a new secret, which the basic form does not: there, the root's secret of before
-//! gives that of after. The newcomer is sent the tree when it is complete, and not before, so that a
-//! join takes more rounds. The secret of a node is a hash of its shared element. The group key depends
-//! on the tree. Two groups merge at a time. Rekeying, confirmation and catching up are ours.
+//! gives that of after. The joining member is sent the tree when it is complete, and not before, so
+//! that a join takes more rounds. The secret of a node is a hash of its shared element. The group key
+//! depends on the tree. Two groups merge at a time. Rekeying, confirmation and catching up are ours.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -34,12 +34,12 @@
 //! and a STEP, whose number is that of the leaves (`dh_tree/chain.rs`). All are of the first epoch; the
 //! keys in between are nobody's, and nobody computes them.
 //!
-//! Deviations: those keys. The secret of a node is a hash of its shared element, where the source
-//! uses the element itself. The root's blinded key is not sent, but when groups merge. A sponsor sends
-//! its path, where the source sends the whole tree; that goes to the newcomer, from another member. A
+//! Deviations: those keys. The secret of a node is a hash of its shared element, where the source uses
+//! the element itself. The root's blinded key is not sent, but when groups merge. A sponsor sends its
+//! path, where the source sends the whole tree; that goes to the joining member, from another member. A
 //! sponsor of a partition sends once, when it has all; the source's send what they have, round by round.
 //! Two groups merge at a time. The group key depends on the tree. Rekeying, confirmation and catching up
-//! are ours. S001's request to leave, with the leaver's blinded key, is not sent: a leave is an
+//! are ours. S001's request to leave, with the leaving member's blinded key, is not sent: a leave is an
 //! event of membership, and `Ordered` has a request of its own.
 
 use alloc::boxed::Box;

@@ -24,15 +24,14 @@
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
-//! A subgroup controller opens one layer more. Enrolment takes a derivation for each member.
-//! Profiles: `published` is what S002 measured: KEK_2 is handed out in the deployment phase and
-//! stays, a member opens 3; and every subgroup controller sends to each of its members singly at
-//! every change: S + n messages, 2S wraps at the controller; two unicasts catch a member up.
-//! `sound`, above, renews KEK_2 of a subgroup whenever somebody joins or leaves it, and hands it from
-//! the controller to the members under end-to-end keys, through the subgroup's controller, which
-//! cannot open it. What wraps a layer or a KEK_2 is not the key itself but its hash with the epoch: so a
-//! subgroup's controller cannot hand on in a later epoch what was made for an earlier one, of which an
-//! evicted member has the group key.
+//! A subgroup controller opens one layer more. Enrolment takes a derivation for each member. Profiles:
+//! `published` is what S002 measured: KEK_2 is handed out in the deployment phase and stays, a member
+//! opens 3; and every subgroup controller sends to each of its members singly at every change: S + n
+//! messages, 2S wraps at the controller; two unicasts catch a member up. `sound`, above, renews KEK_2 of
+//! a subgroup whenever a member joins or leaves it, and hands it from the controller to the members
+//! under end-to-end keys, through the subgroup's controller, which cannot open it. What wraps a layer or
+//! a KEK_2 is not the key itself but its hash with the epoch: so a subgroup's controller cannot hand on
+//! in a later epoch what was made for an earlier one, of which an evicted member has the group key.
 //!
 //! Keys held: controller 2S + 2; subgroup controller m + 2; member 5.
 //!

@@ -28,9 +28,9 @@
 //!
 //! Keys held: controller S + 1; subgroup controller m + 3 (`published`: m + 2); member 3 (2).
 //!
-//! Bodies, after the list of members that `domain` describes: `{GK'}_shared`. To members:
-//! `{AK', GK'}_individual` (`published`: `{GK'}_individual`), `slot of the newcomer, {AK', GK'}_AK`,
-//! and `{GK'}_AK` where nobody comes or goes.
+//! Bodies, after the list of members that `domain` describes: `{GK'}_shared`. To members: `{AK',
+//! GK'}_individual` (`published`: `{GK'}_individual`), `slot of the joining member, {AK', GK'}_AK`,
+//! and `{GK'}_AK` where no member joins or leaves.
 //!
 //! Deviations: the controller sends to each subgroup controller singly, where the drafts also have a
 //! key that all of them share; members that move to another area leave and join; a member that missed

@@ -30,13 +30,13 @@
 //!
 //! The subgroup controllers share the top key. A message's key MK goes to the sender's own subgroup
 //! under its key SK, is wrapped under the top key by that subgroup's controller, and by every other
-//! one under its own subgroup's. Each subgroup counts its own epochs. Whoever sends under a key
-//! numbers what it sends; receivers refuse a number that does not grow.
+//! one under its own subgroup's. Each subgroup counts its own epochs. A party that sends under a
+//! key numbers what it sends; receivers refuse a number that does not grow.
 //!
 //! Bodies, after the list of members that `domain` describes: `{top key}_shared`. Of a rekey:
-//! `{SK'}_individual`; `slot of the newcomer, {SK'}_SK`; or a packed byte string of
-//! `slot, {SK'}_individual`, sorted by slot. Of a message: `id of the member who began it, number,
-//! {MK}` under SK or under the top key.
+//! `{SK'}_individual`; `slot of the joining member, {SK'}_SK`; or a packed byte string of `slot,
+//! {SK'}_individual`, sorted by slot. Of a message: `id of the member who began it, number, {MK}`
+//! under SK or under the top key.
 //!
 //! Deviations: one level of subgroups; the controller does not listen to messages; a message that is
 //! under way while a subgroup changes its key is lost there. A member that missed rekeys asks.
@@ -126,9 +126,9 @@ const TOP_KEY: u8 = 0;
 
 /// Carries the subgroup's key under the member's individual key.
 const KEY: u8 = 0;
-/// Carries the subgroup's key under the one before it, when somebody joins.
+/// Carries the subgroup's key under the one before it, when a member joins.
 const REFRESH: u8 = 1;
-/// Carries the subgroup's key under the individual key of each member, when somebody leaves.
+/// Carries the subgroup's key under the individual key of each member, when a member leaves.
 const COPIES: u8 = 2;
 /// Asks for the subgroup's key.
 const REQUEST: u8 = 3;

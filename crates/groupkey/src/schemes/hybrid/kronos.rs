@@ -1,6 +1,6 @@
-//! Kronos: a new group key every period, whoever comes or goes, and no message for it from the
-//! controller: subgroup controllers share a master key and a value with it, and take both one step
-//! further when their clocks tick.
+//! Kronos: a new group key every period, whether or not members join or leave, and no message for
+//! it from the controller: subgroup controllers share a master key and a value with it, and take
+//! both one step further when their clocks tick.
 //!
 //! Source: Setia, Koussih, Jajodia, Harder, "Kronos: a scalable group re-keying approach for secure
 //! multicast", IEEE S&P 2000; how it was measured: S002. Class: hybrid; the paper's key distributors of
@@ -26,7 +26,7 @@
 //! R where they are sent. A join to a subgroup without members costs a multicast less, and its
 //! controller is sent MK and R in 1 wrap of 2 keys if it did not follow the group before.
 //!
-//! Profiles: `sound` is the above; MK is replaced when somebody leaves and when it has served for
+//! Profiles: `sound` is the above; MK is replaced when a member leaves and when it has served for
 //! `reseed` periods. `published` is what S002 measured: the group key is R itself (1 derivation a
 //! period), MK stays, and each member is sent {R} singly, S + n messages at a change, n at a tick.
 //!
@@ -37,8 +37,8 @@
 //! R is that of the period; tick, for a period that ends early: nothing; welcome: since when MK
 //! serves, the present `{MK, R}_shared`. Those to members, and the members themselves, are in `area`.
 //!
-//! What breaks it: as published, whoever learns MK and one group key computes all later ones, for
-//! ever. The tests show it, and that the sound form recovers with the next MK.
+//! What breaks it: as published, a party that learns MK and one group key computes all later ones,
+//! for ever. The tests show it, and that the sound form recovers with the next MK.
 //!
 //! Deviations: joins and leaves end the period at once, as S002 has it; in the paper they wait for its
 //! end, and an evicted member reads on until then. A key derivation is used where the source

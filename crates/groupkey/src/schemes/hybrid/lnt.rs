@@ -23,10 +23,10 @@
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
 //! A subgroup controller opens one wrapped key more. Its wraps in a change are of at most 4 keys,
-//! with a hash for each key; a member computes one if it is sent a place. A change takes
-//! 1 + log2 m hops from it, rounded down. A member that catches up hands on to those it held up,
-//! and they to others: one unicast for each. Whoever also missed that somebody came or went in its
-//! own subgroup asks for itself: 2 unicasts more.
+//! with a hash for each key; a member computes one if it is sent a place. A change takes 1 + log2 m
+//! hops from it, rounded down. A member that catches up hands on to those it held up, and they to
+//! others: one unicast for each. A member that also missed that a member joined or left in its own
+//! subgroup asks for itself: 2 unicasts more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!
@@ -34,9 +34,9 @@
 //! sends the group key to each of its members singly, S + n messages. A member then holds two
 //! keys, 32 bytes, as in S002: the group key, and the one that it shares with its giver.
 //!
-//! A newcomer takes the next position, and gets its place from the subgroup's controller at once.
-//! When a member leaves, the one at the last position takes its place. Envelopes go to the member
-//! there, its giver, its takers, and who was the last one's giver, if they are not the root.
+//! A joining member takes the next position, and gets its place from the subgroup's controller at
+//! once. When a member leaves, the one at the last position takes its place. Envelopes go to the
+//! member there, its giver, its takers, and who was the last one's giver, if they are not the root.
 //!
 //! Bodies: `relay` has letters and tokens. From the controller, after the list of members that
 //! `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.

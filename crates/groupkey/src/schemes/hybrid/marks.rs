@@ -1,6 +1,6 @@
 //! MARKS: the keys of all periods hang in a binary tree of one-way functions, and a member is given
 //! the few nodes above those that it was promised. After that no message is needed: not for a new
-//! period, not when somebody joins, and not when somebody leaves. **Nobody can be evicted before
+//! period, not when a member joins, and not when a member leaves. **Nobody can be evicted before
 //! its time.**
 //!
 //! Source: Briscoe, "MARKS: zero side effect multicast key management using arbitrarily revealed key
@@ -37,7 +37,7 @@
 //! first and last epoch of what is left to the member, `{seeds}_individual` or nothing.
 //!
 //! What breaks it: nothing found. Members that pool what they have get the union of their intervals;
-//! whoever takes over a controller has the rest of the session, and as published its past, too.
+//! a party that takes over a controller has the rest of the session, and as published its past, too.
 //!
 //! Deviations: both one-way functions are one hash with two labels, where the source rotates by a bit
 //! and applies MD5. The other forms (chains, BHC-T) are not implemented. A member has one interval.

@@ -23,11 +23,11 @@
 //!
 //! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
 //!
-//! S is the number of subgroups that have members after the change. A subgroup controller opens
-//! one wrapped key more. For each key that it wraps there is a hash, and a member computes one if it
-//! is sent a place; an add of the first member takes 1 wrap of 1 key. The last member of a ring
-//! wraps nothing. A member that catches up hands on to those it held up, one unicast for each;
-//! whoever also missed that somebody came or went in its own subgroup asks for itself, 2 unicasts
+//! S is the number of subgroups that have members after the change. A subgroup controller opens one
+//! wrapped key more. For each key that it wraps there is a hash, and a member computes one if it is
+//! sent a place; an add of the first member takes 1 wrap of 1 key. The last member of a ring wraps
+//! nothing. A member that catches up hands on to those it held up, one unicast for each; a member
+//! that also missed that a member joined or left in its own subgroup asks for itself, 2 unicasts
 //! more.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
@@ -40,8 +40,8 @@
 //! each member adds a tag of the key that it saw, by XOR, and the last sends the sum back; the
 //! subgroup's controller makes the sum itself and refuses any other.
 //!
-//! A newcomer comes first and gets its place from the subgroup's controller. When a member leaves,
-//! envelopes go to those who were before and behind it.
+//! A joining member comes first and gets its place from the subgroup's controller. When a member
+//! leaves, envelopes go to members that were before and behind it.
 //!
 //! Bodies: `relay` has letters and tokens; `sound`: a token also has who began with the tags, and
 //! their sum. Confirmation: `{GK'}_individual`, or `who began, sum`. From the controller, after

@@ -25,8 +25,8 @@
 //! that of the way down from the individual key and the request's own nonce.
 //!
 //! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
-//! command at the controller, as in all schemes here; the nonces serve those who come back. They prove
-//! freshness by the individual key, beside that of the header, which all who catch up have here.
+//! command at the controller, as in all schemes here; the nonces serve members that come back. They
+//! prove freshness by the individual key, beside that of the header, which all who catch up have here.
 
 use alloc::boxed::Box;
 
@@ -286,9 +286,9 @@ impl Party for Member {
     }
 }
 
-/// What an answer is wrapped under between controller and cluster head. Whoever asks twice with one
-/// nonce in the header and two in the requests gets two answers under one key, and knows what is in
-/// both.
+/// What an answer is wrapped under between controller and cluster head. A party that asks twice
+/// with one nonce in the header and two in the requests gets two answers under one key, and knows
+/// what is in both.
 fn key_above(cx: &mut Context<'_>, shared: &Key, member: MemberId) -> Key {
     let mut context = [0; 4 + Nonce::BYTES];
     context[..4].copy_from_slice(&member.0.to_be_bytes());

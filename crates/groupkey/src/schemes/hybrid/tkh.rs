@@ -109,7 +109,7 @@ pub struct Member {
 
 /// Carries all that a member needs under its individual key.
 const KEYS: u8 = 0;
-/// Tells a subtree that somebody joins.
+/// Tells a subtree that a member joins.
 const REFRESH: u8 = 1;
 /// Carries the group key under the subtree's key.
 const REKEY: u8 = 2;

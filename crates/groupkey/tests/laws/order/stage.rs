@@ -367,10 +367,11 @@ impl Stage {
         let last = self.doom.filter(|doom| (doom.victim, doom.delivery) == (member, delivery));
         match self.step(member, |cx, party| cx.deliver(party, Channel::Open, bytes)) {
             Ok(outbox) => self.post(member, &outbox, last.map_or(usize::MAX, |d| d.gets_out)),
-            // Somebody was faster, or it is about those who are inside.
+            // Somebody was faster, or it is about members that are inside.
             Err(Error::Misbehaved(Misbehaviour::StaleEpoch { .. })) => {}
             Err(_) if self.seats[&member].party.members().next().is_none() => {}
-            // Without one order for requests a newcomer can have followed the wrong announcement.
+            // Without one order for requests a joining member can have followed the wrong
+            // announcement.
             Err(_) if self.scattered && !self.seats[&member].party.is_settled() => {}
             Err(error) => {
                 let seats = self.seats();

@@ -131,8 +131,8 @@ fn a_new_period_costs_what_the_header_says() {
     }
 }
 
-/// Whoever got hold of the group keys of before a merger has the one after it, as published; and
-/// not in the sound profile, where nothing was sent under them.
+/// A party that got hold of the group keys of before a merger has the one after it, as published;
+/// and not in the sound profile, where nothing was sent under them.
 #[test]
 fn what_former_group_keys_are_worth() {
     for profile in Profile::ALL {

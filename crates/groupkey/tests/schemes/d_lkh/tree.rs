@@ -66,7 +66,7 @@ impl Tree {
         }
     }
 
-    /// The widths of the halves beside the sponsor's path, the newcomer's first.
+    /// The widths of the halves beside the sponsor's path, the joining member's first.
     pub(crate) fn insert(&mut self, member: u32) -> Vec<usize> {
         match self {
             Self::Leaf(own) => {

@@ -17,7 +17,7 @@ impl KeyTree {
             draft.number(u64::from(member.0));
         }
         if self.shape != Shape::Skinny {
-            // Whoever reads refuses the form of a tree that is deeper than that.
+            // A party that reads refuses the form of a tree that is deeper than that.
             let form =
                 self.depths().into_iter().map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
             draft.bytes(&form.collect::<Vec<_>>());

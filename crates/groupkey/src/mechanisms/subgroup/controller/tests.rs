@@ -104,7 +104,7 @@ fn without_a_shared_key_everything_was_missed() {
     assert_eq!(who_has_a_key(&group), [true; 3]);
 }
 
-/// Somebody asks, and what the controller answers is of an epoch that the subgroup's does not know.
+/// A member asks, and what the controller answers is of an epoch that the subgroup's does not know.
 fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
     group.begin(Command::Rekey);
     assert!(group.next().is_some() && group.next().is_none(), "it is lost");

@@ -20,11 +20,11 @@ pub(crate) trait Relay: fmt::Debug + Send {
     /// How many takers a member has at most.
     const WIDTH: u32;
 
-    /// What a letter carries besides keys, for whoever hands it on.
+    /// What a letter carries besides keys, for the member that hands it on.
     type Carried;
 
-    /// Gives a newcomer its position. Returns the positions of the members whose neighbours change, besides
-    /// the first and the newcomer's own.
+    /// Gives a joining member its position. Returns the positions of the members whose neighbours change,
+    /// besides the first and the joining member's own.
     fn insert(line: &mut Line, slot: u32) -> Positions;
 
     /// Closes the position of a member that left, and returns as [`Self::insert`] does.

@@ -20,7 +20,7 @@ pub(crate) struct Stage<S, M> {
     controller: Box<dyn Party>,
     pub(crate) subgroup: S,
     pub(crate) members: Vec<M>,
-    /// Those who are here get nothing.
+    /// Members in this set get nothing.
     pub(crate) asleep: BTreeSet<u32>,
     /// All that went over open channels.
     pub(crate) recorded: Vec<Posted>,

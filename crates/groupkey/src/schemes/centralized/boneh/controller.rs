@@ -87,7 +87,7 @@ impl Controller {
         Some((epoch, self.header.as_ref()?))
     }
 
-    /// What everybody gets who cannot build on what it has: to all, or to one.
+    /// What every member gets who cannot build on what it has: to all, or to one.
     fn send_public_key(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation) {
         let Some((epoch, header)) = self.current() else { return };
         let made;
@@ -176,7 +176,7 @@ impl Controller {
         self.group.roster.current_slots().collect()
     }
 
-    /// Sound form of the thin client: everybody's a_i.
+    /// Sound form of the thin client: every member's a_i.
     fn send_shares(&self, cx: &mut Context<'_>, slots: &[u32], operation: Operation) {
         self.send_elements(cx, slots, operation, |_, index| self.setup().share(index));
     }

@@ -19,8 +19,8 @@ use crate::wire::Reader;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
 
-    /// Whoever is in, all products are what the equations say, and every member's K is the
-    /// controller's; in the growing design, too.
+    /// Whichever members are in, all products are what the equations say, and every member's K is
+    /// the controller's; in the growing design, too.
     #[test]
     fn shortcuts_are_the_products(
         growing: bool,

@@ -35,7 +35,7 @@ impl Group {
         group
     }
 
-    /// Gives the controller a command, and everybody its messages. Returns the last one's body.
+    /// Gives the controller a command, and every member its messages. Returns the last one's body.
     fn command(&mut self, command: Command<'_>) -> Vec<u8> {
         let mut outbox = Outbox::new();
         self.as_party(PartyId::Controller, &mut outbox, |group, cx| {
@@ -74,7 +74,7 @@ impl Group {
         key
     }
 
-    /// The refreshed keys, for whoever has old keys and the new traffic key.
+    /// The refreshed keys, for a party that has old keys and the new traffic key.
     fn refresh(&mut self, old: &[Key], traffic_key: &Key, wrapped: &[Vec<u8>]) -> Vec<Key> {
         let keys = old.iter().zip(wrapped).enumerate().map(|(bit, (old, wrapped))| {
             let mut kek = Key::default();

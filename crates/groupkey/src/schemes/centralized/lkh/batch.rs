@@ -1,9 +1,9 @@
 //! Many joins and evictions in one change: every node above one of them gets one new key, however
 //! many of them there are below it.
 //!
-//! All strategies send the same: to each newcomer its path under its individual key, and to all
-//! one broadcast of records, in which each new key is wrapped once for every child with somebody
-//! below who was there before; where the child has a new key itself, under that.
+//! All strategies send the same: to each joining member its path under its individual key, and to
+//! all one broadcast of records, in which each new key is wrapped once for every child with a
+//! member below who was there before; where the child has a new key itself, under that.
 //!
 //! The records tell an old member all that it needs. Between the node under whose key it finds its
 //! first record and that record's target, nothing has a key any more; below, nothing changed.
@@ -40,7 +40,7 @@ impl Controller {
         };
         let mut wraps: Vec<_> = renewed.iter().flat_map(wraps).collect();
         if wraps.is_empty() {
-            // Nobody is left of those who were there before.
+            // Nobody is left of members that were there before.
             return;
         }
         wraps.sort_unstable();
@@ -74,7 +74,7 @@ impl Controller {
         nodes
     }
 
-    /// Whether others than newcomers, whose slots are ascending, sit below a node.
+    /// Whether others than joining members, whose slots are ascending, sit below a node.
     fn has_others_below(&self, node: Node, newcomers: &[u32]) -> bool {
         let slots = self.tree.slots_below(node);
         let before = |end| newcomers.partition_point(|&slot| slot < end);

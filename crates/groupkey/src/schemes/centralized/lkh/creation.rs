@@ -24,7 +24,7 @@ impl Controller {
     /// Every key, wrapped under each child's: one broadcast for the whole tree.
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
         let roster = &self.group.roster;
-        // Everybody but the root is some key node's child.
+        // Every member but the root is some key node's child.
         let keys = roster.len() + self.tree.key_count() - 1;
         let length = cx.wrapped_length(1) * keys;
         cx.reserve(1, length + roster.slots() / 8 + 24);

@@ -1,5 +1,5 @@
-//! The encryption that the members share: anybody who has the public key encrypts, whoever knows k
-//! and has a secret key decrypts.
+//! The encryption that the members share: anybody who has the public key encrypts, a party that
+//! knows k and has a secret key decrypts.
 //!
 //! With a generator g, h = g^eta, and e the pairing; secret keys are in G1, all else in G2 (S004
 //! has one group; with a symmetric pairing it is so here, too):

@@ -1,5 +1,5 @@
-//! What evicted members and newcomers get out of a group's traffic together: in the published form
-//! the keys of the time between, in the sound form nothing.
+//! What evicted members and joining members get out of a group's traffic together: in the published
+//! form the keys of the time between, in the sound form nothing.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, vec};
@@ -15,13 +15,13 @@ use crate::outbox::Outbox;
 use crate::party::Command;
 use crate::protection::Protection;
 
-/// A group, and what everybody can remember of its life.
+/// A group, and what every member can remember of its life.
 struct Group {
     controller: Controller,
     members: BTreeMap<u32, Member>,
     rng: ChaCha20Rng,
     /// By epoch: the group key, which no attacker is given, and the wrapped blinded secrets by node,
-    /// which everybody is.
+    /// which every member is.
     keys: Vec<Key>,
     records: Vec<BTreeMap<u32, Vec<u8>>>,
     /// What the members of each epoch held, and who they were.
@@ -283,8 +283,8 @@ fn a_newcomer_in_the_place_of_the_evicted_member_adds_nothing() {
     }
 }
 
-/// All pairs, and some larger coalitions, of whoever was ever in a group with a random history. As
-/// published, only those succeed of whom somebody had left before and somebody came after.
+/// All pairs, and some larger coalitions, of the parties that were ever in a group with a random
+/// history. As published, only those succeed of whom one had left before and another came after.
 #[test]
 fn coalitions_get_the_key_of_an_epoch_outside_in_the_published_form_only() {
     for profile in Profile::ALL {

@@ -1,8 +1,9 @@
 //! Reverse hash chains, many of one length, in flat arrays.
 //!
 //! A chain's top is random, and each key below it is the hash of the one above. Keys are given out
-//! upwards from the bottom, the anchor: each is a pre-image of the one before, so that whoever holds
-//! one recognises the next, and cannot make it. From a key, all those below it can be computed.
+//! upwards from the bottom, the anchor: each is a pre-image of the one before, so that a party that
+//! holds one recognises the next, and cannot make it. From a key, all those below it can be
+//! computed.
 //!
 //! Either all keys of a chain are stored, or its top alone; then each is computed from there.
 

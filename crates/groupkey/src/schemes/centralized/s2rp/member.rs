@@ -96,7 +96,7 @@ impl Member {
         self.enter(cx, epoch, path, join_key, command)
     }
 
-    /// Somebody joined or was evicted.
+    /// A member joined or was evicted.
     fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let enrolment = self.membership.enrolment()?;
@@ -106,7 +106,7 @@ impl Member {
             return Ok(());
         }
         self.membership.require_continuation(message)?;
-        // The command comes first: it is cheap, and whoever forges a join does not have it.
+        // The command comes first: it is cheap, and a party that forges a join does not have it.
         let mut command = self.command.clone();
         if let Some(revealed) = change.command {
             require_vouched(step(cx, &revealed) == command)?;
@@ -125,7 +125,7 @@ impl Member {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
             let mut shared = self.path.clone();
             shared.retain(|&&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
-            // What the newcomer now holds too is new, or stays as published.
+            // What the joining member now holds too is new, or stays as published.
             if self.profile == Profile::Sound && !shared.is_empty() {
                 return Err(Misbehaviour::NothingForUs.into());
             }
@@ -143,7 +143,7 @@ impl Member {
         self.enter(cx, epoch, path, join_key, command)
     }
 
-    /// All at once, for a newcomer or for a member that missed changes.
+    /// All at once, for a joining member or for a member that missed changes.
     fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let mut body = message.body();

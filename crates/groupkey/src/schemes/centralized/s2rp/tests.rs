@@ -100,7 +100,8 @@ impl Group {
         self.command(Command::Enroll(ids));
     }
 
-    /// Gives the controller a command and everybody its messages; writes down what members then hold.
+    /// Gives the controller a command and every member its messages; writes down what members then
+    /// hold.
     fn command(&mut self, command: Command<'_>) {
         let mut outbox = Outbox::new();
         self.as_party(PartyId::Controller, &mut outbox, |group, cx| {
@@ -270,7 +271,7 @@ fn is_for(to: Recipient, id: u32) -> bool {
     to == Recipient::Group || to == Recipient::Member(MemberId(id))
 }
 
-/// The evicted member hashes J on, the newcomer hashes the root key back.
+/// The evicted member hashes J on, the joining member hashes the root key back.
 #[test]
 fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
     for profile in Profile::ALL {
@@ -317,9 +318,9 @@ fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
     }
 }
 
-/// What J is for. A newcomer takes the root's key that it was given, hashes it back as members do
-/// when they recognise a key, and makes group keys of it as members do, with the J that it was given
-/// if there is one.
+/// What J is for. A joining member takes the root's key that it was given, hashes it back as members
+/// do when they recognise a key, and makes group keys of it as members do, with the J that it was
+/// given if there is one.
 #[test]
 fn a_newcomer_hashes_back_to_earlier_group_keys_without_a_join_key_as_published_only() {
     for (profile, has_join_key) in forms() {
@@ -399,7 +400,7 @@ fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
     }
 }
 
-/// The pool of the test above can do what members can: whoever was there gets the key.
+/// The pool of the test above can do what members can: a party that was there gets the key.
 #[test]
 fn the_pool_opens_what_members_open() {
     for (profile, has_join_key) in forms() {

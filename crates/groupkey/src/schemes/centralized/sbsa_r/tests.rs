@@ -34,7 +34,7 @@ fn a_member_can_give_another_a_key_of_its_own_only_as_published() {
         assert_eq!(taken, profile == Profile::Published);
         let misled = stage.members[1].group_key() == Some((Epoch(2), &Key::from_bytes([0x42; 16])));
         assert_eq!(misled, taken);
-        // The genuine entry comes too late for whoever was misled, until the next change.
+        // The genuine entry comes too late for a party that was misled, until the next change.
         assert_eq!(stage.deliver(1, &entry).is_ok(), !taken);
         assert_eq!(stage.members[1].group_key() == stage.controller.group_key(), !taken);
         let messages = stage.command(Command::Add(MemberId(4)));

@@ -41,7 +41,8 @@ pub(super) struct History {
     /// The epoch, and which of its generation's sessions it is, from 1 on.
     pub(super) epoch: u64,
     pub(super) session: u64,
-    /// How many sessions up to the epoch this is for: how many were missed, or 1 for a newcomer.
+    /// How many sessions up to the epoch this is for: how many were missed, or 1 for a joining
+    /// member.
     pub(super) sessions: u64,
     /// The last backward key of the generation before, if sessions of it are told of.
     pub(super) end: Option<Key>,
@@ -183,7 +184,7 @@ impl Chains {
         Some(self.combine(cx, &forward, &backward, epoch))
     }
 
-    /// What somebody needs that is a member since `joined`, for the sessions from `wanted` on.
+    /// What a member needs that is a member since `joined`, for the sessions from `wanted` on.
     pub(super) fn history(
         &self,
         cx: &mut Context<'_>,
@@ -196,7 +197,7 @@ impl Chains {
         let begun = generations.flat_map(|generation| &generation.starts);
         let begun = begun.filter(|&&(at, _)| self.has_forward() && at >= wanted);
         let mut starts: List<_> = begun.cloned().collect();
-        // A newcomer is not told where the chain began, but where it was when it came.
+        // A joining member is not told where the chain began, but where it was when it came.
         let comes = wanted == joined && self.has_forward();
         if comes && starts.first().is_none_or(|&(at, _)| at > joined) {
             let forward = match previous {

@@ -1,5 +1,5 @@
-//! What an evicted member and a newcomer together get out of a group's chains, in either profile;
-//! what healing costs; and what a member makes of a broadcast that was changed.
+//! What an evicted member and a joining member together get out of a group's chains, in either
+//! profile; what healing costs; and what a member makes of a broadcast that was changed.
 
 use alloc::vec;
 
@@ -22,7 +22,7 @@ struct Group {
     profile: Profile,
     single: bool,
     controller: Controller,
-    /// Whoever was evicted stays, and hears what goes over open channels.
+    /// A party that was evicted stays, and hears what goes over open channels.
     members: Vec<(MemberId, Member)>,
     rng: ChaCha20Rng,
     recorded: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ impl Group {
         self.members.len() - 1
     }
 
-    /// Gives the controller a command, and everybody its messages.
+    /// Gives the controller a command, and every member its messages.
     fn command(&mut self, command: Command<'_>) {
         let mut outbox = Outbox::new();
         self.act(PartyId::Controller, &mut outbox, &mut (), |group, cx| {
@@ -231,8 +231,9 @@ fn who_leaves_and_comes_back_reads_what_lay_between_as_published_only() {
     }
 }
 
-/// What the forward chain is for. A newcomer heals, by what it was given, sessions of before it came:
-/// it hashes the backward key back, and tries for a forward key every one that it has or can make.
+/// What the forward chain is for. A joining member heals, by what it was given, sessions of before it
+/// came: it hashes the backward key back, and tries for a forward key every one that it has or can
+/// make.
 #[test]
 fn a_newcomer_heals_what_was_before_its_time_with_a_single_chain_only() {
     for (profile, single) in forms() {

@@ -1,5 +1,5 @@
-//! What a broadcast of SGCSH says, and what becomes of the keys of the tree: hashed where somebody
-//! joins below them, replaced where somebody left.
+//! What a broadcast of SGCSH says, and what becomes of the keys of the tree: hashed where a member
+//! joins below them, replaced where a member left.
 
 use alloc::vec::Vec;
 
@@ -117,8 +117,8 @@ pub(super) fn record(
     out.extend_from_slice(masked.as_bytes());
 }
 
-/// Replaces the keys above a newcomer's slot. The node at which its path meets the member's has two
-/// children now: if it had no key before, it gets its first one.
+/// Replaces the keys above a joining member's slot. The node at which its path meets the member's
+/// has two children now: if it had no key before, it gets its first one.
 pub(super) fn follow_join(
     cx: &mut Context<'_>,
     path: &mut List<(Node, Key)>,

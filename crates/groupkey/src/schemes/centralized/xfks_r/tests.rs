@@ -87,7 +87,7 @@ fn members_can_make_a_notice_of_a_join_and_strangers_cannot() {
             let forged = forged_notice(notice, epoch, &commitment);
             assert_eq!(stage.deliver(1, &forged).is_ok(), works);
         }
-        // Whoever believed it does not hear of the eviction of the member that made it.
+        // A party that believed it does not hear of the eviction of the member that made it.
         let messages = stage.command(Command::Remove(MemberId(0)));
         stage.deliver(1, &message_to(1, &messages)).unwrap_err();
         let misled = stage.members[1].traffic_key.clone();

@@ -241,7 +241,7 @@ impl Run {
         Ok(())
     }
 
-    /// Where somebody joins, it learns who is there from whatever comes first.
+    /// Where a member joins, it learns who is there from whatever comes first.
     fn tells_roster(&self) -> bool {
         self.operation == Operation::Add
     }
@@ -348,7 +348,7 @@ fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
     body.finish().map(|()| read)
 }
 
-/// Any one of these elements gives the group key, together with what everybody has heard.
+/// Any one of these elements gives the group key, together with what every member has heard.
 fn multiply(cx: &mut Context<'_>, place: &mut Element, by: &Element) {
     let product = cx.multiply(place, by);
     core::mem::replace(place, product).zeroize();

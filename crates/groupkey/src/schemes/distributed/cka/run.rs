@@ -16,7 +16,7 @@ use crate::wire::{Message, Reader};
 
 /// A member's part in a creation that is under way. Lists are by place.
 ///
-/// The leader's message may come before somebody's nonce, and a confirmation before the leader's
+/// The leader's message may come before a member's nonce, and a confirmation before the leader's
 /// message: they wait in their slots.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -220,7 +220,7 @@ impl Run {
     }
 }
 
-/// Encrypts the leader's nonce to everybody else; in the sound profile for a session, and
+/// Encrypts the leader's nonce to every other member; in the sound profile for a session, and
 /// confirmed.
 fn send_secret(
     cx: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! The controller's part: it collects shares, draws the group key, and wraps it for everybody else.
+//! The controller's part: it collects shares, draws the group key, and wraps it for every other
+//! member.
 
 use super::bonds::{Bonds, Other, Own, Session, label, pair_key};
 use super::{ANSWER, KEYS, Member, Run};
@@ -24,7 +25,7 @@ impl Member {
         let Run::Shares(own, session, pairs) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        // Those who are paired already stand before the others.
+        // Members that are paired already stand before the others.
         let paired = roster.len() - 1 - pairs.len();
         let slot = place.checked_sub(paired).filter(|&slot| pairs[slot].is_none());
         let slot = slot.ok_or(Misbehaviour::UnexpectedSender)?;
@@ -59,7 +60,7 @@ impl Member {
         Ok(())
     }
 
-    /// Draws a group key and sends it to everybody else.
+    /// Draws a group key and sends it to every other member.
     pub(super) fn distribute(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! The part of everybody but the controller: it answers offers and opens the wrapped group key.
+//! The part of every member but the controller: it answers offers and opens the wrapped group key.
 
 use super::bonds::{Bonds, Session, label, pair_key};
 use super::{Member, REQUEST, Run, SHARE, WELCOME};
@@ -47,7 +47,7 @@ impl Member {
         Ok(())
     }
 
-    /// The members hear what the controller offers to those who come; it is not for them.
+    /// The members hear what the controller offers to members that come; it is not for them.
     pub(super) fn overhear(&self, message: &Message<'_>) -> Result<(), Error> {
         let roster = self.view.require_under_way(message)?;
         message.require_sender(roster.at(0).into())?;

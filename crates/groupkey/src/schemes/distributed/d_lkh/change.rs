@@ -16,8 +16,8 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Add`: the newcomer's neighbour acts, in the sound profile once it has the
-    /// newcomer's nonce; all others wait.
+    /// Takes the command `Add`: the joining member's neighbour acts, in the sound profile once it
+    /// has the joining member's nonce; all others wait.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
         let Some(share) = &self.share else {
@@ -43,8 +43,8 @@ impl Member {
         self.alter(cx, change, altered, sponsor)
     }
 
-    /// Everybody hears a newcomer's nonce; the sponsor of its join takes it. For which epoch it says
-    /// that it is means nothing: a newcomer need not know the group's.
+    /// Every member receives a joining member's nonce; the sponsor of its join takes it. For which
+    /// epoch it says that it is means nothing: a joining member need not know the group's.
     pub(super) fn receive_newcomers_nonce(
         &mut self,
         cx: &mut Context<'_>,
@@ -98,7 +98,7 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, renews the keys above the halves and sends them to everybody concerned.
+    /// As the sponsor, renews the keys above the halves and sends them to every member concerned.
     fn lead(
         &mut self,
         cx: &mut Context<'_>,
@@ -212,7 +212,7 @@ impl Member {
         Ok(())
     }
 
-    /// A newcomer learns from its neighbour who is there, and has the keys.
+    /// A joining member learns from its neighbour who is there, and has the keys.
     pub(super) fn receive_welcome(
         &mut self,
         cx: &mut Context<'_>,

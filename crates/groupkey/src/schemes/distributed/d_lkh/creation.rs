@@ -1,5 +1,6 @@
 //! The making of a tree: merging, of which all halves that were there are single leaves. In the sound
-//! profile everybody tells a nonce meanwhile, and the sponsor confirms the key when it has them all.
+//! profile every member tells a nonce meanwhile, and the sponsor confirms the key when it has them
+//! all.
 
 use super::state::*;
 use crate::context::Context;

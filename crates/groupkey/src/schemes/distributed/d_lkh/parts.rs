@@ -1,5 +1,5 @@
 //! Parts of a group: they lose sight of each other, and come together again. Each part's leader tells
-//! the other one its tree; then everybody knows the merged tree, and what there is to merge.
+//! the other one its tree; then every member knows the merged tree, and what there is to merge.
 
 use super::state::*;
 use crate::context::Context;
@@ -13,7 +13,7 @@ use crate::party::Operation;
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Partition`: the nodes below which somebody is gone are renewed.
+    /// Takes the command `Partition`: the nodes below which a member is gone are renewed.
     pub(super) fn partition(
         &mut self,
         cx: &mut Context<'_>,

@@ -85,7 +85,7 @@ pub(super) struct Change {
     pub(super) by_hand: bool,
 }
 
-/// A join that its sponsor waits to lead, until it has the newcomer's nonce.
+/// A join that its sponsor waits to lead, until it has the joining member's nonce.
 #[derive(Debug)]
 pub(super) struct Welcome {
     pub(super) newcomer: MemberId,

@@ -1,6 +1,6 @@
 //! A change of the tree: the sponsor renews its leaf and tells the halves beside its path what
 //! changed for them, each through its leader. After an eviction, in the sound profile, the other
-//! halves that the leaver knew of are renewed first.
+//! halves that the leaving member knew of are renewed first.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Add`: the newcomer's neighbour welcomes it, all others wait.
+    /// Takes the command `Add`: the joining member's neighbour welcomes it, all others wait.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
         let Some(share) = &self.share else {
@@ -56,7 +56,7 @@ impl Member {
     }
 
     /// Takes the command `Remove`: the leader of the half beside the old leaf acts; in the sound
-    /// profile the leaders of the other halves that the leaver knew of renew them first.
+    /// profile the leaders of the other halves that the leaving member knew of renew them first.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.removal(member)?;
         let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
@@ -133,7 +133,8 @@ impl Member {
         Ok(Lead { tree, operation: Operation::Remove, secrets, awaited, received })
     }
 
-    /// Sends the blinded secret of this member's half, or of a newcomer's leaf, to the sponsor.
+    /// Sends the blinded secret of this member's half, or of a joining member's leaf, to the
+    /// sponsor.
     fn tell_sponsor(
         &mut self,
         cx: &mut Context<'_>,
@@ -200,7 +201,7 @@ impl Member {
         }
         let blinded = secrets.climb(cx, 0);
         let mut pairs = self.pairs.clone();
-        // A newcomer computes what it needs from its welcome.
+        // A joining member computes what it needs from its welcome.
         let welcomed = usize::from(operation == Operation::Add);
         for (number, level) in tree.path(self.view.me()).iter().enumerate().skip(welcomed) {
             let other = tree.leader(level.sibling);
@@ -257,7 +258,8 @@ impl Member {
         Ok(())
     }
 
-    /// Everybody hears what a leader sends to its half; whoever is not in it lets it pass.
+    /// Every member receives what a leader sends to its half; a party that is not in it lets it
+    /// pass.
     pub(super) fn receive_spread(
         &mut self,
         cx: &mut Context<'_>,
@@ -272,7 +274,7 @@ impl Member {
             (Run::Change(change), _) => &change.outcome.tree,
             (Run::Lead(lead), _) => &lead.tree,
             (Run::Creation(_) | Run::None, Some(share)) => &share.tree,
-            // A newcomer that was not told yet who is there: it is in no half.
+            // A joining member that was not told yet who is there: it is in no half.
             (_, None) if self.view.is_joining() => return Ok(()),
             (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
@@ -304,8 +306,8 @@ impl Member {
         Ok(())
     }
 
-    /// A newcomer learns from its neighbour who is there and what is beside its path, and tells it
-    /// the blinded secret of its own leaf.
+    /// A joining member learns from its neighbour who is there and what is beside its path, and
+    /// tells it the blinded secret of its own leaf.
     pub(super) fn receive_welcome(
         &mut self,
         cx: &mut Context<'_>,

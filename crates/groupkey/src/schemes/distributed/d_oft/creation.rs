@@ -1,5 +1,5 @@
-//! The making of a tree: level by level, everybody is sent the blinded secret of the other half by
-//! its associate there. What comes for a higher level waits.
+//! The making of a tree: level by level, every member is sent the blinded secret of the other half
+//! by its associate there. What comes for a higher level waits.
 
 use super::secrets::Secrets;
 use super::state::*;
@@ -14,7 +14,7 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Create`: everybody begins with its leaf.
+    /// Takes the command `Create`: every member begins with its leaf.
     pub(super) fn create(
         &mut self,
         cx: &mut Context<'_>,

@@ -69,7 +69,7 @@ impl Run {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) outcome: Outcome,
-    /// The half, in the new tree, that moved up or that the newcomer is beside.
+    /// The half, in the new tree, that moved up or that the joining member is beside.
     pub(super) base: usize,
     /// The half beside the sponsor's path that this member is in.
     pub(super) half: usize,

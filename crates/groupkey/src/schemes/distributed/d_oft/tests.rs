@@ -1,5 +1,5 @@
-//! Somebody who was evicted and somebody who came later, together, have a key of the time between:
-//! as published. After the repair they do not, whoever they are.
+//! A party that was evicted and a party that came later, together, have a key of the time between:
+//! as published. After the repair no such pair has.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -175,8 +175,8 @@ fn nothing_of_what_an_evicted_member_knew_lasts_in_the_sound_form() {
     }
 }
 
-/// A stranger that is in the directory hands a newcomer a tree in which the two are so deep that no
-/// answer to a request takes all keys beside the path.
+/// A stranger that is in the directory hands a joining member a tree in which the two are so deep
+/// that no answer to a request takes all keys beside the path.
 #[test]
 fn a_welcome_to_too_high_a_tree_is_refused() {
     for (profile, leaves) in Profile::ALL.into_iter().flat_map(|p| [(p, 22), (p, 41)]) {

@@ -1,4 +1,4 @@
-//! What somebody who learned the master key and one period's value makes of it, and what becomes of a
+//! What a party that learned the master key and one period's value makes of it, and what becomes of a
 //! period that begins with a tick and a message.
 
 use rand_chacha::ChaCha20Rng;
@@ -15,8 +15,8 @@ use crate::protection::Protection;
 
 const RESEED: u32 = 5;
 
-/// Two subgroups, and members who hear every message. Whoever was evicted refuses what comes, and
-/// keeps what it had.
+/// Two subgroups, and members who hear every message. A party that was evicted refuses what comes,
+/// and keeps what it had.
 struct Group {
     controller: Controller,
     stations: [SubgroupController; 2],

@@ -1,4 +1,5 @@
-//! What members get that were evicted, whoever slept meanwhile; and what a captured one can do.
+//! What members get that were evicted, even if members slept meanwhile; and what a captured one can
+//! do.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -181,7 +182,7 @@ fn member(id: u32) -> Recipient {
     Recipient::Member(MemberId(id))
 }
 
-/// A token that somebody makes of an edge key that it had, with a key of its own.
+/// A token that a member makes of an edge key that it had, with a key of its own.
 fn forge(group: &mut Group, from: u32, (victim, edge): (u32, &Key), epoch: Epoch) -> Key {
     let own = Key::from_bytes([7; 16]);
     let outcome = group.step(MemberId(from).into(), |cx, _| {

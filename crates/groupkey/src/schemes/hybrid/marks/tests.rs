@@ -41,7 +41,7 @@ impl Group {
         group
     }
 
-    /// Gives the controller a command, and everybody the messages that follow. Returns the last.
+    /// Gives the controller a command, and every member the messages that follow. Returns the last.
     fn command(&mut self, command: Command<'_>) -> Result<Vec<u8>, Error> {
         let sent = self.with(PartyId::Controller, |cx, party| cx.command(party, command))?;
         let mut last = Vec::new();
