@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
     /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
     MqttProbe(MqttProbeArguments),
-    /// Run schemes in a network, simulated or real: how long until everybody has the new key.
+    /// Run schemes in a network, simulated or real: how long until every member has the new key.
     ///
     /// Every party runs the scheme's own code; the network between them is simulated: links with
     /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as

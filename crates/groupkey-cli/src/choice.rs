@@ -38,7 +38,7 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
             Operation::Add => "a new member joins a running group",
             Operation::Rekey => "a new period begins with the same members",
             Operation::Remove => "a member in the middle leaves a running group",
-            Operation::Send => "a message's key goes around, where there is no group key",
+            Operation::Send => "a member distributes a message's key, in schemes without a group key",
             _ => "the group is created",
         };
         (operation.name(), operation, meaning)
@@ -67,7 +67,7 @@ pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     named(Version::ALL.map(|version| {
         let meaning = match version {
             Version::V3 => "for brokers that speak nothing else",
-            Version::V5 => "what is stale expires at the broker",
+            Version::V5 => "stale messages expire at the broker",
         };
         (version.name(), version, meaning)
     }))

@@ -77,7 +77,7 @@ impl Failure {
     /// started it should know, and may start it again.
     pub(crate) fn of_one_that_should_run_on(self) -> Self {
         match self {
-            Self::OutputClosed => Self::running("nobody reads standard output any more"),
+            Self::OutputClosed => Self::running("standard output was closed by its reader"),
             other => other,
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     fn a_closed_pipe_is_a_failure_where_there_is_more_to_come() {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         let failure = failure.of_one_that_should_run_on();
-        assert!(failure.to_string().contains("nobody reads"), "{failure}");
+        assert!(failure.to_string().contains("closed by its reader"), "{failure}");
         assert_eq!(failure.exit_code(), ExitCode::from(1));
         let input = Failure::input("no such file").of_one_that_should_run_on();
         assert_eq!(input.exit_code(), ExitCode::from(2));

@@ -169,7 +169,7 @@ impl fmt::Display for Misbehaviour {
             Self::Malformed => write!(f, "it is not a well-formed message"),
             Self::Forged => write!(f, "its signature or MAC does not verify"),
             Self::ForeignGroup => write!(f, "it belongs to another group"),
-            Self::NotForUs => write!(f, "it is addressed to somebody else"),
+            Self::NotForUs => write!(f, "it is addressed to another party"),
             Self::UnexpectedSender => write!(f, "its sender may not send this"),
             Self::UnexpectedMessage => write!(f, "it is not expected in the current state"),
             Self::StaleEpoch { got, current } => {
@@ -196,7 +196,7 @@ impl fmt::Display for Misuse {
             Self::AlreadyEnrolled(member) => write!(f, "member {member} is enrolled already"),
             Self::AlreadyCreated => write!(f, "the group exists already"),
             Self::CountersUsedUp => write!(f, "all counters of this key are used: change it first"),
-            Self::EmptyBatch => write!(f, "the batch names nobody"),
+            Self::EmptyBatch => write!(f, "the batch names no member"),
             Self::MessageTooLong { limit } => {
                 write!(f, "a message has at most {limit} bytes: send it in parts")
             }

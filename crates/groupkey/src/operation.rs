@@ -20,7 +20,7 @@ pub enum Operation {
     Rekey = 6,
     /// A member gets the keys of the time that it was promised.
     Grant = 7,
-    /// A message's key goes around.
+    /// A member distributes a message's key.
     Send = 8,
     /// Two parts of a group come together.
     Merge = 9,

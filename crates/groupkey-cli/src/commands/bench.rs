@@ -346,7 +346,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a benchmark assumes.
 const ASSUMPTIONS: [&str; 5] = [
     "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
-    "With a controller only the parties that are looked at exist; without one, everybody does.",
+    "In schemes with a controller, only the measured parties exist. In the others, every member does.",
     "Every repetition has a new group, and draws the same static variables, made ready before it.",
     "Times are of this machine and processor; a device's are modelled from its profile.",
     "Counted costs are those of the primitives by themselves, each the fastest of some batches.",

@@ -53,7 +53,7 @@ impl ImpairedBroker {
         Ok(Self { emulator, _broker: Broker::Ours { _mosquitto: mosquitto } })
     }
 
-    /// Puts an emulator between clients and a broker that is there already: a relay takes their
+    /// Puts an emulator between clients and an existing broker: a relay takes their
     /// connections in its place.
     pub(crate) fn elsewhere(
         broker: SocketAddr,

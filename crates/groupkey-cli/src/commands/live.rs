@@ -60,7 +60,7 @@ impl LiveBroker {
         Ok(Self::behind(impaired, "Mosquitto".to_owned(), congestion))
     }
 
-    /// A broker that is there already, with the emulator before it where the plans want loss or delay.
+    /// An existing broker, with the emulator before it where the plans want loss or delay.
     pub(crate) fn elsewhere(
         broker: &HostAndPort,
         plans: &[Plan],

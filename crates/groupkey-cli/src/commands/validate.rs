@@ -32,8 +32,8 @@ in dh-lkh what arrives late changes what is sent), and parties that pause for as
 profile host computes. A step that takes this machine longer counts only on the live side. The
 simulator runs each setting 1000 times, the first of them with the seeds of the live runs.
 
-Lateness is what the emulator added by itself, once for each packet; a difference of that size,
-or within two standard errors, says nothing about the simulator.")]
+Lateness is the time that the emulator itself adds to each packet. A difference of that size, or
+within two standard errors, is no evidence against the simulator.")]
 #[command(
     mut_arg("loss", |loss| loss.help(LOSS)),
     mut_arg("delay", |delay| delay.help(DELAY)),

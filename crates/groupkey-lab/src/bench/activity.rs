@@ -66,9 +66,9 @@ impl Activity {
             Self::Remove => "the member in the middle leaves a running group",
             Self::Batch => "two members join and two leave in one change",
             Self::Rekey => "a new period begins with the same members",
-            Self::Send => "a message's key goes around, where there is no group key",
-            Self::Partition => "the group falls into two halves",
-            Self::Merge => "the two halves come together",
+            Self::Send => "a member distributes a message's key, in schemes without a group key",
+            Self::Partition => "the group splits into two halves",
+            Self::Merge => "the two halves merge",
             Self::Encrypt => "a member encrypts a message to the group",
             Self::Decrypt => "another member decrypts it",
         }

@@ -16,7 +16,7 @@ use crate::number;
 /// Which broker, and over what network.
 #[derive(Args, Debug)]
 pub(crate) struct NetworkArguments {
-    /// A broker that is there already, without TLS; one within the process if this is left out.
+    /// An existing broker, without TLS; one within the process if this is left out.
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 

@@ -28,7 +28,7 @@ pub(crate) struct LiveArguments {
     )]
     live: bool,
 
-    /// A broker that is there already, without TLS and password. With loss or delay, a relay behind
+    /// An existing broker, without TLS and password. With loss or delay, a relay behind
     /// the device passes on to it; without either, nothing is in between and no rights are needed.
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,

@@ -139,7 +139,7 @@ fn announce_false_epoch(
             let is_known = now.is_some_and(|(_, key)| known.contains(&key));
             let consequence = match is_known {
                 true => format!("that is an old key, which member {ADVERSARY} has"),
-                false => "that is a key which nobody else has".to_owned(),
+                false => "no other party has that key".to_owned(),
             };
             let steps = vec![
                 format!("member {ADVERSARY} kept: {}", kept.what),

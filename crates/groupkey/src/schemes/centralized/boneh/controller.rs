@@ -53,11 +53,11 @@ impl Controller {
     }
 
     fn setup(&self) -> &Setup {
-        self.setup.as_ref().expect("whoever joins was enrolled, and that made the set-up")
+        self.setup.as_ref().expect("a joining member was enrolled, which made the set-up")
     }
 
     fn setup_mut(&mut self) -> &mut Setup {
-        self.setup.as_mut().expect("whoever joins was enrolled, and that made the set-up")
+        self.setup.as_mut().expect("a joining member was enrolled, which made the set-up")
     }
 
     /// Draws the header and the key of the next epoch.
