@@ -38,7 +38,9 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
             Operation::Add => "a new member joins a running group",
             Operation::Rekey => "a new period begins with the same members",
             Operation::Remove => "a member in the middle leaves a running group",
-            Operation::Send => "a member distributes a message's key, in schemes without a group key",
+            Operation::Send => {
+                "a member distributes a message's key, in schemes without a group key"
+            }
             _ => "the group is created",
         };
         (operation.name(), operation, meaning)

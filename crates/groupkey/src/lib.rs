@@ -22,7 +22,8 @@
 //! ```
 //!
 //! A device needs one family of schemes: the features `centralized`, `hybrid`, `distributed` and `pairing`
-//! choose them, and [`device`] drives a single party over any transport.
+//! choose them. `signatures` adds messages signed by their sender. [`device`] drives a single party over any
+//! transport.
 //!
 //! Where to look: the contract is [`party`], what a party may do is [`context`], what goes over the
 //! wire is [`wire`], all cryptography is behind [`crypto`].

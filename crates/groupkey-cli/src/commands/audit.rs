@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey::catalogue::{Class, Profile, Scheme};
+use groupkey::catalogue::Profile;
 use groupkey_lab::audit::{
     self, Audit, Claim, Depth, Finding, Found, Method, Options, Subject, recorded,
 };
 use groupkey_lab::{registry, results};
 
 use crate::campaign::all_cores;
+use crate::commands::selection::SelectionArguments;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
@@ -39,19 +40,8 @@ describes the adversary and what it cannot find, docs/attacks.md the attacks.
 The exit code is 1 if a claim of a sound profile is broken. What is broken as published, and attacks
 against which nobody claims anything, are reported.")]
 pub(crate) struct AuditArguments {
-    /// Schemes, by their ids [default: all].
-    #[arg(
-        long,
-        value_name = "ID",
-        value_delimiter = ',',
-        value_parser = choice::scheme(),
-        conflicts_with = "class",
-    )]
-    scheme: Vec<&'static Scheme>,
-
-    /// All schemes of these classes.
-    #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = choice::class())]
-    class: Vec<Class>,
+    #[command(flatten)]
+    selection: SelectionArguments,
 
     /// Forms of the schemes [default: both].
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = choice::profile())]
@@ -162,7 +152,8 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
 
 /// The schemes and profiles that are asked for, in the order of the registry.
 fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
-    let AuditArguments { scheme: schemes, class: classes, profile: profiles, .. } = arguments;
+    let AuditArguments { selection, profile: profiles, .. } = arguments;
+    let SelectionArguments { scheme: schemes, class: classes } = selection;
     let chosen = registry::schemes().filter(|scheme| {
         (schemes.is_empty() || schemes.iter().any(|chosen| chosen.id == scheme.id))
             && (classes.is_empty() || classes.contains(&scheme.class()))

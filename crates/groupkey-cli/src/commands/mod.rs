@@ -6,10 +6,11 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod device;
 mod form;
+mod history;
 #[cfg(target_os = "linux")]
 mod impaired;
-#[cfg(target_os = "linux")]
 mod links;
+#[cfg(target_os = "linux")]
 mod live;
 pub(crate) mod member;
 pub(crate) mod mqtt_probe;
@@ -17,6 +18,7 @@ pub(crate) mod net;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod schemes;
+mod selection;
 pub(crate) mod serve;
 mod tour;
 pub(crate) mod trace;

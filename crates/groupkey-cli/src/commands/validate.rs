@@ -6,12 +6,11 @@ mod probe;
 use std::io::Write;
 
 use clap::Args;
-use groupkey::Operation;
-use groupkey::catalogue::Scheme;
 use groupkey_lab::conditions::Conditions;
 use groupkey_sim::HandOver;
 
 use crate::choice;
+use crate::commands::history::HistoryArguments;
 use crate::commands::links::LinkArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
@@ -35,6 +34,8 @@ simulator runs each setting 1000 times, the first of them with the seeds of the 
 Lateness is the time that the emulator itself adds to each packet. A difference of that size, or
 within two standard errors, is no evidence against the simulator.")]
 #[command(
+    mut_arg("scheme", |scheme| scheme.default_value("skdc,lkh-group,gdh2-relay").conflicts_with("probe")),
+    mut_arg("operation", |operation| operation.conflicts_with("probe")),
     mut_arg("loss", |loss| loss.help(LOSS)),
     mut_arg("delay", |delay| delay.help(DELAY)),
     mut_arg("qos", |qos| qos.help(QOS)),
@@ -45,27 +46,8 @@ pub(crate) struct ValidateArguments {
     #[arg(long)]
     probe: bool,
 
-    /// Schemes, by their ids.
-    #[arg(
-        long,
-        value_name = "ID",
-        value_delimiter = ',',
-        default_value = "skdc,lkh-group,gdh2-relay",
-        conflicts_with = "probe",
-        value_parser = choice::scheme(),
-    )]
-    scheme: Vec<&'static Scheme>,
-
-    /// What happens to the group.
-    #[arg(
-        long,
-        value_name = "OPERATION",
-        value_delimiter = ',',
-        default_value = "create",
-        conflicts_with = "probe",
-        value_parser = choice::operation(),
-    )]
-    operation: Vec<Operation>,
+    #[command(flatten)]
+    history: HistoryArguments,
 
     /// Members with which the group is created.
     #[arg(

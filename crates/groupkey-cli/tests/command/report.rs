@@ -65,9 +65,12 @@ fn an_unfinished_file_is_told() {
     let whole = fs::read_to_string(folder.path().join("kept/results.jsonl")).expect("results");
     let rows = whole.lines().count() - 1;
     let (header, rest) = whole.split_once('\n').expect("a header and rows");
-    folder.file("cut.jsonl", &format!("{header}\n{}", &rest[..rest.len() / 2]));
+    // In the middle of a row.
+    let kept = rows / 2;
+    let begun = rest.lines().nth(kept).expect("there are more");
+    let before: String = rest.lines().take(kept).map(|row| format!("{row}\n")).collect();
+    folder.file("cut.jsonl", &format!("{header}\n{before}{}", &begun[..begun.len() / 2]));
     let told = run("report cut.jsonl");
-    let kept = rest[..rest.len() / 2].lines().count() - 1;
     let words = format!("cut.jsonl is unfinished: {kept} of {rows} rows");
     assert!(told.stderr.contains(&words), "{}", told.stderr);
     told.success();

@@ -82,7 +82,10 @@ fn it_fails_when_nobody_reads_what_it_says() {
     let _ = child.stdin.take().unwrap().write_all(b"members\n");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output was closed by its reader"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr)
+            .contains("standard output was closed by its reader")
+    );
 }
 
 /// A service without a broker, whose port is nobody's.

@@ -203,7 +203,10 @@ impl fmt::Display for PlanError {
                 write!(f, "{scheme} has no controller to ask; leave the request out")
             }
             Self::NoRequest { without_controller: None } => {
-                write!(f, "no member joins or leaves, so none sends a request; leave the request out")
+                write!(
+                    f,
+                    "no member joins or leaves, so none sends a request; leave the request out"
+                )
             }
             Self::Parameter { name, problem } => write!(f, "parameter {name}: {problem}"),
             Self::Qos(qos) => {

@@ -13,6 +13,7 @@ use groupkey_lab::registry;
 
 use crate::choice;
 use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
+use crate::commands::selection::SelectionArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 
@@ -20,23 +21,13 @@ use crate::number::distinct;
 #[derive(Args, Debug)]
 #[command(
     next_help_heading = "Measurement",
+    mut_arg("scheme", |scheme| scheme.help(SCHEME)),
     mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE)),
     mut_arg("protection", |protection| defaulting(protection, "mac; none with --growth")),
 )]
 pub(crate) struct PlanArguments {
-    /// Schemes, by their ids [default: lkh-group, or all of the workload's classes].
-    #[arg(
-        long,
-        value_name = "ID",
-        value_delimiter = ',',
-        value_parser = choice::scheme(),
-        conflicts_with = "class",
-    )]
-    scheme: Vec<&'static Scheme>,
-
-    /// All schemes of these classes.
-    #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = choice::class())]
-    class: Vec<Class>,
+    #[command(flatten)]
+    selection: SelectionArguments,
 
     /// Schemes, sizes, roles, operations and repetitions of a workload: of a published one, or of a
     /// file (.toml, or with a slash); other arguments narrow it down.
@@ -128,6 +119,8 @@ const MOST_BYTES: i64 = 65_459;
 
 /// More repetitions than this in one command are taken for a slip of the keyboard.
 const MOST_REPETITIONS: u64 = 100_000_000;
+
+const SCHEME: &str = "Schemes, by their ids [default: lkh-group, or all of the workload's classes]";
 
 impl PlanArguments {
     /// Plans for each scheme, at all sizes, and the schemes that have nothing of what is asked for.
@@ -257,7 +250,8 @@ impl PlanArguments {
         let of = |classes: &[Class]| -> Vec<&'static Scheme> {
             registry::schemes().filter(|scheme| classes.contains(&scheme.class())).collect()
         };
-        let schemes = match (&self.scheme[..], &self.class[..], &self.workload) {
+        let schemes = match (&self.selection.scheme[..], &self.selection.class[..], &self.workload)
+        {
             ([], [], Some(workload)) => of(&workload.classes),
             ([], [], None) => registry::schemes().filter(|it| it.id == "lkh-group").collect(),
             ([], classes, _) => of(classes),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use clap::{Arg, Args};
-use groupkey::Operation;
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::Device;
 use groupkey_lab::plan::Plan;
 
 use crate::choice;
 use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
+use crate::commands::history::HistoryArguments;
 use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::runs::RunArguments;
 use crate::failure::Failure;
@@ -20,29 +20,13 @@ use crate::number::distinct;
 #[command(
     next_help_heading = HEADING,
     mut_args(grouped),
+    mut_arg("scheme", |scheme| scheme.default_value("lkh-group")),
     mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE)),
     mut_arg("protection", |protection| defaulting(protection, PROTECTION_OF_SCHEME)),
 )]
 pub(crate) struct GroupArguments {
-    /// Schemes, by their ids.
-    #[arg(
-        long,
-        value_name = "ID",
-        value_delimiter = ',',
-        default_value = "lkh-group",
-        value_parser = choice::scheme(),
-    )]
-    scheme: Vec<&'static Scheme>,
-
-    /// What happens to the group.
-    #[arg(
-        long,
-        value_name = "OPERATION",
-        value_delimiter = ',',
-        default_value = "create",
-        value_parser = choice::operation(),
-    )]
-    operation: Vec<Operation>,
+    #[command(flatten)]
+    history: HistoryArguments,
 
     /// Members with which the group is created (2 to 100000, or the scheme's own limit) [default: 50;
     /// 2,10,20,30 without a controller]
@@ -100,7 +84,7 @@ impl GroupArguments {
         network: &NetworkArguments,
         runs: RunArguments,
     ) -> Result<Vec<Plan>, Failure> {
-        let schemes = choice::each_once(&self.scheme);
+        let schemes = choice::each_once(&self.history.scheme);
         let is_hybrid = |scheme: &&Scheme| scheme.class() == Class::Hybrid;
         if self.subgroup_device.is_some() && !schemes.iter().any(is_hybrid) {
             return Err(Failure::input("--subgroup-device takes a scheme with subgroups")
@@ -121,7 +105,7 @@ impl GroupArguments {
             for members in self.members_of(scheme) {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
-                    plan.steps = Plan::history(scheme, &self.operation);
+                    plan.steps = Plan::history(scheme, &self.history.operation);
                     plan.profile = self.form.profile;
                     plan.parameters.clone_from(&parameters);
                     plan.suite = self.form.suite();

@@ -85,11 +85,11 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
 
 fn plans(arguments: &ValidateArguments) -> Result<Vec<Plan>, Failure> {
     let mut plans = Vec::new();
-    for scheme in choice::each_once(&arguments.scheme) {
+    for scheme in choice::each_once(&arguments.history.scheme) {
         for &members in distinct(&arguments.members) {
             for (conditions, qos) in arguments.networks() {
                 let mut plan = Plan::new(scheme, members);
-                plan.steps = Plan::history(scheme, &arguments.operation);
+                plan.steps = Plan::history(scheme, &arguments.history.operation);
                 plan.set_conditions(conditions);
                 (plan.qos, plan.runs, plan.seed) = (qos, arguments.runs, arguments.seed);
                 plan.validate()

@@ -40,8 +40,8 @@
 //! that have that `joining member or 0, S, C_0, C_1`; thin `a_i, C_0, C_1`. Receivers have no state that
 //! ages: a fat client takes any later header, a thin one any later message, whatever it missed.
 //!
-//! **`published`:** as S003 describes it: h = n + 1 moves up with every joining member, to whom the index n
-//! + 1 falls. Fat: the whole public key (with g and v) and S are broadcast with every change. Thin: `g_i
+//! **`published`:** as S003 describes it: h = n + 1 moves up with every joining member, to whom the
+//! index n + 1 falls. Fat: the whole public key (with g and v) and S are broadcast with every change. Thin: `g_i
 //! u_(c,i), C_0, C_1` in the open, later the factor by which u_(c,i) changes instead. **It is broken:** an
 //! element at the next hole is public before it is the hole, so anybody computes K' = e(g_(n+2), C'_0) after
 //! an add; a joining member computes the key before it from g_(n+1); and a party that hears the thin
