@@ -15,6 +15,7 @@ mod finding;
 mod history;
 mod knowledge;
 mod minimise;
+mod options;
 pub mod published_features;
 pub mod recorded;
 mod rules;
@@ -23,63 +24,15 @@ mod subject;
 mod sweep;
 mod trial;
 
-use std::fmt;
-use std::sync::atomic::AtomicBool;
-
 use self::attacks::ATTACKS;
 use self::sweep::Sweep;
 
 pub use self::claims::Claim;
-pub use self::finding::{Finding, Found, Method, Searched};
+pub use self::finding::{Audit, Finding, Found, Method, Searched};
 pub use self::history::{Event, History};
+pub use self::options::Options;
 pub use self::search::Depth;
 pub use self::subject::Subject;
-use crate::campaign::Progress;
-
-/// How to audit.
-#[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// How far to search.
-    pub depth: Depth,
-    /// Everything drawn at random follows from this.
-    pub seed: u64,
-    /// Number of threads; 0 counts as 1. The findings do not depend on it.
-    pub threads: usize,
-    /// When this becomes true the audit stops at the next opportunity.
-    pub stop: &'a AtomicBool,
-    /// Is called whenever some histories or an attack are done.
-    pub on_progress: &'a (dyn Fn(Progress) + Sync),
-}
-
-impl Options<'_> {
-    /// What is searched of a subject.
-    fn searched(&self, subject: &Subject) -> Searched {
-        let Depth { events, members, sampled, slow_attacks } = self.depth.of(subject);
-        let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);
-        Searched { seed, depth, quick, members, events, sampled }
-    }
-}
-
-impl fmt::Debug for Options<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("depth", &self.depth)
-            .field("seed", &self.seed)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What an audit found.
-#[derive(Clone, Debug, Default)]
-pub struct Audit {
-    /// By subject in the order in which they were given; for each its claims, then the attacks.
-    pub findings: Vec<Finding>,
-    /// Histories that were run, for each subject.
-    pub histories: Vec<usize>,
-    /// Histories that the scheme refused, for each subject: they say nothing.
-    pub refused: Vec<usize>,
-}
 
 /// Audits these subjects. `None` if it was stopped.
 pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {

@@ -42,12 +42,13 @@ pub use self::phase::Phase;
 pub use self::plan::BenchPlan;
 pub use self::prices::Prices;
 pub use self::reach::Reach;
-pub use self::row::{BenchRow, Count, Deviation, Traffic};
+pub use self::row::{BenchRow, Count, Traffic};
 pub use self::static_variables::StaticVariables;
 pub use self::warning::{Warning, Watch};
 pub use self::workload::Workload;
 pub use crate::device::measure::Price;
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
+pub use crate::statistics::Deviation;
 pub use groupkey::growth::Role;
 
 /// A row to test with.

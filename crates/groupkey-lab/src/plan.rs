@@ -1,5 +1,6 @@
 //! A plan: one group in one network, to be run a number of times.
 
+mod error;
 mod setting;
 mod step;
 mod validation;
@@ -9,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Class, Profile, Scheme};
+use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_sim::group::{GroupSettings, Station};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
@@ -17,9 +18,8 @@ use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
 
-pub(crate) use setting::told_parameters;
-pub use step::{Action, Step};
-pub use validation::PlanError;
+pub use self::error::PlanError;
+pub use self::step::{Action, Step};
 
 /// One group in one network, to be run a number of times. [`Plan::new`] gives one to change.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Plan {
             suite: Suite::default(),
             protection: scheme.default_protection(Profile::default()),
             members,
-            steps: Self::history(scheme, scheme.operations),
+            steps: Step::history(scheme, scheme.operations),
             link: Timeline::default(),
             exceptions: Vec::new(),
             subgroup_exceptions: Vec::new(),
@@ -225,6 +225,20 @@ impl Plan {
         })
     }
 
+    pub(crate) fn configuration(&self) -> Result<Configuration, PlanError> {
+        let mut configuration = self.scheme.configuration(self.profile);
+        for (name, value) in &self.parameters {
+            configuration.set(name, *value).map_err(|error| {
+                let known = self.scheme.parameters.iter().map(|parameter| parameter.name);
+                let known = known.collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "none".to_owned() } else { known };
+                let problem = format!("{error}; parameters of {}: {known}", self.scheme.id);
+                PlanError::Parameter { name: name.clone(), problem }
+            })?;
+        }
+        Ok(configuration)
+    }
+
     fn stations(&self, exceptions: &[Exception]) -> Result<Vec<(Range<u32>, Station)>, PlanError> {
         let station = |Exception { numbers, link, device }: &Exception| {
             Ok((numbers.clone(), self.station(link, device)?))
@@ -241,5 +255,13 @@ impl Plan {
             processing: (&device.processing).into(),
             computation: Arc::new(move |meter| costs.computation(meter)),
         })
+    }
+
+    fn without_figures(&self, device: &Device) -> PlanError {
+        PlanError::Device {
+            device: device.name.clone(),
+            suite: self.suite,
+            suites: device.suites().map(Suite::name).collect(),
+        }
     }
 }

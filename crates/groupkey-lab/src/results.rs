@@ -298,6 +298,12 @@ fn to_nanosecond(milliseconds: f64) -> f64 {
     (milliseconds * 1e6).round() / 1e6
 }
 
+/// Parameters as rows of results have them: `degree=2 subgroups=4`.
+pub(crate) fn told_parameters(parameters: &[(String, u32)]) -> String {
+    let told = parameters.iter().map(|(name, value)| format!("{name}={value}"));
+    told.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::example::{samples, setting};

@@ -7,6 +7,7 @@
 mod moments;
 mod significance;
 
+use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
 
 pub use self::moments::Moments;
@@ -34,6 +35,17 @@ pub struct Summary {
     pub min: f64,
     /// Largest value.
     pub max: f64,
+}
+
+/// A value and its error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Deviation {
+    /// The value.
+    pub value: f64,
+    /// Half width of its interval.
+    pub error: f64,
 }
 
 impl Summary {

@@ -65,6 +65,17 @@ pub enum Found {
     NotApplicable,
 }
 
+/// What an audit found.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// By subject in the order in which they were given; for each its claims, then the attacks.
+    pub findings: Vec<Finding>,
+    /// Histories that were run, for each subject.
+    pub histories: Vec<usize>,
+    /// Histories that the scheme refused, for each subject: they say nothing.
+    pub refused: Vec<usize>,
+}
+
 impl Finding {
     /// Whether it is about an attack itself rather than about a claim of the scheme.
     pub fn claim_is_attack(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::Options;
+use super::options::Options;
 use crate::campaign::Progress;
 
 /// An audit under way.

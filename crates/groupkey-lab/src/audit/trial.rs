@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::claims::{Claim, Claims};
 use super::examination::{Examination, Verdict};
-use super::finding::Found;
+use super::finding::{Audit, Found};
 use super::history::History;
 use super::knowledge::Reader;
 use super::minimise::{Evidence, minimise};
+use super::options::Options;
 use super::rules::Rules;
 use super::subject::Subject;
 use super::sweep::Sweep;
-use super::{Audit, Options};
 
 /// Tries these histories of each subject. `None` if it was stopped.
 pub(super) fn try_all(

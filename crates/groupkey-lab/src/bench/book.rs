@@ -9,7 +9,7 @@ use super::rounds::independent;
 use super::stage::{Circumstances, Episode, Share, Work};
 use super::{Activity, BenchError, BenchPlan, BenchRow, Count, Phase, Prices, Warning};
 use crate::device::Device;
-use crate::plan::told_parameters;
+use crate::results::told_parameters;
 use crate::statistics::Summary;
 
 /// What is kept of the repetitions of one activity.
@@ -147,7 +147,7 @@ impl<'p> Book<'p> {
 }
 
 /// Counted primitives by the meter's names.
-pub(in crate::bench) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
+pub(super) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
     let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
     counted
         .filter(|(_, tally)| tally.calls > 0)

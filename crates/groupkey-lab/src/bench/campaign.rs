@@ -11,7 +11,7 @@ use groupkey::Error;
 use super::measurement::Ongoing;
 use super::rounds::rounds;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
-use crate::plan::told_parameters;
+use crate::results::told_parameters;
 
 /// One scheme at one size: what is measured at a stretch.
 #[derive(Clone, Copy, Debug)]

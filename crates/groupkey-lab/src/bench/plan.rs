@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Activity, BenchRow, Function};
 use crate::device::Device;
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Plan, PlanError, Step};
 
 /// What is measured of a scheme. [`BenchPlan::new`] gives one to change.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ impl BenchPlan {
         let mut plan = Plan::new(self.scheme, members);
         plan.profile = self.profile;
         plan.parameters.clone_from(&self.parameters);
-        plan.steps = Plan::history(self.scheme, &[Operation::Create]);
+        plan.steps = Step::history(self.scheme, &[Operation::Create]);
         plan.suite = self.suite;
         if let Some(device) = &self.device {
             plan.device = Arc::clone(device);

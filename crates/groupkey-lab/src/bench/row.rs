@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::Deviation;
+
 /// What one role does in one operation of one scheme, at one group size.
 ///
 /// Times without further name were measured on the machine that ran the benchmark. What the counted
@@ -125,15 +127,4 @@ pub struct Traffic {
     pub payload_bytes: u64,
     /// Bytes of the whole messages.
     pub wire_bytes: u64,
-}
-
-/// A value and its error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Deviation {
-    /// The value.
-    pub value: f64,
-    /// Half width of its interval.
-    pub error: f64,
 }

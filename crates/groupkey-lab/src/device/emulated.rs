@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, error, fmt, io};
 
+use super::costs::{Clock, Cost, Instructions};
 use super::measured::{all_suites, figures};
-use super::{Clock, Cost, Device, Instructions, PacketTime, PacketTimes};
+use super::profile::{Device, PacketTime, PacketTimes};
 
 /// A microcontroller's processor that can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

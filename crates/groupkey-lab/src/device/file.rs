@@ -8,7 +8,9 @@ use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use serde::Deserialize;
 
-use super::{CallEnergy, Clock, Cost, Costs, Device, Instructions, PacketTimes, Power};
+use super::costs::{CallEnergy, Clock, Cost, Costs, Instructions};
+use super::power::Power;
+use super::profile::{Device, PacketTimes};
 use crate::input::{InputError, Mistake};
 
 /// A device profile that cannot be used.
@@ -63,8 +65,43 @@ pub enum DeviceError {
     WithoutCosts,
 }
 
+impl Device {
+    /// The built-in profile of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, profile) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
+        Some(Self::from_toml(profile).expect("a test reads every built-in profile"))
+    }
+
+    /// Names of the built-in profiles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads a profile from a file; errors name the file.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        let text = InputError::read(path)?;
+        Self::from_toml(&text).map_err(|error| error.in_file(path, &text))
+    }
+
+    /// Reads a profile.
+    pub fn from_toml(text: &str) -> Result<Self, DeviceError> {
+        parse(text)
+    }
+}
+
+const BUILT_IN: [(&str, &str); 8] = [
+    ("host", include_str!("../devices/host.toml")),
+    ("esp32-micropython", include_str!("../devices/esp32-micropython.toml")),
+    ("i5-6500-python", include_str!("../devices/i5-6500-python.toml")),
+    ("esp32-pbc", include_str!("../devices/esp32-pbc.toml")),
+    ("esp8266", include_str!("../devices/esp8266.toml")),
+    ("i3-5005u-python", include_str!("../devices/i3-5005u-python.toml")),
+    ("cortex-m4", include_str!("../devices/cortex-m4.toml")),
+    ("rv32imac", include_str!("../devices/rv32imac.toml")),
+];
+
 /// Reads a profile and checks all of it.
-pub(super) fn parse(text: &str) -> Result<Device, DeviceError> {
+fn parse(text: &str) -> Result<Device, DeviceError> {
     let mut file: File =
         toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
     let PacketTimes { publish, acknowledgement, payload_handling } = &file.processing;
@@ -298,7 +335,7 @@ fn check_source(source: &str) -> Result<(), DeviceError> {
 
 impl DeviceError {
     /// The same, of a profile in a file.
-    pub(super) fn in_file(self, path: &Path, text: &str) -> InputError {
+    fn in_file(self, path: &Path, text: &str) -> InputError {
         match toml::from_str::<File>(text) {
             Err(error) => InputError::in_text(path, text, Mistake::from(error)),
             // The form is right; the message names the table or the figure.
@@ -366,3 +403,76 @@ const SOURCES: [&str; 5] = ["assumed:", "calibrated:", COUNTED, "measured:", "pu
 
 /// Of instructions, and of nothing else.
 const COUNTED: &str = "counted:";
+
+#[cfg(test)]
+mod tests {
+    use groupkey::crypto::meter::{Meter, Probe};
+
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_is_read_and_named_as_listed() {
+        for (name, profile) in BUILT_IN {
+            let device = Device::from_toml(profile).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(device.name, name);
+        }
+        assert_eq!(Device::named("toaster"), None);
+    }
+
+    #[test]
+    fn a_step_takes_calls_and_units() {
+        let device = Device::named("i5-6500-python").expect("built in");
+        let costs = device.costs(Suite::Published).expect("of the published suite");
+        let wrap = costs.of(Primitive::Wrap);
+        let mut meter = Meter::new();
+        meter.record(Primitive::Wrap, 3);
+        meter.record(Primitive::Wrap, 2);
+        let expected = 2.0 * wrap.per_call_ns + 5.0 * wrap.per_unit_ns;
+        assert_eq!(costs.computation(&meter), expected as u64);
+        assert_eq!(costs.computation(&Meter::new()), 0);
+    }
+
+    /// An exponentiation of 3072 bits must not pass for one of 1024.
+    #[test]
+    fn a_group_is_never_priced_as_another() {
+        let paper = Device::named("i5-6500-python").expect("built in");
+        assert_eq!(paper.suites().collect::<Vec<_>>(), [Suite::Published]);
+
+        let device = BUILT_IN[2].1;
+        let known = paper.costs(Suite::Published).expect("of the published suite");
+        let mut tables = String::from(device);
+        let group = Primitive::ALL.into_iter().filter(|primitive| primitive.is_of_group());
+        for (number, primitive) in (1..).zip(group) {
+            let told =
+                Device::from_toml(&tables).map(|device| device.costs(Suite::Modp3072).cloned());
+            if number > 1 {
+                let missing = told.expect_err("the group's costs must be complete").to_string();
+                assert!(
+                    missing.contains(&format!("[modp-3072.{}]", primitive.name())),
+                    "{missing}"
+                );
+            }
+            tables += &format!(
+                "[modp-3072.{}]\nper_call_ns = {number}\nper_unit_ns = 0\nsource = \"assumed: a test\"\n",
+                primitive.name()
+            );
+        }
+        let device = Device::from_toml(&tables).expect("complete");
+        let costs = device.costs(Suite::Modp3072).expect("of this suite");
+        assert_eq!(costs.of(Primitive::Wrap), known.of(Primitive::Wrap));
+        assert_eq!(costs.of(Primitive::Exponentiate).source, "assumed: a test");
+        assert_eq!(device.costs(Suite::Ffdhe3072), None);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_to_do() {
+        let told = |from: &str, to: &str| {
+            let text = BUILT_IN[1].1.replacen(from, to, 1);
+            Device::from_toml(&text).expect_err("a mistake").to_string()
+        };
+        assert!(told("[published.wrap]", "[published.rap]").contains("[published.wrap]"));
+        assert!(told("assumed: ", "guessed: ").contains("must begin with one of: assumed:"));
+        assert!(told("description", "descripton").contains("line 5, column 1"));
+        assert!(told("per_call_ns = ", "per_call_ns = -").contains("not negative"));
+    }
+}

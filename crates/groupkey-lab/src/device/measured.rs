@@ -6,8 +6,9 @@ use groupkey::workbench::{Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use super::costs::{Cost, Costs};
 use super::measure::Effort;
-use super::{Cost, Costs, Device, PacketTime, PacketTimes};
+use super::profile::{Device, PacketTime, PacketTimes};
 
 impl Device {
     /// Measures the primitives of all suites on this machine. `go_on` is called before each figure

@@ -3,8 +3,8 @@
 use groupkey::crypto::meter::Meter;
 use serde::Deserialize;
 
-use super::Costs;
-use crate::bench::Deviation;
+use super::costs::{CallEnergy, Costs};
+use crate::statistics::Deviation;
 
 /// What a device draws.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,19 +26,6 @@ pub struct PowerFigure {
     pub error_watt: f64,
     /// Where it comes from.
     pub source: String,
-}
-
-/// What a primitive takes of the battery, idle power included.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CallEnergy {
-    /// Energy of a call (J).
-    pub per_call_joule: f64,
-    /// Energy of a unit (J).
-    #[serde(default)]
-    pub per_unit_joule: f64,
-    /// Error of both (%).
-    pub error_percent: f64,
 }
 
 /// The energy of a computation, modelled.

@@ -4,10 +4,18 @@ use std::fmt::Write;
 
 use groupkey::crypto::meter::Primitive;
 
-use super::{CallEnergy, Clock, Cost, Device, Instructions, PowerFigure};
+use super::costs::{CallEnergy, Clock, Cost, Instructions};
+use super::power::PowerFigure;
+use super::profile::Device;
 
-/// The profile as TOML.
-pub(super) fn profile(device: &Device) -> String {
+impl Device {
+    /// The profile as a file: [`Device::from_toml`] reads it back.
+    pub fn to_toml(&self) -> String {
+        profile(self)
+    }
+}
+
+fn profile(device: &Device) -> String {
     let Device { name, description, processing, clock, power, .. } = device;
     let mut text = format!("name = {}\ndescription = {}\n", quoted(name), quoted(description));
     for (key, time) in [

@@ -4,7 +4,7 @@ use groupkey::catalogue::Class;
 
 use super::{Exception, Plan};
 use crate::conditions::Timeline;
-use crate::results::Setting;
+use crate::results::{Setting, told_parameters};
 
 impl Plan {
     /// What the row of a step of this plan measures; `step` counts from 0.
@@ -59,12 +59,6 @@ impl Plan {
         let subgroups = subgroups.map(|exception| exception.told("subgroups"));
         changes.chain(members).chain(subgroups).collect::<Vec<_>>().join("; ")
     }
-}
-
-/// Parameters as rows of results have them: `degree=2 subgroups=4`.
-pub(crate) fn told_parameters(parameters: &[(String, u32)]) -> String {
-    let told = parameters.iter().map(|(name, value)| format!("{name}={value}"));
-    told.collect::<Vec<_>>().join(" ")
 }
 
 impl Exception {

@@ -6,8 +6,6 @@ use std::str::FromStr;
 use groupkey::Operation;
 use groupkey::catalogue::Scheme;
 
-use super::Plan;
-
 /// Something that happens to the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -32,11 +30,11 @@ pub enum Action {
     Send,
 }
 
-impl Plan {
+impl Step {
     /// Steps that measure these operations: creation, a join, a leave, a new period and a message, in
     /// this order and as far as needed. What comes before an operation does not depend on which are asked for: so a row can be
     /// replayed alone.
-    pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Step> {
+    pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Self> {
         let steps = [
             (Operation::Create, Action::Create),
             (Operation::Add, Action::Add),
@@ -50,7 +48,7 @@ impl Plan {
             .take(last.map_or(0, |last| last + 1))
             .map(|(operation, action)| (operations.contains(&operation), operation, action))
             .filter(|(asked, operation, _)| *asked || scheme.operations.contains(operation))
-            .map(|(reported, _, action)| Step { action, reported })
+            .map(|(reported, _, action)| Self { action, reported })
             .collect()
     }
 }
@@ -110,11 +108,11 @@ mod tests {
     #[test]
     fn a_history_leads_up_to_what_is_asked_for() {
         let skdc = scheme("skdc").expect("in the catalogue");
-        let history = Plan::history(skdc, &[Operation::Remove]);
+        let history = Step::history(skdc, &[Operation::Remove]);
         let told: Vec<_> = history.iter().map(|s| (s.action.to_string(), s.reported)).collect();
         let expected = [("create", false), ("add", false), ("remove", true)];
         assert_eq!(told, expected.map(|(action, reported)| (action.to_owned(), reported)));
-        assert_eq!(Plan::history(skdc, &[Operation::Create]).len(), 1);
+        assert_eq!(Step::history(skdc, &[Operation::Create]).len(), 1);
     }
 
     #[test]

@@ -1,70 +1,7 @@
 //! Whether a plan can be run; if not, why, and what to do about it.
 
-use std::fmt;
-
-use groupkey::catalogue::Configuration;
-use groupkey::{Operation, Suite};
-
-use super::{Action, Plan};
-use crate::conditions::ConditionsError;
+use super::{Action, Plan, PlanError};
 use crate::device::Device;
-
-/// Why a plan cannot be run, and what to do about it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PlanError {
-    /// A link that there cannot be.
-    Conditions(ConditionsError),
-    /// A device without figures for the suite.
-    Device {
-        /// The device.
-        device: String,
-        /// The suite it has no figures for.
-        suite: Suite,
-        /// The suites it has figures for.
-        suites: Vec<&'static str>,
-    },
-    /// No room for a single exchange.
-    InFlight,
-    /// Members below two, or more than the scheme takes.
-    Members {
-        /// The number asked for.
-        members: u32,
-        /// What the scheme takes.
-        range: (u32, u32),
-    },
-    /// Requests to join or leave that nobody sends.
-    NoRequest {
-        /// The scheme, if it has no controller to ask; otherwise no member joins or leaves.
-        without_controller: Option<&'static str>,
-    },
-    /// A parameter that the scheme does not have, or not with this value.
-    Parameter {
-        /// Its name.
-        name: String,
-        /// What is wrong, and what there is.
-        problem: String,
-    },
-    /// A quality of service that MQTT does not have.
-    Qos(u8),
-    /// No runs.
-    Runs,
-    /// Steps that cannot happen in this order.
-    Steps {
-        /// The place of the first that cannot, from 0.
-        index: usize,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// An operation that the scheme does not have.
-    Unsupported {
-        /// The scheme.
-        scheme: &'static str,
-        /// The operation.
-        operation: Operation,
-        /// What the scheme has.
-        operations: &'static [Operation],
-    },
-}
 
 impl Plan {
     /// Checks everything that can be checked without running.
@@ -97,20 +34,6 @@ impl Plan {
         devices.into_iter().try_for_each(|device| self.validate_device(device))
     }
 
-    pub(crate) fn configuration(&self) -> Result<Configuration, PlanError> {
-        let mut configuration = self.scheme.configuration(self.profile);
-        for (name, value) in &self.parameters {
-            configuration.set(name, *value).map_err(|error| {
-                let known = self.scheme.parameters.iter().map(|parameter| parameter.name);
-                let known = known.collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "none".to_owned() } else { known };
-                let problem = format!("{error}; parameters of {}: {known}", self.scheme.id);
-                PlanError::Parameter { name: name.clone(), problem }
-            })?;
-        }
-        Ok(configuration)
-    }
-
     /// Members leave and join in thought, so that a scenario fails before it runs.
     fn validate_steps(&self) -> Result<(), PlanError> {
         let mut roster = Roster { members: Vec::new(), next: 0, most: self.scheme.members.1 };
@@ -135,14 +58,6 @@ impl Plan {
         match device.costs(self.suite) {
             Some(_) => Ok(()),
             None => Err(self.without_figures(device)),
-        }
-    }
-
-    pub(super) fn without_figures(&self, device: &Device) -> PlanError {
-        PlanError::Device {
-            device: device.name.clone(),
-            suite: self.suite,
-            suites: device.suites().map(Suite::name).collect(),
         }
     }
 }
@@ -183,51 +98,6 @@ impl Roster {
         Ok(())
     }
 }
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Conditions(error) => error.fmt(f),
-            Self::Device { device, suite, suites } => write!(
-                f,
-                "the device {device} has no figures for the suite {}; choose the suite {}, or \
-                 another device",
-                suite.name(),
-                suites.join(" or "),
-            ),
-            Self::InFlight => write!(f, "no message may be in flight; give at least 1"),
-            Self::Members { members, range: (least, most) } => {
-                write!(f, "a group of {members} members cannot be; give {least} to {most}")
-            }
-            Self::NoRequest { without_controller: Some(scheme) } => {
-                write!(f, "{scheme} has no controller to ask; leave the request out")
-            }
-            Self::NoRequest { without_controller: None } => {
-                write!(
-                    f,
-                    "no member joins or leaves, so none sends a request; leave the request out"
-                )
-            }
-            Self::Parameter { name, problem } => write!(f, "parameter {name}: {problem}"),
-            Self::Qos(qos) => {
-                write!(f, "MQTT has no quality of service {qos}; give 0, 1 or 2")
-            }
-            Self::Runs => write!(f, "nothing would be run; give at least 1 run"),
-            Self::Steps { index, problem } => write!(f, "step {}: {problem}", index + 1),
-            Self::Unsupported { scheme, operation, operations } => {
-                let known: Vec<&str> = operations.iter().map(|known| known.name()).collect();
-                write!(
-                    f,
-                    "{scheme} has no operation {}; it has {}",
-                    operation.name(),
-                    known.join(", ")
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 #[cfg(test)]
 mod tests {

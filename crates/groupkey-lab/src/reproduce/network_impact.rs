@@ -16,7 +16,7 @@ use groupkey::{Operation, Suite};
 use self::schemes::{GDH, SCHEMES};
 use crate::conditions::Conditions;
 use crate::device::{Cost, Device};
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 use crate::published::{self, Value};
 use crate::report::{Calibration, PublishedValue, Quantity};
 use crate::results::NetworkRow;
@@ -44,7 +44,7 @@ pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
                         profile: Profile::Published,
                         suite: Suite::Published,
                         protection: Guard::Mac,
-                        steps: Plan::history(scheme, &Operation::MEASURED),
+                        steps: Step::history(scheme, &Operation::MEASURED),
                         qos: setup.mqtt_qos,
                         device: Arc::clone(&member),
                         controller_device: Arc::clone(&controller),

@@ -16,7 +16,7 @@ use super::study::{Beside, Examination, Extent, Study};
 use crate::bench::{BenchPlan, BenchRow};
 use crate::campaign::{self, CampaignError, Options};
 use crate::device::Device;
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 use crate::published::ComputationStudy;
 use crate::registry;
 use crate::results::NetworkRow;
@@ -91,7 +91,7 @@ fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
             suite: SUITE,
             protection: Guard::None,
             device: Arc::clone(&device),
-            steps: Plan::history(scheme(), &Operation::MEASURED),
+            steps: Step::history(scheme(), &Operation::MEASURED),
             runs: 1,
             ..Plan::new(scheme(), members)
         })

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use groupkey::{Operation, catalogue};
 use groupkey_lab::campaign::{self, CampaignError, Options, Outcome, Progress};
 use groupkey_lab::conditions::Conditions;
-use groupkey_lab::plan::{Plan, PlanError};
+use groupkey_lab::plan::{Plan, PlanError, Step};
 use groupkey_lab::results::{NetworkRow, write_line};
 
 #[test]
@@ -36,7 +36,7 @@ fn a_row_does_not_depend_on_what_else_is_run() {
     let together = finished(&plans(), 2);
     for (index, operation) in Operation::MEASURED.into_iter().enumerate() {
         let mut plan = plans().swap_remove(1);
-        plan.steps = Plan::history(plan.scheme, &[operation]);
+        plan.steps = Step::history(plan.scheme, &[operation]);
         assert_eq!(finished(&[plan], 1), together[3 + index..4 + index]);
     }
 }

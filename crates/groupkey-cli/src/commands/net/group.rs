@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::Device;
-use groupkey_lab::plan::Plan;
+use groupkey_lab::plan::{Plan, Step};
 
 use crate::choice;
 use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
@@ -105,7 +105,7 @@ impl GroupArguments {
             for members in self.members_of(scheme) {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
-                    plan.steps = Plan::history(scheme, &self.history.operation);
+                    plan.steps = Step::history(scheme, &self.history.operation);
                     plan.profile = self.form.profile;
                     plan.parameters.clone_from(&parameters);
                     plan.suite = self.form.suite();

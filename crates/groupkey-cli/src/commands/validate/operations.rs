@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use groupkey_lab::campaign::Outcome;
-use groupkey_lab::plan::Plan;
+use groupkey_lab::plan::{Plan, Step};
 use groupkey_lab::results::{NetworkRow, Setting};
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ fn plans(arguments: &ValidateArguments) -> Result<Vec<Plan>, Failure> {
         for &members in distinct(&arguments.members) {
             for (conditions, qos) in arguments.networks() {
                 let mut plan = Plan::new(scheme, members);
-                plan.steps = Plan::history(scheme, &arguments.history.operation);
+                plan.steps = Step::history(scheme, &arguments.history.operation);
                 plan.set_conditions(conditions);
                 (plan.qos, plan.runs, plan.seed) = (qos, arguments.runs, arguments.seed);
                 plan.validate()

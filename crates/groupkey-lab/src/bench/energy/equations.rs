@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bench::Deviation;
+use crate::statistics::Deviation;
 
 /// Energy of a CR123A lithium battery (J), as S004 section V.C has it.
 pub const CR123A_JOULE: f64 = 4_650.0;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::equations::PowerMeter;
-use crate::bench::Deviation;
 use crate::input::{InputError, Mistake};
+use crate::statistics::Deviation;
 
 /// Readings of a power meter, in the order of their times.
 #[derive(Clone, Debug, PartialEq)]

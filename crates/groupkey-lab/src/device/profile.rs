@@ -1,0 +1,107 @@
+//! A device: what its primitives and MQTT packets cost, and what it draws.
+
+use std::collections::BTreeMap;
+
+use groupkey::Suite;
+use groupkey::crypto::meter::Meter;
+use groupkey_sim::{Duration, Processing};
+use serde::Deserialize;
+
+use super::costs::{Clock, Costs};
+use super::power::{self, Energy, Power};
+
+/// A device profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// Its name on the command line and in results.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Its cost of an MQTT packet.
+    pub processing: PacketTimes,
+    /// What makes times of counted instructions, if it has any.
+    pub clock: Option<Clock>,
+    /// What it draws, if anybody knows.
+    pub power: Option<Power>,
+    pub(super) suites: [Option<Costs>; Suite::ALL.len()],
+}
+
+/// What MQTT packets cost; the meaning of each is that of [`Processing`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketTimes {
+    /// Serial work for a received PUBLISH.
+    pub publish: PacketTime,
+    /// Serial work for a received acknowledgement of any kind.
+    pub acknowledgement: PacketTime,
+    /// Reading a payload, beside the exchange; of no effect at a broker.
+    pub payload_handling: PacketTime,
+}
+
+/// A time and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketTime {
+    /// The time (ns).
+    pub ns: u64,
+    /// Where it comes from.
+    pub source: String,
+}
+
+impl Device {
+    /// Its name, and what its times are if they are no times: instructions at some pace.
+    pub fn told(&self) -> String {
+        let Self { name, clock, .. } = self;
+        let Some(Clock { hertz, instructions_per_cycle: rate, .. }) = clock else {
+            return name.clone();
+        };
+        let megahertz = *hertz as f64 / 1e6;
+        format!("{name} (instruction counts, as if {rate} a cycle at {megahertz} MHz)")
+    }
+
+    /// What the primitives of a suite cost, if the profile says so.
+    pub fn costs(&self, suite: Suite) -> Option<&Costs> {
+        self.suites[suite as usize].as_ref()
+    }
+
+    /// The suites that the profile has costs for.
+    pub fn suites(&self) -> impl Iterator<Item = Suite> {
+        Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
+    }
+
+    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated`, `counted`
+    /// or `assumed`.
+    pub fn sources(&self) -> BTreeMap<&str, usize> {
+        let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
+        let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
+        let powers = self.power.iter().flat_map(|power| [&power.idle, &power.active]);
+        let costs = self.suites.iter().flatten().flat_map(|costs| &costs.0);
+        let mut sources = BTreeMap::new();
+        for source in packets
+            .into_iter()
+            .chain(self.clock.iter().map(|clock| clock.source.as_str()))
+            .chain(powers.map(|figure| figure.source.as_str()))
+            .chain(costs.map(|cost| cost.source.as_str()))
+        {
+            let word = source.split(':').next().unwrap_or_default();
+            *sources.entry(word).or_default() += 1;
+        }
+        sources
+    }
+
+    /// The energy of a step with these counted primitives; `None` if the profile has no costs of the
+    /// suite, or neither a power nor energies of the primitives that were used.
+    pub fn energy(&self, suite: Suite, meter: &Meter) -> Option<Energy> {
+        power::energy(self.costs(suite)?, self.power.as_ref(), meter)
+    }
+}
+
+impl From<&PacketTimes> for Processing {
+    fn from(times: &PacketTimes) -> Self {
+        Self {
+            publish: Duration::from_nanos(times.publish.ns),
+            acknowledgement: Duration::from_nanos(times.acknowledgement.ns),
+            payload_handling: Duration::from_nanos(times.payload_handling.ns),
+        }
+    }
+}
