@@ -5,8 +5,6 @@
 mod file;
 pub(crate) mod name;
 
-use std::path::Path;
-
 use crate::campaign::{self, CampaignError, Options};
 use crate::input::InputError;
 use crate::plan::{Action, Plan};
@@ -25,17 +23,6 @@ pub struct Scenario {
 pub type ScenarioError = InputError;
 
 impl Scenario {
-    /// Reads a scenario file.
-    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
-        let text = InputError::read(path)?;
-        Self::parse(&text, path)
-    }
-
-    /// Reads the text of a scenario file; errors name it by `path`.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, ScenarioError> {
-        file::parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
-    }
-
     /// What happens, one for each row of [`Scenario::run`].
     pub fn steps(&self) -> impl Iterator<Item = Action> {
         self.plan.reported().map(|(_, action)| action)

@@ -1,103 +1,14 @@
 //! MQTT packets as the checks and the studies see them: what both versions of the protocol have in
 //! common, and the few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
 
+mod content;
 mod v3;
 mod v5;
 
-use mqtt_proto::{Error, Pid, QosPid, TopicName};
+use mqtt_proto::Error;
 
-pub(crate) use mqtt_proto::QoS as Qos;
-
-use crate::login::Login;
+pub(crate) use self::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
 use crate::version::Version;
-
-/// A control packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
-    Acknowledge(Acknowledgement, u16),
-    Connack(Connack),
-    Connect(Box<Connect>),
-    Disconnect,
-    Pingreq,
-    Pingresp,
-    Publish(Publish),
-    Suback(u16, Vec<Option<Qos>>),
-    Subscribe(u16, Vec<(String, Qos)>),
-    Unsuback(u16),
-    Unsubscribe(u16, String),
-}
-
-/// The four packets that answer a PUBLISH or one another, with nothing but an identifier inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Acknowledgement {
-    Puback,
-    Pubrec,
-    Pubrel,
-    Pubcomp,
-}
-
-/// CONNECT. The last three are properties of version 5; version 3.1.1 keeps a session for ever
-/// unless it is clean.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Connect {
-    pub(crate) client: String,
-    /// Clean Session, in version 5 Clean Start.
-    pub(crate) clean: bool,
-    pub(crate) login: Option<Login>,
-    pub(crate) will: Option<(String, Vec<u8>)>,
-    /// Seconds; 0 is none.
-    pub(crate) keep_alive: u16,
-    /// Seconds that the session outlives the connection.
-    pub(crate) session_expiry: u32,
-    pub(crate) receive_maximum: Option<u16>,
-    /// Bytes of the largest packet that the client takes.
-    pub(crate) maximum_packet: Option<u32>,
-}
-
-impl Default for Connect {
-    fn default() -> Self {
-        Self {
-            client: String::new(),
-            clean: false,
-            login: None,
-            will: None,
-            keep_alive: KEEP_ALIVE,
-            session_expiry: 0,
-            receive_maximum: None,
-            maximum_packet: None,
-        }
-    }
-}
-
-/// CONNACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Connack {
-    /// 0 is success.
-    pub(crate) code: u8,
-    pub(crate) session_present: bool,
-}
-
-/// PUBLISH.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Publish {
-    /// 0 at QoS 0.
-    pub(crate) id: u16,
-    pub(crate) qos: Qos,
-    pub(crate) dup: bool,
-    pub(crate) retain: bool,
-    pub(crate) topic: String,
-    pub(crate) payload: Vec<u8>,
-    /// Seconds; version 5 only.
-    pub(crate) expiry: Option<u32>,
-}
-
-impl Publish {
-    pub(crate) fn new(topic: &str, qos: Qos, id: u16, payload: impl Into<Vec<u8>>) -> Self {
-        let id = if qos == Qos::Level0 { 0 } else { id };
-        let topic = topic.to_owned();
-        Self { id, qos, dup: false, retain: false, topic, payload: payload.into(), expiry: None }
-    }
-}
 
 impl Packet {
     /// Its bytes. Fails on a topic that the standard does not allow, or an identifier of 0.
@@ -131,20 +42,6 @@ impl Packet {
     }
 }
 
-impl Publish {
-    fn qos_pid(&self) -> Result<QosPid, Error> {
-        Ok(match self.qos {
-            Qos::Level0 => QosPid::Level0,
-            Qos::Level1 => QosPid::Level1(Pid::try_from(self.id)?),
-            Qos::Level2 => QosPid::Level2(Pid::try_from(self.id)?),
-        })
-    }
-
-    fn topic_name(&self) -> Result<TopicName, Error> {
-        TopicName::try_from(self.topic.as_str())
-    }
-}
-
 /// Bytes of the packet that begins here, by its fixed header (section 2.2.3).
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     let mut remaining = 0;
@@ -164,12 +61,6 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
 
 /// What a check takes of one packet; a broker that announces more is not listened to.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
-
-/// A session expiry of version 5 that never comes (section 3.1.2.11.2).
-pub(crate) const FOR_EVER: u32 = u32::MAX;
-
-/// Seconds. Checks are shorter, so that they never ping.
-const KEEP_ALIVE: u16 = 120;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! `groupkey compare`: what changed between two results files.
 
+mod changes;
 mod tables;
 
 use std::io::Write;
@@ -7,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use groupkey_lab::bench::BenchHeader;
-use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
+use groupkey_lab::bench::compare::{Comparable, Comparison};
 use groupkey_lab::results::{self, FileHeader, Header, ResultsError};
 use serde_json::json;
 
+use self::changes::Changes;
 use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
 use crate::remark::remark;
@@ -149,45 +151,7 @@ where
         tables::print_origins(&origins, out)?;
         tables::print::<H::Row>(&comparison, &changes, arguments.threshold, out)?;
     }
-    if arguments.fail_on_change { changes.verdict(&comparison, arguments) } else { Ok(()) }
-}
-
-/// The rows that changed.
-struct Changes<'a> {
-    /// In what is certain.
-    certain: Vec<&'a Match>,
-    /// In time.
-    times: Vec<&'a Match>,
-}
-
-impl<'a> Changes<'a> {
-    fn of(comparison: &'a Comparison, threshold: f64) -> Self {
-        let matched = &comparison.matched;
-        Self {
-            certain: matched.iter().filter(|row| !row.changes.is_empty()).collect(),
-            times: matched.iter().filter(|row| row.time.is_significant(threshold)).collect(),
-        }
-    }
-
-    /// Fails where something changed, and where nothing could have been seen to.
-    fn verdict(
-        &self,
-        comparison: &Comparison,
-        arguments: &CompareArguments,
-    ) -> Result<(), Failure> {
-        if comparison.matched.is_empty() {
-            return Err(Failure::input("no row is in both files: nothing was compared")
-                .with_help("compare two runs of the same command"));
-        }
-        if !self.certain.is_empty() || !self.times.is_empty() || !comparison.missing.is_empty() {
-            return Err(Failure::running(format!("{} changed", arguments.after.display())));
-        }
-        if comparison.tested() == 0 {
-            return Err(Failure::input("no time can be tested: rows have a single repetition")
-                .with_help("measure again with --repetitions 10 or more, a network with --runs"));
-        }
-        Ok(())
-    }
+    if arguments.fail_on_change { changes.verdict(&comparison, &arguments.after) } else { Ok(()) }
 }
 
 /// A share in per cent that is not negative.

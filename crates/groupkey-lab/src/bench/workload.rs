@@ -6,14 +6,11 @@
 mod file;
 mod plans;
 
-use std::path::Path;
-
 use groupkey::Operation;
 use groupkey::catalogue::{Class, Scheme};
 use groupkey::growth::Role;
 
 use super::Phase;
-use crate::input::InputError;
 
 /// What a benchmark runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,27 +79,6 @@ pub enum Action {
 }
 
 impl Workload {
-    /// The built-in workload of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
-        Some(Self::parse(text, Path::new(name)).expect("a test reads every built-in workload"))
-    }
-
-    /// Names of the built-in workloads.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        BUILT_IN.iter().map(|(name, _)| *name)
-    }
-
-    /// Reads a file; errors name it, with line and column.
-    pub fn load(path: &Path) -> Result<Self, InputError> {
-        Self::parse(&InputError::read(path)?, path)
-    }
-
-    /// Reads the text of a file; errors name it by `path`.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
-        file::parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
-    }
-
     /// The patterns that concern a scheme: those whose actor there is, and whose operation the scheme has.
     pub fn patterns_of(&self, scheme: &Scheme) -> impl Iterator<Item = &Pattern> {
         let class = scheme.class();
@@ -162,13 +138,6 @@ impl Action {
         }
     }
 }
-
-const BUILT_IN: [(&str, &str); 4] = [
-    ("smart-city", include_str!("workloads/smart-city.toml")),
-    ("platoon", include_str!("workloads/platoon.toml")),
-    ("centralized", include_str!("workloads/centralized.toml")),
-    ("nishat", include_str!("workloads/nishat.toml")),
-];
 
 #[cfg(test)]
 mod tests {

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 use serde_json::json;
 
+use super::content::Report;
 use super::figures::{self, Figure};
 use super::overview::{factors, glyph};
 use super::scheme::{self, Scheme};
+use super::tables;
+use super::template::fill;
 use super::text::fixed;
-use super::{Report, fill, tables, verdicts};
+use super::verdicts::verdicts;
 use crate::results::NetworkRow;
 
-/// The whole page.
-pub(super) fn render(report: &Report) -> String {
+/// Renders the page: complete HTML, with styles, script, charts and data inside.
+pub fn render(report: &Report) -> String {
     let schemes = scheme::of_rows(&report.rows);
     let figures = figures::of_report(report, &schemes);
     let page = context! {

@@ -1,7 +1,7 @@
 //! How far the runs of a row lie apart, and the axes that hold them.
 
-use super::Quantity;
 use super::axis::Axis;
+use crate::published::Quantity;
 use crate::results::NetworkRow;
 use crate::statistics::Summary;
 

@@ -2,10 +2,11 @@
 
 use minijinja::{Value, context};
 
+use super::content::{PublishedValue, Report};
 use super::overview::glyph;
 use super::scheme::Scheme;
 use super::text::{capitalised, digits, factor, fixed, operation, short};
-use super::{PublishedValue, Quantity, Report};
+use crate::published::Quantity;
 use crate::results::NetworkRow;
 
 /// Published values, ours, and the ratio.

@@ -3,11 +3,14 @@
 //! those without.
 
 mod findings;
+mod schemes;
 
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 
+use self::schemes::HYBRID;
+pub(crate) use self::schemes::{CENTRALIZED, DISTRIBUTED};
 use super::study::{Extent, Study};
 use crate::bench::BenchPlan;
 use crate::bench::workload::Workload;
@@ -45,27 +48,6 @@ pub(super) const STUDY: Study = Study {
     plans,
     examine: findings::examine,
 };
-
-/// The centralized schemes of S002.
-pub(crate) const CENTRALIZED: [&str; 11] = [
-    "skdc",
-    "gkmp",
-    "lkh-group",
-    "lkh-plus",
-    "oft",
-    "ofct",
-    "cfkm",
-    "s2rp",
-    "sbsa-r",
-    "sgcsh",
-    "xfks-r",
-];
-
-/// The hybrid ones.
-const HYBRID: [&str; 7] = ["alohali-r", "dep", "igkmp", "kronos", "lnt", "marks", "riseg"];
-
-/// The distributed ones.
-pub(crate) const DISTRIBUTED: [&str; 6] = ["bd", "cka", "d-lkh", "d-oft", "dh-lkh", "gdh2"];
 
 /// Sizes of a city in the quick run: two of few members, and the study's largest.
 const QUICK_CITY: [u32; 3] = [2, 1_002, 54_902];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,15 +13,28 @@ use groupkey_sim::HandOver;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Scenario;
 use super::name::Named;
+use super::{Scenario, ScenarioError};
 use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline, YEAR_MS};
 use crate::device::Device;
-use crate::input::Mistake;
+use crate::input::{InputError, Mistake};
 use crate::plan::{Action, Exception, Plan, PlanError, Step};
 
+impl Scenario {
+    /// Reads a scenario file.
+    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        let text = InputError::read(path)?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of a scenario file; errors name it by `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ScenarioError> {
+        parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
+    }
+}
+
 /// Reads a scenario and checks all of it.
-pub(super) fn parse(text: &str) -> Result<Scenario, Mistake> {
+fn parse(text: &str) -> Result<Scenario, Mistake> {
     let file: File = toml::from_str(text)?;
     file.check_limits()?;
     let plan = file.plan()?;

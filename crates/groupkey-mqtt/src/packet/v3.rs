@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
-use super::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
+use super::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
 
 /// In the codec's terms. Fails on what cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {

@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v5};
 
-use super::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use super::content::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 
 /// In the codec's terms. Fails on what cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {

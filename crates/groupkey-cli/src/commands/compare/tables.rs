@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use groupkey_lab::bench::compare::{Comparable, Comparison, Key};
 use groupkey_lab::results::Origin;
 
-use super::Changes;
+use super::changes::Changes;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table, figure};

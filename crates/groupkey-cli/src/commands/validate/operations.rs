@@ -7,7 +7,8 @@ use groupkey_lab::plan::{Plan, Step};
 use groupkey_lab::results::{NetworkRow, Setting};
 use serde::Serialize;
 
-use super::{ValidateArguments, difference_percent, judge, signed};
+use super::arguments::ValidateArguments;
+use super::judgement::{difference_percent, judge, signed};
 use crate::commands::impaired::{Emulation, refuse_overflow};
 use crate::commands::live::{Emulated, LiveBroker, LiveRow};
 use crate::failure::Failure;

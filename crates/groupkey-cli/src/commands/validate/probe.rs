@@ -10,7 +10,8 @@ use groupkey_mqtt::impairment::{self, LatencySettings, Measured};
 use groupkey_sim::{HandOver, NetworkConfig, ProbeResult, ProbeSettings, Qos, probe};
 use serde::Serialize;
 
-use super::{ValidateArguments, difference_percent, judge, signed};
+use super::arguments::ValidateArguments;
+use super::judgement::{difference_percent, judge, signed};
 use crate::commands::impaired::{Emulation, ImpairedBroker, link, refuse_overflow};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;

@@ -10,8 +10,9 @@ use groupkey::rig::boneh::Listener;
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError};
 use groupkey::{Key, Recipient, Suite};
 
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};
-use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
+use crate::audit::claims::Claim;
 
 /// Somebody who only listens, after a join.
 pub(super) const OUTSIDER: Attack = Attack {

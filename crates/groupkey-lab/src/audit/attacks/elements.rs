@@ -7,8 +7,8 @@ use groupkey::Suite;
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, RigError};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, byte_strings};
-use super::{Attack, Outcome};
 
 /// The identity, with which every key is known.
 pub(super) const IDENTITY: Attack = Attack {

@@ -8,8 +8,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::Configuration;
 use groupkey::rig::{Fate, RigError};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event, Notebook};
-use super::{Attack, Outcome};
 
 /// A dishonest sponsor splits the group.
 pub(super) const ATTACK: Attack = Attack {

@@ -4,8 +4,9 @@ use groupkey::catalogue::{Configuration, Recovery};
 use groupkey::rig::{Guard, Rig, RigError};
 use groupkey::{Epoch, PartyId};
 
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};
-use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
+use crate::audit::claims::Claim;
 
 /// Lost by the network, one after the other.
 pub(super) const ATTACK: Attack = Attack {

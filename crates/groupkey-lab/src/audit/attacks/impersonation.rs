@@ -4,8 +4,8 @@ use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Guard, RigError};
 use groupkey::{Command, MemberId, Suite};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, Notebook};
-use super::{Attack, Outcome};
 
 /// An evicted member joins under another's name.
 pub(super) const IMPOSTOR_MAC: Attack = Attack {

@@ -3,8 +3,8 @@
 use groupkey::catalogue::{Configuration, Profile};
 use groupkey::rig::{Fate, RigError};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event};
-use super::{Attack, Outcome};
 
 /// The last one to contribute chooses bits of the key.
 pub(super) const ATTACK: Attack = Attack {

@@ -6,8 +6,8 @@ use groupkey::catalogue::Configuration;
 use groupkey::rig::{Fate, Guard, RigError};
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
-use super::{Attack, Outcome};
 
 /// A member speaks to one other under a name that is not its own.
 pub(super) const ATTACK: Attack = Attack {

@@ -11,8 +11,9 @@ use groupkey::crypto::pairing::{Check, G1};
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError, fractions};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
 
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, byte_strings};
-use super::{Attack, Claim, OWN_ANALYSIS, Outcome};
+use crate::audit::claims::Claim;
 
 /// A removed member finds the next key.
 pub(super) const EVICTED: Attack = Attack {

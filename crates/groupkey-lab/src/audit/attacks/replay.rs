@@ -8,8 +8,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Configuration, Law};
 use groupkey::rig::{Fate, Guard, RigError};
 
+use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
-use super::{Attack, Outcome};
 
 /// Within the life of a group: right after, and epochs later.
 pub(super) const SAME_GROUP: Attack = Attack {

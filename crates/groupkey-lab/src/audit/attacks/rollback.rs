@@ -7,8 +7,8 @@ use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, Rig, RigError};
 use groupkey::{Operation, PartyId};
 
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};
-use super::{Attack, OWN_ANALYSIS, Outcome};
 
 /// Into an epoch that the member has left.
 pub(super) const ROLLBACK: Attack = Attack {

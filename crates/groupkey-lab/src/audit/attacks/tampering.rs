@@ -4,8 +4,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, Rig, RigError};
 
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook, byte_strings};
-use super::{Attack, OWN_ANALYSIS, Outcome};
 
 /// Changed by an insider, for the MAC is in the way of everybody else.
 pub(super) const TAMPERED: Attack = Attack {

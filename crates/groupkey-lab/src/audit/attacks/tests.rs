@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use groupkey::catalogue::{Profile, SCHEMES};
 
 use super::*;
+use crate::audit::Found;
 
 /// Every attack on every scheme to which it can apply: it breaks those of the table and no others.
 /// Nobody claims anything but healing, and what the attacks on Nishat and Boneh+ break.

@@ -1,19 +1,51 @@
 //! A workload as it is in its file.
 
 use std::ops::Range;
+use std::path::Path;
 
 use groupkey::Operation;
 use groupkey::catalogue::Class;
+use groupkey::growth::Role;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Action, Pattern, Randomness, Sizes, Workload};
-use crate::bench::{Phase, Role};
-use crate::input::Mistake;
+use crate::bench::Phase;
+use crate::input::{InputError, Mistake};
 use crate::scenario::name::{Name, Named, one_of};
 
+impl Workload {
+    /// The built-in workload of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
+        Some(Self::parse(text, Path::new(name)).expect("a test reads every built-in workload"))
+    }
+
+    /// Names of the built-in workloads.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads a file; errors name it, with line and column.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        Self::parse(&InputError::read(path)?, path)
+    }
+
+    /// Reads the text of a file; errors name it by `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
+        parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
+    }
+}
+
+const BUILT_IN: [(&str, &str); 4] = [
+    ("smart-city", include_str!("../workloads/smart-city.toml")),
+    ("platoon", include_str!("../workloads/platoon.toml")),
+    ("centralized", include_str!("../workloads/centralized.toml")),
+    ("nishat", include_str!("../workloads/nishat.toml")),
+];
+
 /// Reads a workload and checks all of it.
-pub(super) fn parse(text: &str) -> Result<Workload, Mistake> {
+fn parse(text: &str) -> Result<Workload, Mistake> {
     let file: File = toml::from_str(text)?;
     let members = file.members.get_ref();
     let (min, max, step) =

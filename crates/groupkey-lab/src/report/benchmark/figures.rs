@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::super::text::{capitalised, fixed};
+use super::content::{Benchmark, Entry};
 use super::lines::{self, Line, Lines, Point, Printed};
 use super::measure::{Measure, Subject};
 use super::published::PRINTED;
 use super::series::{self, Series, Style, Styles};
-use super::{Benchmark, Entry};
 use crate::bench::{Activity, BenchRow, Phase, Role};
 
 /// A figure, ready for the page.

@@ -3,21 +3,24 @@
 use minijinja::{Value, context};
 use serde_json::json;
 
+use super::super::content::Report;
+use super::super::template::fill;
 use super::super::text::fixed;
-use super::super::{Report, fill, page as network, scheme as network_scheme};
+use super::super::{page as network, scheme as network_scheme};
+use super::content::{Benchmark, Entry};
 use super::figures::{self, Figure};
 use super::measure::Measure;
 use super::published::{PRINTED, PrintedValue};
 use super::series::{Styles, thinned};
-use super::{Benchmark, Entry, audit, reproduction, scheme, table};
+use super::{audit, reproduction, scheme, table};
 use crate::audit::Finding;
 use crate::results::{Header, NetworkRow};
 
 /// Rows that a page shows at most; a browser must hold them all.
 const MOST_ROWS: usize = 3_000;
 
-/// The whole page.
-pub(super) fn render(benchmark: &Benchmark) -> String {
+/// Renders the page: complete HTML, with styles, script, charts and data inside.
+pub fn render_benchmark(benchmark: &Benchmark) -> String {
     let styles = Styles::of(&benchmark.entries);
     let entries = thinned(benchmark.entries.clone(), MOST_ROWS);
     let figures = figures::of_entries(benchmark, &entries, &styles);

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::Entry;
+use super::content::Entry;
 use super::measure::Measure;
 use crate::bench::BenchRow;
 use crate::published::ComputationStudy;

@@ -3,8 +3,8 @@
 use minijinja::{Value, context};
 
 use super::super::text::fixed;
-use super::super::verdicts;
-use super::Reproduction;
+use super::super::verdicts::verdicts;
+use super::content::Reproduction;
 
 /// The study's part of the page.
 pub(super) fn part(reproduction: &Reproduction) -> Value {

@@ -6,10 +6,11 @@ use groupkey::catalogue::Profile;
 use minijinja::{Value, context};
 
 use super::super::text::{digits, fixed};
+use super::content::{Benchmark, Entry};
 use super::figures::role_words;
 use super::measure::time;
 use super::series::{self, Styles};
-use super::{Benchmark, Entry, audit, drawing, run, table};
+use super::{audit, drawing, run, table};
 use crate::audit::Finding;
 use crate::bench::BenchRow;
 use crate::bench::growth::{Fit, Point};

@@ -1,7 +1,7 @@
 //! Rows that make a line of a figure: the same in everything but the number of members.
 
 use super::super::scheme::Mark;
-use super::Entry;
+use super::content::Entry;
 
 /// A line: rows by ascending members.
 #[derive(Clone, Debug)]

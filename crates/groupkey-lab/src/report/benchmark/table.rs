@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::super::text::{digits, escaped, fixed};
-use super::Entry;
+use super::content::Entry;
 use super::measure::{Measure, time};
 use super::series::{Style, Styles};
 

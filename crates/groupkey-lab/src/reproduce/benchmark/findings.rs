@@ -6,7 +6,7 @@ mod hybrid;
 
 use groupkey::Operation;
 
-use super::{CENTRALIZED, DISTRIBUTED, HYBRID};
+use super::schemes::{CENTRALIZED, DISTRIBUTED, HYBRID};
 use crate::bench::BenchRow;
 use crate::published::ComputationStudy;
 use crate::registry;

@@ -1,0 +1,35 @@
+//! How far the simulator may be from the real thing.
+
+use std::io::Write;
+
+use super::arguments::ValidateArguments;
+use crate::failure::Failure;
+
+/// Says how far apart the furthest are; fails if that is more than the user allows. Where nothing was
+/// measured there is no difference.
+pub(super) fn judge(
+    differences: &[Option<f64>],
+    arguments: &ValidateArguments,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let furthest = differences.iter().flatten().map(|d| d.abs()).max_by(f64::total_cmp);
+    if let (Some(furthest), false) = (furthest, arguments.json) {
+        writeln!(out, "\nFurthest apart: {furthest:.1} %.")?;
+    }
+    let Some(within) = arguments.within else { return Ok(()) };
+    let is_too_far = |difference: &&Option<f64>| difference.is_none_or(|d| d.abs() > within);
+    match differences.iter().filter(is_too_far).count() {
+        0 => Ok(()),
+        rows => Err(Failure::running(format!("{rows} rows differ by more than {within} %"))),
+    }
+}
+
+/// By how many per cent the simulated mean is longer than the measured one.
+pub(super) fn difference_percent(simulated: f64, live: f64) -> f64 {
+    (simulated / live - 1.0) * 100.0
+}
+
+/// A difference in a cell.
+pub(super) fn signed(difference: Option<f64>) -> String {
+    difference.map_or_else(|| "-".to_owned(), |difference| format!("{difference:+.1}"))
+}

@@ -1,0 +1,124 @@
+//! What the report of a benchmark shows.
+
+use std::path::Path;
+
+use crate::audit::{Finding, recorded};
+use crate::bench::{BenchHeader, BenchRow};
+use crate::reproduce::study::Beside;
+use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
+use crate::verdict::Verdict;
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct Benchmark {
+    /// The published study that the rows reproduce, if they do.
+    pub reproduction: Option<Reproduction>,
+    /// Where the rows come from, in the order in which they were read.
+    pub sources: Vec<Source>,
+    /// Rows of benchmarks.
+    pub entries: Vec<Entry>,
+    /// Rows of network studies, each file with its header.
+    pub networks: Vec<(Header, Vec<NetworkRow>)>,
+    /// What an audit found; `None` for what is recorded of the schemes that have rows.
+    pub findings: Option<Vec<Finding>>,
+}
+
+/// A published study that was run again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reproduction {
+    /// What it is about, in a line.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// Every value that it prints, and ours.
+    pub published: Vec<Beside>,
+    /// Its findings, decided.
+    pub verdicts: Vec<Verdict>,
+    /// The command that makes these results again.
+    pub command: String,
+}
+
+/// A results file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What was run: a workload or a study.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Commit of the code that ran.
+    pub commit: String,
+    /// Processor and number of cores.
+    pub machine: String,
+    /// What the run takes for granted, one sentence each.
+    pub assumptions: Vec<String>,
+    /// Its rows.
+    pub rows: usize,
+    /// In what it is not what was to be written; absent where it is.
+    pub lacking: Option<String>,
+}
+
+/// A row, and the source that it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Index of its source.
+    pub source: usize,
+    /// The row.
+    pub row: BenchRow,
+}
+
+impl Benchmark {
+    /// Takes in the rows of one benchmark.
+    pub fn add(&mut self, header: &BenchHeader, rows: impl IntoIterator<Item = BenchRow>) {
+        let source = self.sources.len();
+        let before = self.entries.len();
+        self.entries.extend(rows.into_iter().map(|row| Entry { source, row }));
+        let rows = self.entries.len() - before;
+        self.sources.push(Source {
+            name: header.workload.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows,
+            lacking: header.lacking(rows),
+        });
+    }
+
+    /// Takes in the rows of a network study.
+    pub fn add_network(&mut self, header: Header, rows: Vec<NetworkRow>) {
+        self.sources.push(Source {
+            name: header.study.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows: rows.len(),
+            lacking: header.lacking(rows.len()),
+        });
+        self.networks.push((header, rows));
+    }
+
+    /// Reads a results file, of a benchmark or of a network study: its header tells which it is.
+    /// Returns in what the file is not what was to be written, if it is not.
+    pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
+        if format_of(path)? == Header::FORMAT {
+            let (header, rows) = read_jsonl::<Header>(path)?;
+            self.add_network(header, rows);
+        } else {
+            let (header, rows) = read_jsonl::<BenchHeader>(path)?;
+            self.add(&header, rows);
+        }
+        Ok(self.sources.last().and_then(|source| source.lacking.clone()))
+    }
+
+    /// What the page shows of an audit.
+    pub(super) fn audited(&self) -> Vec<Finding> {
+        let has_rows = |finding: &&Finding| {
+            self.entries.iter().any(|entry| entry.row.scheme == finding.scheme)
+        };
+        match &self.findings {
+            Some(findings) => findings.clone(),
+            None => recorded::findings().iter().filter(has_rows).cloned().collect(),
+        }
+    }
+}
