@@ -114,7 +114,7 @@ fn mistakes_are_found_where_they_stand() {
     check(
         &format!("operations = ['create']\n{GROUP}request_bytes = 9\n"),
         (6, 17),
-        "nobody joins or leaves",
+        "no member joins or leaves",
     );
     let gdh2 = GROUP.replace("'skdc'", "'gdh2'");
     check(&format!("{gdh2}request_bytes = 9\n"), (5, 17), "gdh2 has no controller to ask");

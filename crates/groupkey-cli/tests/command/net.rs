@@ -93,7 +93,7 @@ fn what_only_some_schemes_have_is_told_of_these() {
 fn settings_that_change_nothing_are_refused() {
     for (arguments, told) in [
         ("--scheme gdh2 --operation add --request 40", "gdh2 has no controller to ask"),
-        ("--scheme skdc --request 40", "nobody joins or leaves"),
+        ("--scheme skdc --request 40", "no member joins or leaves"),
         ("--scheme skdc,gdh2 --subgroup-device host", "takes a scheme with subgroups"),
         ("--scheme skdc --burst 5", "--burst takes a --loss"),
         ("--scheme skdc --loss 0 --loss-direction up", "--loss-direction takes a --loss"),
