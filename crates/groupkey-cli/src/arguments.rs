@@ -20,9 +20,9 @@ use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
 ///
-/// Devices that talk n-to-n share a group key that changes whenever somebody joins or leaves. Many
+/// Devices that talk n-to-n share a group key that changes whenever a member joins or leaves. Many
 /// schemes do that, at very different costs. groupkey runs the schemes themselves in a simulated
-/// network (delay, loss, TCP, MQTT) and says what they cost.
+/// network (delay, loss, TCP, MQTT) and reports their costs.
 ///
 /// Without a command it gives a short tour.
 #[derive(Debug, Parser)]
@@ -42,56 +42,62 @@ Examples:
   groupkey reproduce all --quick                all five, for a first look
   groupkey demo                                 a live group over MQTT, in one process
 
-Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted."
+Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted from the
+group, 130 interrupted."
 )]
 pub(crate) struct Cli {
-    /// What to do; a short tour if nothing is given.
+    /// The command to run; without one, a short tour.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// Columns of help at most: what follows the options is broken by hand, and would be broken again.
+/// Most columns of help. The text after the options is wrapped by hand, and longer lines would be
+/// broken again.
 const WIDTH: usize = 100;
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Attack schemes: what they claim, beside what an adversary gets.
+    /// Attack schemes: compare their claims with what an adversary gets.
     ///
-    /// Every short history of joins and leaves is run, and many longer ones, with every operation on
-    /// secrets traced. From the trace it computes everything that an adversary can derive who heard
-    /// all traffic and corrupted former members, new members or subgroup controllers. If that
-    /// includes a group key it must not have, the shortest way to it is printed.
+    /// Runs every short history of joins and leaves, and many longer ones, and traces every
+    /// operation on secrets. From the trace the audit computes everything that an adversary can
+    /// derive. The adversary hears all traffic and has corrupted former members, new members or
+    /// subgroup controllers. If the adversary gets a group key that it must not have, the shortest
+    /// way to that key is printed.
     Audit(AuditArguments),
     /// Measure what each role of a scheme computes, keeps and sends.
     ///
-    /// One row for each role, operation and phase: time with its confidence interval, the cost of the
-    /// counted primitives by themselves and the ratio of the two, bytes kept, messages and bytes sent.
-    /// Schemes with a controller and schemes without are listed in separate tables, because they
-    /// serve different needs. Counts and bytes are the same in every run; times are this machine's.
+    /// Prints one row for each role, operation and phase. It has the time with its confidence
+    /// interval, the cost of the counted primitives by themselves and the ratio of the two. It also
+    /// has bytes kept, and messages and bytes sent. Schemes with a controller and schemes without
+    /// one are listed in separate tables, because they serve different needs. Counts and bytes are
+    /// the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
-    /// See a live group: a broker, a service and members in this process.
+    /// Run a live group: a broker, a service and members in this process.
     Demo(DemoArguments),
-    /// Devices: what primitives cost on one, in time and energy, and where each figure comes from.
+    /// Work with device profiles: what primitives cost in time and energy, and where each
+    /// figure comes from.
     Device(DeviceArguments),
     /// Join a live group over an MQTT broker as a member.
     Member(MemberArguments),
     /// Check whether a broker keeps the MQTT rules that group keys depend on.
     ///
-    /// Exchanges single packets with it, in MQTT 3.1.1 and in MQTT 5, and cuts connections at the
-    /// worst moments: is a QoS 2 message still delivered exactly once, is what a client missed kept
-    /// for it, do stale rekeys expire? Each check names the clause of the standard that it tests.
-    /// Topics and client identifiers are its own, under groupkey-probe/; nothing stays behind.
+    /// Exchanges single packets with the broker, in MQTT 3.1.1 and in MQTT 5, and cuts connections
+    /// at the worst moments. Is a QoS 2 message still delivered exactly once? Does the broker keep
+    /// messages that a client missed? Do stale rekeys expire? Each check names the clause of the
+    /// standard that it tests. The probe uses topics and client identifiers of its own, under
+    /// groupkey-probe/, and leaves nothing behind.
     MqttProbe(MqttProbeArguments),
     /// Run schemes in a network, simulated or real: how long until every member has the new key.
     ///
-    /// Every party runs the scheme's own code; the network between them is simulated: links with
-    /// delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as long as
-    /// it takes on the chosen device. Lists, separated by commas, give one row for each combination.
-    /// The same arguments and seed give the same numbers, with any number of threads. With --live a
-    /// real broker carries the very same messages.
+    /// Every party runs the scheme's own code. The network between the parties is simulated: links
+    /// with delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as
+    /// long as it takes on the chosen device. Lists, separated by commas, give one row for each
+    /// combination. The same arguments and seed give the same numbers, with any number of threads.
+    /// With --live a real broker carries the same messages.
     Net(Box<NetArguments>),
     /// Make a results page: charts, a section per scheme, a comparison table.
     Report(ReportArguments),
@@ -99,28 +105,37 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
-    /// Serve a live group over an MQTT broker: who may join, and the group's key.
+    /// Serve a live group over an MQTT broker: admit members and manage the group's key.
     Serve(ServeArguments),
-    /// Generate a random trace of joins and leaves.
+    /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.
     ///
-    /// Starts a Mosquitto behind a network device of its own that delays and drops packets, runs
-    /// operations of groups through it (or single messages, with --probe), and says for each
-    /// combination how far the simulated time is from the measured one.
+    /// Starts a Mosquitto behind a network device of its own that delays and drops packets. Runs
+    /// operations of groups through it, or single messages with --probe. Reports for each
+    /// combination how far the simulated time is from the measured time.
     #[cfg(target_os = "linux")]
     Validate(Box<ValidateArguments>),
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::sync::LazyLock;
+
     use clap::error::ErrorKind;
+    use clap::{CommandFactory, FromArgMatches};
     use proptest::prelude::*;
 
     use super::*;
     use crate::commands::{bench, net};
     use crate::failure::Failure;
+
+    /// The command with all its arguments built, which takes far longer than to parse a line.
+    static COMMAND: LazyLock<clap::Command> = LazyLock::new(|| {
+        let mut command = Cli::command();
+        command.build();
+        command
+    });
 
     const MISSING_SUBCOMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
@@ -149,17 +164,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Whatever is typed is taken or refused with a message; nothing panics.
+        /// Every input is accepted or refused with a message; nothing panics.
         #[test]
         fn any_arguments_are_taken_or_refused(words in prop::collection::vec(word(), 0..12)) {
             let line = std::iter::once("groupkey".to_owned()).chain(words);
-            let refused = match Cli::try_parse_from(line) {
+            let parsed = COMMAND.clone().try_get_matches_from(line);
+            let refused = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
                 Ok(Cli { command: Some(Command::Net(arguments)) }) => net::work(&arguments).err(),
                 Ok(Cli { command: Some(Command::Bench(arguments)) }) => {
                     bench::work(&arguments).err()
                 }
                 Ok(_) => None,
-                // A command that has commands of its own, and none was named: its help.
+                // A command with subcommands, of which none was named, prints its help.
                 Err(error) if error.kind() == MISSING_SUBCOMMAND => None,
                 Err(error) if error.use_stderr() => Some(Failure::from(error)),
                 Err(_) => None,
@@ -170,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Something that may be on a command line: often what is expected there, sometimes not.
+    /// Generates a word of a command line: often an expected word, sometimes not.
     fn word() -> impl Strategy<Value = String> {
         let known = prop::sample::select(vec![
             "bench",

@@ -1,5 +1,5 @@
-//! A study through a real broker: the groups that the simulator runs, each party on an MQTT
-//! connection of its own.
+//! A study through a real broker: the simulator's groups, with each party on an MQTT connection of
+//! its own.
 //!
 //! [`LiveNetwork`] is a [`Carrier`], like the simulated network. Both use the same parties, keys,
 //! topics, pauses for computation and stopwatch, and an operation sends the same messages, byte for
@@ -7,8 +7,7 @@
 //! [`Emulator`].
 //!
 //! An operation is over when its messages are acknowledged and have arrived. To make sure, all
-//! clients then send a PINGREQ, twice: messages that were still on the way arrive before the
-//! answers.
+//! clients then send PINGREQ twice. Messages that were still on the way arrive before the answers.
 
 mod client;
 mod session;
@@ -19,6 +18,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use groupkey::{PartyId, Recipient};
@@ -35,11 +36,11 @@ use crate::topics::Topics;
 /// How a group reaches its broker.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// Where clients connect to; without TLS.
+    /// The address to which clients connect, without TLS.
     pub broker: SocketAddr,
-    /// Of publications and subscriptions.
+    /// The QoS of publications and subscriptions.
     pub qos: Qos,
-    /// When a subscriber hands a QoS 2 message over.
+    /// The packet at which a subscriber hands over a QoS 2 message.
     pub hand_over: HandOver,
     /// The impairment of all clients' links, if there is one. As in the simulator, connections are
     /// made without loss, and so are the checks whether an operation is over.
@@ -50,7 +51,7 @@ pub struct Settings<'a> {
 #[derive(Debug)]
 pub struct LiveNetwork<'a> {
     settings: Settings<'a>,
-    /// Clients run on it; when it is dropped, their connections are closed.
+    /// The runtime of the clients. Dropping it closes their connections.
     runtime: Runtime,
     begin: Instant,
     name: String,
@@ -59,16 +60,16 @@ pub struct LiveNetwork<'a> {
     subscribers: HashMap<Recipient, BTreeSet<ClientId>>,
     news: UnboundedReceiver<(ClientId, News)>,
     teller: UnboundedSender<(ClientId, News)>,
-    /// The messages since the last rest, by where and how they come.
+    /// The messages since the last rest, by topic and payload.
     sent: HashMap<(String, Vec<u8>), (MessageId, ClientId)>,
-    /// Who still has to get what.
+    /// The messages that clients still have to get.
     awaited: HashMap<(MessageId, ClientId), Recipient>,
-    /// Publications that are not acknowledged to the end.
+    /// The number of publications that are not completely acknowledged.
     unacknowledged: usize,
-    /// Answers that the broker owes.
+    /// The number of answers to pings that the broker owes.
     pings: usize,
     wake_ups: BinaryHeap<Reverse<(Time, u64)>>,
-    /// Not reported to the group yet.
+    /// Events that are not reported to the group yet.
     ready: VecDeque<Event>,
     deliveries: u64,
     traffic: Traffic,
@@ -81,10 +82,10 @@ struct Client {
 }
 
 impl<'a> LiveNetwork<'a> {
-    /// A network without parties. Fails if the system has no event queue.
+    /// Creates a network without parties. Fails if the system has no event queue.
     pub fn new(settings: Settings<'a>) -> io::Result<Self> {
-        // As long as in the simulator, and different for each run at the same broker.
-        let number = RandomState::new().build_hasher().finish();
+        let number = number_of_run();
+        // The prefix is as long as in the simulator.
         let prefix = format!("{:03x}", number & 0xfff);
         let (teller, news) = unbounded_channel();
         let mut network = Self {
@@ -110,8 +111,9 @@ impl<'a> LiveNetwork<'a> {
         Ok(network)
     }
 
-    /// Lets all clients ping the broker twice, and returns whether nothing else came. By the first
-    /// answer, earlier messages have reached the broker, and by the second their subscribers.
+    /// Lets all clients ping the broker twice. Returns whether no other message arrived. By the
+    /// first answer, earlier messages have reached the broker. By the second answer, they have
+    /// reached their subscribers.
     fn settle(&mut self) -> Result<bool, String> {
         self.lose_packets(false);
         for _ in 0..2 {
@@ -136,7 +138,7 @@ impl<'a> LiveNetwork<'a> {
         match news {
             News::Answered => self.pings = self.pings.saturating_sub(1),
             News::Arrived { topic, payload } => {
-                // Other messages come from another user of the topic.
+                // Any other message comes from another user of the topic.
                 if let Some(&(message, from)) = self.sent.get(&(topic, payload)) {
                     self.awaited.remove(&(message, client));
                     self.deliveries += 1;
@@ -151,11 +153,11 @@ impl<'a> LiveNetwork<'a> {
         Ok(())
     }
 
-    /// The next news before this time, if there are any.
+    /// Returns the next news before this time, if there are any.
     fn next_news(&mut self, until: Instant) -> Option<(ClientId, News)> {
         let Self { runtime, news, .. } = self;
         runtime.block_on(async {
-            // The timer counts in milliseconds. The rest is spent polling.
+            // The timer counts in milliseconds. The remaining time is spent polling.
             if let Some(early) = until.checked_sub(TIMER_STEP).filter(|it| *it > Instant::now())
                 && let Ok(news) = tokio::time::timeout_at(early.into(), news.recv()).await
             {
@@ -200,7 +202,8 @@ impl<'a> LiveNetwork<'a> {
 impl Carrier for LiveNetwork<'_> {
     const ALTERS_NOTHING: bool = false;
 
-    /// Connects. The station's link and device do not apply to a real network.
+    /// Connects a client for the party. The station's link and device do not apply to a real
+    /// network.
     fn seat(&mut self, party: PartyId, _: Station) -> ClientId {
         let number = self.clients.len() as u32;
         let client = ClientId::from_index(number);
@@ -208,7 +211,7 @@ impl Carrier for LiveNetwork<'_> {
         let Settings { broker, qos, hand_over, .. } = self.settings;
         let name = format!("{}-{number}", self.name);
         let teller = self.teller.clone();
-        // The receiver is gone only if the whole network is.
+        // The receiver is gone only if the whole network is gone.
         let tell = move |news| drop(teller.send((client, news)));
         let session = Session::new(qos, hand_over);
         self.runtime.spawn(client::run(broker, name, session, incoming, tell));
@@ -273,13 +276,14 @@ impl Carrier for LiveNetwork<'_> {
                 None if self.unacknowledged > 0 => {
                     return Err("the broker does not acknowledge any more".to_owned());
                 }
-                // It will not come: the recipient had not subscribed in time.
+                // The awaited messages will not arrive: their recipients had not subscribed in
+                // time.
                 None => self.awaited.clear(),
             }
         }
     }
 
-    /// Long enough that TCP has nothing more to acknowledge. More than a retransmission timeout
+    /// Waits until TCP has nothing more to acknowledge. A wait longer than a retransmission timeout
     /// makes no difference.
     fn rest(&mut self, done: Time, time: groupkey_sim::Duration) -> Result<(), String> {
         while !self.settle()? {
@@ -309,19 +313,28 @@ impl Carrier for LiveNetwork<'_> {
 
 impl Client {
     fn order(&self, order: Order) {
-        // If its task has ended, it has reported why.
+        // If the client's task has ended, it has reported the reason.
         let _ = self.orders.send(order);
     }
+}
+
+/// Returns a number for a run. Processes begin at random; runs of one process count from there, so
+/// that no two that run at the same time share a prefix. Some schemes' messages do not name the
+/// scheme, and would count for both.
+fn number_of_run() -> u64 {
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(RandomState::new().build_hasher().finish()));
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// How long to wait for a message or an answer: several of TCP's retransmissions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longer than TCP delays an acknowledgement, which is 40 ms. Unacknowledged data would make TCP
-/// retransmit later data sooner (`docs/network.md`).
+/// The shortest rest. TCP delays an acknowledgement by 40 ms, which is less. Unacknowledged data
+/// would make TCP retransmit later data sooner (`docs/network.md`).
 const SHORTEST_REST: Duration = Duration::from_millis(100);
 
-/// Longer than a retransmission timeout without delay, which is 0.2 s.
+/// The longest rest. A retransmission timeout without delay is 0.2 s, which is less.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// How late a timer may be.
